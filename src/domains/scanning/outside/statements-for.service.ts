@@ -5,6 +5,7 @@ import { patternOf } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
 import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
+import { firstInBoth } from '#lib/first-in-both.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { listStatements, type Statement } from './statements.service.ts'
 
@@ -29,12 +30,16 @@ export async function statementsFor(
   let left = most.all
   for (const { names, component } of findings) {
     await walk.pause()
+    if (left === 0) {
+      told.push([])
+      continue
+    }
     const named = names.flatMap((name) => said.named.get(name) ?? [])
     const about = [
       said.ofImage,
       ...[component.version, ''].flatMap((version) => said.ofPackages.get(keyOf({ ...component, version })) ?? []),
     ]
-    const numbers = inBoth(named, about).slice(0, Math.min(most.each, left))
+    const numbers = firstInBoth(named, about, Math.min(most.each, left))
     left -= numbers.length
     told.push(numbers.map((number) => all[number]!))
   }
@@ -68,15 +73,6 @@ const keyOf = ({ kind, name, version }: AskedFinding['component']): string => JS
 function addTo(sets: Map<string, Set<number>>, key: string, number: number): void {
   const set = sets.get(key) ?? new Set()
   sets.set(key, set.add(number))
-}
-
-/** In order; it takes as long as the fewer of either are. */
-function inBoth(some: readonly Set<number>[], others: readonly Set<number>[]): number[] {
-  const sizeOf = (sets: readonly Set<number>[]) => sets.reduce((sum, { size }) => sum + size, 0)
-  const [fewer, more] = sizeOf(some) < sizeOf(others) ? [some, others] : [others, some]
-  const found = new Set<number>()
-  for (const set of fewer) for (const one of set) if (more.some((other) => other.has(one))) found.add(one)
-  return [...found].sort((one, other) => one - other)
 }
 
 async function distributionOf({ app: { db } }: Call, repoUid: string, digest: string): Promise<string> {
