@@ -4,7 +4,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { tellVulnerabilities } from '#domains/scanning/changes/changes.duty.ts'
+import { setWithin } from '#domains/scanning/lists/limits.store.ts'
+import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
 import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
+import { packageItem } from '#domains/scanning/queue/queue.model.ts'
+import { queueMatches } from '#domains/scanning/queue/queue.store.ts'
+import { beginSource, putRecords } from '#domains/scanning/records/records.service.ts'
 import { runDuty } from '../support/duties.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
@@ -29,6 +34,7 @@ before(async () => {
 after(() => registry[Symbol.asyncDispose]())
 
 const ecosystem = 'Alpine:v3.19'
+const source = { url: '', licence: 'MIT', ecosystems: [ecosystem] }
 /** Twice the bound, if all were kept. */
 const packages = 80
 const records = Array.from({ length: 50 }, (_, i) => recordAbout(`CVE-2026-${i}`, ecosystem, 'big', '2-r0'))
@@ -101,19 +107,20 @@ test('when so much is taken back that the rest may be kept, all of it is found',
   assert.deepEqual(await differences(), [])
 })
 
+const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
+  const events = await eventsOf(registry, async () => {
+    await work()
+    await runDuty(registry.app, tellVulnerabilities)
+  })
+  return events.filter(({ type }) => type.includes('.vulnerability.'))
+}
+const ofThird = (events: readonly Json[], kind: string) =>
+  events
+    .filter(({ type, body }) => type.includes(`.${kind}.`) && body.tags.some(({ tag }: Json) => tag === 'third'))
+    .map(({ body }) => body.vulnerability)
+    .sort()
+
 test('what is taken back while too much is found is told as resolved once the rest is kept', async () => {
-  const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
-    const events = await eventsOf(registry, async () => {
-      await work()
-      await runDuty(registry.app, tellVulnerabilities)
-    })
-    return events.filter(({ type }) => type.includes('.vulnerability.'))
-  }
-  const ofThird = (events: readonly Json[], kind: string) =>
-    events
-      .filter(({ type, body }) => type.includes(`.${kind}.`) && body.tags.some(({ tag }: Json) => tag === 'third'))
-      .map(({ body }) => body.vulnerability)
-      .sort()
   await at('2026-03-04T08:00:00Z')
   const third = await push(many('c'), 'third')
   await told(async () => undefined)
@@ -126,6 +133,35 @@ test('what is taken back while too much is found is told as resolved once the re
   const withdrawn = more.map((one) => ({ ...one, withdrawTime: '2026-03-06T00:00:00.000Z' }))
   const events = await told(() => readSource(registry.app, ecosystem, withdrawn))
   assert.ok(!(await gapsOf(third)).includes('LIMIT'))
+  assert.deepEqual(ofThird(events, 'resolved'), found)
+  assert.deepEqual(await differences(), [])
+})
+
+test('what is taken back just before the rest is looked for again is told as resolved, too', async () => {
+  const { app } = registry
+  await at('2026-03-07T08:00:00Z')
+  const more = Array.from({ length: 40 }, (_, i) => recordAbout(`CVE-2028-${i}`, ecosystem, 'big', '2-r0'))
+  const found = ofThird(await told(() => readSource(app, ecosystem, more)), 'found')
+  assert.ok(found.length > 0)
+  await at('2026-03-08T08:00:00Z')
+  const events = await told(async () => {
+    const run = await beginSource({ app }, { name: `osv/${ecosystem}`, ...source })
+    const withdrawn = more.map((one) => ({ ...one, withdrawTime: '2026-03-08T00:00:00.000Z' }))
+    await putRecords({ app }, run, withdrawn)
+    // The turn of the lists comes before that of the package, of which it is known that it is to be compared again.
+    const item = { kind: 'package', place: '', item: packageItem(ecosystem, 'big') } as const
+    await app.db.tx(async (tx) => {
+      await tx.run(sql`DELETE FROM match_queue`)
+      const over = await tx.all<{ id: number }>(sql`SELECT id FROM component_lists WHERE over_limit = 1`)
+      assert.ok(over.length > 0)
+      for (const { id } of over) await setWithin(tx, Number(id), now.toISOString())
+      const lists = over.map(({ id }) => ({ kind: 'list', place: '', item: String(id) }) as const)
+      await queueMatches(tx, lists, now.toISOString())
+    })
+    await runDuty(app, matchPackages)
+    await app.db.tx((tx) => queueMatches(tx, [item], now.toISOString()))
+    await runDuty(app, matchPackages)
+  })
   assert.deepEqual(ofThird(events, 'resolved'), found)
   assert.deepEqual(await differences(), [])
 })
