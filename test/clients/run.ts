@@ -154,6 +154,18 @@ async function tryVendor(): Promise<void> {
   try {
     const token = sh(join(root, 'bin/pinfold'), ['token', '--data', join(folder, 'vendor')]).out.trim()
     const org = (await clientOf(url, token).post('/iam/v2/groups/', { name: 'clients' })).body.uid as string
+    const product = {
+      name: 'nginx',
+      releases: [
+        { name: '1.28', releaseDate: '2025-04-23', isEol: false },
+        { name: '1.26', releaseDate: '2024-04-23', isEol: true, eolFrom: '2025-04-23' },
+      ],
+    }
+    writeFileSync(join(folder, 'nginx.json'), JSON.stringify(product))
+    const imported = sh(join(root, 'bin/pinfold'), [
+      ...['import', 'lifecycles', join(folder, 'nginx.json'), '--data', join(folder, 'vendor')],
+    ])
+    expect('the life of a product is imported', imported.code === 0, imported.out)
     const done = sh('vendor-names', [url, 'acme', token, org])
     const counts = /^(\d+) passed, 0 failed$/m.exec(done.out)
     expect(`vendor-names: ${counts?.[1] ?? 'not all'} calls hold`, done.code === 0 && counts !== null, done.out)

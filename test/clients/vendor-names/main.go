@@ -66,6 +66,9 @@ func main() {
 	c.tryErrors(ctx, org)
 	c.tryMembers(ctx, org)
 	c.tryEvents(ctx, org)
+	later, end := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer end()
+	c.tryVulnerabilities(later)
 	fmt.Printf("%d passed, %d failed\n", passed, failed)
 	if failed > 0 {
 		os.Exit(1)
