@@ -96,8 +96,11 @@ export type App = {
   refusals: RefusalLog
   /** Who pulls what, on its way to the table. */
   usage: DigestUsage
-  /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next. */
-  images: { pushed: Signal; read: Signal; turns: ReadTurns }
+  /**
+   * `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next.
+   * `full`: organisations whose images are left alone for now, since they store more than they may.
+   */
+  images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
   /**
    * `queued`: there is something to compare with what is known of vulnerabilities. `reported`: a report of another scanner waits
    * to be read. `scans`: there is an image to have scanned.

@@ -175,7 +175,10 @@ function createSignals(
     removals: createSignal(),
     retention: createSignal(),
     scanning: { queued: createSignal(), reported: createSignal(), scans: createSignal() },
-    images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
+    images: {
+      ...{ pushed: createSignal(), read: createSignal() },
+      ...{ turns: createReadTurns(monotonic), full: createLapsing(mostFull) },
+    },
   }
 }
 
@@ -210,6 +213,8 @@ async function openStore(
   return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
+/** How many organisations are known whose images are left alone. */
+const mostFull = 10_000
 /** How many tags are known that upstreams need not be asked for. */
 const mostSilent = 20_000
 

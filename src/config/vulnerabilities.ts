@@ -77,6 +77,12 @@ export const vulnerabilitySettings = {
     default: '50000',
     doc: 'How many findings are kept of the packages of one image. An image in which more is found says that not all of it is known. Whoever may push could fill the database otherwise.',
   }),
+  goneContents: setting({
+    env: 'PINFOLD_VULNERABILITY_GONE_IMAGES',
+    parse: whole(1, 100_000_000),
+    default: '100000',
+    doc: 'Of how many images that are gone an organisation keeps what they contained, for reports of past days; the newest are kept. Whoever may push and delete could fill the database otherwise.',
+  }),
   advisoryEcosystems: setting({
     env: 'PINFOLD_ADVISORY_ECOSYSTEMS',
     parse: osvEcosystems,

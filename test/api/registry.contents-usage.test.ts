@@ -2,7 +2,7 @@
 // needs it, and nobody can fill the database with what was pushed and deleted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { sql } from '#db/sql.ts'
+import { type Sql, sql } from '#db/sql.ts'
 import { usageOf } from '#domains/registry/blobs/usage.store.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
@@ -99,15 +99,26 @@ test('an image waits to be read while its organisation stores more than it may',
   await limit(50_000)
   await push('acme/app', 'first', 300)
   await push('acme/app', 'second', 10)
+  await push('acme/app', 'later', 10)
   await work()
   assert.ok((await bytesOf()) > 50_000)
-  assert.deepEqual([await total('component_lists'), await total('image_reads')], [1, 1])
+  assert.deepEqual([await total('component_lists'), await total('image_reads')], [1, 2])
+  const waiting = await registry.app.db.all<{ fence: number; attempts: number }>(sql`
+    SELECT fence, attempts FROM image_reads`)
+  assert.deepEqual(
+    waiting.map(({ fence, attempts }) => [Number(fence), Number(attempts)]),
+    [
+      [0, 0],
+      [0, 0],
+    ],
+    'nobody takes them and puts them back',
+  )
   await limit(500_000)
   await work()
-  assert.equal(await total('image_reads'), 1, 'it is looked at again in ten minutes')
+  assert.equal(await total('image_reads'), 2, 'they are looked at again in ten minutes')
   now = new Date('2026-03-02T09:10:00Z')
   await work()
-  assert.deepEqual([await total('component_lists'), await total('image_reads')], [2, 0])
+  assert.deepEqual([await total('component_lists'), await total('image_reads')], [3, 0])
   await checkUsage(registry)
 })
 
@@ -150,4 +161,78 @@ test('who has no image with a list any more is not charged for what others have'
   await checkUsage(registry)
   assert.equal(await bytesOf(), before)
   assert.equal(await bytesOf(other), theirs + charged)
+})
+
+test('what another organisation finds by its own advisories is charged to it alone, once for each package', async () => {
+  await push('acme/one', 'mine', 50)
+  await push('acme/two', 'mine', 60)
+  await work()
+  const [ours, theirs] = [await bytesOf(), await bytesOf(other)]
+  const admin = await registry.as(operatorUid)
+  const advisories = Array.from({ length: 400 }, (_, i) => ({
+    origin: 'ours',
+    advisory: {
+      ...{ advisoryId: `OTH-${i}`, author: 'tests', artifactName: 'mine-1', artifactType: 'apk', aliases: [] },
+      events: [
+        {
+          createTime: now.toISOString(),
+          author: 'tests',
+          reviewState: 'REVIEW_STATE_APPROVED',
+          fixed: { fixedVersion: '9' },
+        },
+      ],
+    },
+  }))
+  ok(await admin.post('/control/v1/advisories:import', { parent: other, advisories }))
+  await runDuty(registry.app, matchPackages)
+  assert.equal(await bytesOf(), ours, 'two images of ours have it, and we have said nothing')
+  assert.equal(await bytesOf(other), theirs + 400 * 200)
+  await checkUsage(registry)
+  for (const name of ['acme/one', 'acme/two']) {
+    const { repo } = await registry.app.paths.find(name)
+    ok(await admin.delete(`/registry/v2/repos/${repo!.uid}`))
+  }
+  now = new Date(now.getTime() + 25 * 3_600_000)
+  await runDuty(registry.app, sweepScanning)
+  assert.equal(await bytesOf(other), theirs, 'no package is left in which it is found')
+  await checkUsage(registry)
+})
+
+test('without a quota, too, pushing and deleting again and again keeps no more than so many images that are gone', async () => {
+  await using free = await startRegistry({ clock: () => now, goneContents: 5 })
+  const rows = async (): Promise<number[]> => {
+    const of = async (all: Sql) => Number((await free.app.db.get<{ total: number }>(all))!.total)
+    return [
+      await of(sql`SELECT count(*) AS total FROM image_contents`),
+      await of(sql`SELECT count(*) AS total FROM past_contents`),
+      await of(sql`SELECT count(*) AS total FROM package_lists`),
+      await of(sql`SELECT count(*) AS total FROM component_lists`),
+      await of(sql`SELECT count(*) AS total FROM list_components`),
+      await of(sql`SELECT count(*) AS total FROM components`),
+    ]
+  }
+  const began = now
+  for (let i = 0; i < 12; i++) {
+    now = new Date(began.getTime() + i * 60_000)
+    const client = await free.registryAs(operatorUid)
+    const { digest } = await pushLayers(client, 'acme/app', [layerOf(`gone-${i}`, 10)], 'latest')
+    await runDuty(free.app, readImages)
+    await runDuty(free.app, matchPackages)
+    await client.ok(202, 'DELETE', `acme/app/manifests/${digest}`)
+  }
+  await pushLayers(await free.registryAs(operatorUid), 'acme/app', [layerOf('stays', 10)], 'latest')
+  await runDuty(free.app, readImages)
+  assert.deepEqual(await rows(), [13, 0, 13, 13, 130, 130])
+  now = new Date(began.getTime() + 25 * 3_600_000)
+  await runDuty(free.app, sweepScanning)
+  assert.deepEqual(await rows(), [6, 0, 6, 6, 60, 60])
+  const kept = await free.app.db.all<{ name: string }>(
+    sql`SELECT name FROM components WHERE name LIKE '%-0' ORDER BY name`,
+  )
+  assert.deepEqual(
+    kept.map(({ name }) => name),
+    ['gone-10-0', 'gone-11-0', 'gone-7-0', 'gone-8-0', 'gone-9-0', 'stays-0'],
+    'the newest are kept, and what is there',
+  )
+  await checkUsage(free)
 })

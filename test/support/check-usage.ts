@@ -35,6 +35,9 @@ export async function checkUsage({ app: { db } }: Pick<Pinfold, 'app'>): Promise
   const lists = await db.all<{ uid: string; charged: number }>(sql`
     SELECT payer AS uid, charged FROM component_lists WHERE payer <> ''`)
   for (const { uid, charged } of lists) add(uid, { bytes: Number(charged) })
+  const own = await db.all<{ uid: string; charged: number }>(sql`
+    SELECT place AS uid, charged FROM findings WHERE place <> ''`)
+  for (const { uid, charged } of own) add(uid, { bytes: Number(charged) })
   const uploads = await db.all<{ uid: string; upload: string; size: number; parts: number }>(sql`
     SELECT r.uid, u.uid AS upload, u.size, u.parts FROM uploads u JOIN repos r ON r.id = u.repo_id`)
   for (const { uid, upload, size, parts } of uploads) {

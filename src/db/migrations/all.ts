@@ -81,6 +81,7 @@ import { migration as lawVersionsRaised } from './0124-expand-law-versions.ts'
 import { migration as behind } from './0126-behind.ts'
 import { migration as scanningWeights } from './0127-expand-scanning-weights.ts'
 import { migration as madeRepos } from './0128-expand-made-repos.ts'
+import { migration as whatIsCounted } from './0129-expand-what-is-counted.ts'
 import { migration as morePins } from './0131-expand-more-pins.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -167,5 +168,6 @@ export const migrations: readonly Migration[] = [
   behind,
   scanningWeights,
   madeRepos,
+  whatIsCounted,
   morePins,
 ]

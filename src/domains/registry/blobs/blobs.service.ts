@@ -11,7 +11,14 @@ import { requireBytes } from './usage.service.ts'
 
 export { atRepo, type LockedRepo, type PushTarget } from './blobs.store.ts'
 
-export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
+/** What reading takes, whoever it is for. */
+type Looking = Pick<Work, 'app' | 'log'>
+
+export async function findBlob(
+  work: Pick<Work, 'app'>,
+  repo: Pick<RepoRef, 'id'>,
+  digest: string,
+): Promise<Blob | undefined> {
   return store.findRepoBlob(work.app.db, repo.id, digest)
 }
 
@@ -31,13 +38,13 @@ export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean):
   return has
 }
 
-function noteLoss({ log }: Work, { digest, location }: Blob): void {
+function noteLoss({ log }: Pick<Work, 'log'>, { digest, location }: Blob): void {
   log.error('content of a blob is lost; pushing it again restores it', { digest, location })
 }
 
 /** The content of a blob, or a range of it; `undefined` when the repo does not have it (any more), or it is lost. */
 export async function openBlob(
-  work: Work,
+  work: Looking,
   repo: Pick<RepoRef, 'id'>,
   blob: Blob,
   range?: Range,
@@ -55,7 +62,7 @@ export async function openBlob(
 
 /** The bytes of a small blob; `undefined` when the repo does not have it (any more), or when there are more than `most`. */
 export async function readBlob(
-  work: Work,
+  work: Looking,
   repo: Pick<RepoRef, 'id'>,
   blob: Blob,
   most: number,

@@ -53,6 +53,11 @@ export async function isWithinQuota(reader: Reader, work: Pick<Work, 'app'>, org
   return bytes + uploadBytes <= limits.bytes
 }
 
+/** Counts it whether there is room or not, for an organisation that is there. */
+export async function addBytes(tx: Tx, uid: string, bytes: number): Promise<void> {
+  await store.addUsage(tx, rootOf(uid), { bytes })
+}
+
 /** The reverse, when it is not kept any more. */
 export async function giveBack(tx: Tx, uid: string, bytes: number): Promise<void> {
   await store.addUsage(tx, rootOf(uid), { bytes: -bytes })

@@ -27,6 +27,8 @@ import {
   statementType,
 } from './image-contents.model.ts'
 import * as store from './image-contents.store.ts'
+import { hasRoom } from './image-room.service.ts'
+import { sizeOfImage } from './images.service.ts'
 import { type ImageRead, imagesOf, type Reading, readImage } from './read-image.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
@@ -167,7 +169,10 @@ export async function readContentsOf(
   read: store.DueRead,
   signal: AbortSignal,
 ): Promise<void> {
-  await finishRead(app, read, await outcomeOf({ app, reader, repo: read.repo, signal }, read.digest))
+  const outcome = await outcomeOf({ app, reader, repo: read.repo, signal }, read.digest)
+  const looking = { app, log: app.log, signal }
+  const size = outcome?.state === 'known' ? await sizeOfImage(looking, { id: read.repo }, read.digest) : undefined
+  await finishRead(app, read, outcome, size)
 }
 
 async function outcomeOf(reading: Reading, digest: string): Promise<Outcome | undefined> {
@@ -233,8 +238,8 @@ async function readIndex(
   return { ...nothing, state: 'known', source, distribution, packages: all.sorted(), gaps: gaps.all() }
 }
 
-/** Ends the read and stores the outcome, unless the repo was deleted meanwhile. */
-export async function finishRead(app: App, read: store.DueRead, given: Outcome | undefined): Promise<void> {
+/** Ends the read and stores the outcome, unless the repo was deleted meanwhile. `size`: how much a pull of it transfers. */
+export async function finishRead(app: App, read: store.DueRead, given: Outcome | undefined, size = 0): Promise<void> {
   const { repo, digest } = read
   if (read.again && !given) return endReadAgain(app, read)
   const outcome = read.again && given ? await atLeastBefore(app.db, read, given) : given
@@ -251,6 +256,7 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
     const found = { ...outcome, digest, packages }
     if (before && contentOf(before) !== contentOf(found)) await store.keepPast(tx, repo, before, now)
     await store.saveContents(tx, repo, found, now)
+    if (given?.state === 'known') await store.saveSize(tx, repo, digest, size)
     if (before && before.packages !== '' && before.packages !== packages) await store.dropPackages(tx, before.packages)
     if (list) await completeList(tx, list, read.organization, now)
     const same = before?.state === outcome.state && before.packages === packages
@@ -356,9 +362,9 @@ async function nextDue(app: App, after: string): Promise<store.DueRead | undefin
   return undefined
 }
 
-/** Of each organisation that has any the first that is due, those behind `after` first. */
+/** Of each organisation that has any, and room, the first that is due, those behind `after` first. */
 async function* dueReads(
-  { db }: App,
+  app: App,
   { after, now, again }: { after: string; now: string; again: number },
 ): AsyncGenerator<store.DueRead> {
   for (const [from, to] of [
@@ -366,9 +372,9 @@ async function* dueReads(
     ['', after],
   ] as const) {
     for (let last = from; to === undefined || last < to; ) {
-      const next = await store.nextRead(db, again, last)
+      const next = await store.nextRead(app.db, again, last)
       if (!next || (to !== undefined && next.organization > to)) break
-      if (next.dueTime <= now) yield next
+      if (next.dueTime <= now && (await hasRoom(app, next.organization))) yield next
       last = next.organization
     }
   }

@@ -87,6 +87,18 @@ export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, 
            gaps = excluded.gaps`)
 }
 
+/** Notes how many bytes a pull of an image transfers. */
+export async function saveSize(tx: Tx, repo: number, digest: string, size: number): Promise<void> {
+  await tx.run(sql`UPDATE image_contents SET size = ${size} WHERE repo_id = ${repo} AND digest = ${digest}`)
+}
+
+/** The same by the digests, as far as it was noted. */
+export async function findSizes(reader: Reader, repo: number, digests: readonly string[]) {
+  const rows = await reader.all<{ digest: string; size: number }>(sql`
+    SELECT digest, size FROM image_contents WHERE repo_id = ${repo} AND digest IN (${list(digests)}) AND size >= 0`)
+  return rows.map(({ digest, size }) => ({ digest, size: Number(size) }))
+}
+
 /** Keeps what was known until now. */
 export async function keepPast(tx: Tx, repo: number, before: ContentsRecord, now: string): Promise<void> {
   const { state, source, distribution } = before
@@ -177,7 +189,7 @@ export async function nextContents(reader: Reader, after: string): Promise<KeptL
 }
 
 /** The first part of a uid is the organisation. */
-const organization = sql`substr(r.uid, 1, 40)`
+export const organization = sql`substr(r.uid, 1, 40)`
 
 /** Puts the image into the queue, or to its front when it is there; whoever reads it now will not be believed. */
 export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {

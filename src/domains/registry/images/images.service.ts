@@ -30,18 +30,22 @@ export async function getArchitectures(call: Call, repoUid: string, digest: stri
 
 /** Compressed bytes of the configuration and the layers of the first image that is for the architecture. */
 export async function getSize(call: Call, repoUid: string, digest: string, architecture: string): Promise<number> {
-  const { repo, config, layers } = await requireImage(call, repoUid, digest, architecture)
+  return sizeOf(call, await requireRepo(call, repoUid, digest), digest, architecture)
+}
+
+async function sizeOf(looking: Looking, repo: Repo, digest: string, architecture: string): Promise<number> {
+  const { config, layers } = await imageIn(looking, repo, digest, architecture)
   const parts = [config, ...layers]
-  const stored = await blobsOf(call, repo, parts)
+  const stored = await blobsOf(looking, repo, parts)
   // Of what is not here there is only what the pusher wrote, which may be anything.
   const total = parts.reduce((sum, { digest: one, size }) => sum + (stored.get(one)?.size ?? size), 0)
   return Math.min(total, Number.MAX_SAFE_INTEGER)
 }
 
 /** The same for an image that may be gone, of which nothing is known then. */
-export async function sizeOfImage(call: Call, repoUid: string, digest: string): Promise<number | undefined> {
+export async function sizeOfImage(looking: Looking, repo: Repo, digest: string): Promise<number | undefined> {
   try {
-    return await getSize(call, repoUid, digest, defaultArchitecture)
+    return await sizeOf(looking, repo, digest, defaultArchitecture)
   } catch (error) {
     if (error instanceof AppError && error.code !== 'INTERNAL') return undefined
     throw error
@@ -64,6 +68,8 @@ export async function getConfig(
 }
 
 type Repo = { id: number }
+/** Who looks, and for how long. */
+type Looking = Pick<Call, 'app' | 'log' | 'signal'>
 /** An image of one platform, and what it lists. */
 export type FoundImage = { repo: Repo; manifest: Manifest; config: Descriptor; layers: readonly Descriptor[] }
 
@@ -74,10 +80,13 @@ export async function requireImage(
   digest: string,
   architecture: string,
 ): Promise<FoundImage> {
-  const repo = await requireRepo(call, repoUid, digest)
-  const variants = await findVariants(call, repo, digest)
+  return imageIn(call, await requireRepo(call, repoUid, digest), digest, architecture)
+}
+
+async function imageIn(looking: Looking, repo: Repo, digest: string, architecture: string): Promise<FoundImage> {
+  const variants = await findVariants(looking, repo, digest)
   const variant = variants?.get(architecture)
-  const manifest = variant && (await findManifest(call.app.db, repo.id, variant))
+  const manifest = variant && (await findManifest(looking.app.db, repo.id, variant))
   const { config, layers } = manifest ? readListed(manifest) : { config: undefined, layers: [] }
   if (!manifest || !config) throw notFound(imageType, variants ? `${digest} for ${architecture}` : digest)
   return { repo, manifest, config, layers }
@@ -95,7 +104,7 @@ async function requireRepo(call: Call, uid: string, digest: string): Promise<Rep
 }
 
 type Search = {
-  call: Call
+  call: Looking
   repo: Repo
   walk: Walk
   /** Of each architecture the digest of the first image that is for it. */
@@ -104,7 +113,7 @@ type Search = {
 type Entry = Pick<Descriptor, 'digest' | 'architecture'>
 
 /** The images behind a digest; `undefined` when the repo does not have it. Attestations have no architecture. */
-export async function findVariants(call: Call, repo: Repo, digest: string): Promise<Search['variants'] | undefined> {
+export async function findVariants(call: Looking, repo: Repo, digest: string): Promise<Search['variants'] | undefined> {
   const walk = new Walk(imageWalk, call.signal, (limit) => {
     return tooLarge(digest, `the image lists so much that more than ${limit} would have to be read`)
   })
@@ -155,7 +164,7 @@ async function readManifests({ call, repo, walk }: Search, digests: readonly str
   return read
 }
 
-async function blobsOf({ app }: Call, repo: Repo, parts: readonly Descriptor[]): Promise<Map<string, Blob>> {
+async function blobsOf({ app }: Looking, repo: Repo, parts: readonly Descriptor[]): Promise<Map<string, Blob>> {
   const digests = [...new Set(parts.map(({ digest }) => digest))]
   const blobs = await findRepoBlobs(app.db, repo.id, digests)
   return new Map(blobs.map((blob) => [blob.digest, blob]))

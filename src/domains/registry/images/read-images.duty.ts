@@ -2,7 +2,6 @@
 // nothing undone, and several servers share the work: an image is its reader's for as long as that node gives signs of life.
 import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
-import { isWithinQuota } from '../blobs/usage.service.ts'
 import {
   claimRead,
   createReader,
@@ -22,7 +21,6 @@ import { BlobMissing } from './read-image.ts'
 const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
-const noRoomMs = 10 * 60_000
 
 /** Reads all that is due. An image that cannot be read is put back, and fails no run. */
 export const readImages: Duty = readImagesWithin(readerLimits)
@@ -52,11 +50,6 @@ export function readImagesWithin(limits: ReaderLimits): Duty {
 
 async function readOne(app: App, reader: Reader, read: DueRead, stop: AbortSignal): Promise<void> {
   const { repo, digest } = read
-  // What is found in images is kept, and nobody would be kept from pushing more of them.
-  if (!(await isWithinQuota(app.db, { app }, read.organization))) {
-    app.log.info('image not read, since its organisation stores more than it may', { repo, digest })
-    return postponeRead(app, read, noRoomMs, read.attempts - 1)
-  }
   const others = () => othersWait(app, read)
   await app.images.turns.take(read, others, async (giveWay) => {
     const signal = AbortSignal.any([stop, giveWay])

@@ -67,6 +67,8 @@ export async function usageDifference(db: Db, organization: string): Promise<Usa
               + (SELECT coalesce(sum(s.size), 0) FROM scan_reports s WHERE s.organization = ${organization})
               + (SELECT coalesce(sum(l.charged), 0) FROM component_lists l
                   WHERE l.payer = ${organization} AND l.payer <> '')
+              + (SELECT coalesce(sum(f.charged), 0) FROM findings f
+                  WHERE f.place = ${organization} AND f.charged > 0)
               - ${counted(sql`bytes`)} AS BIGINT) AS bytes,
            CAST((SELECT count(*) FROM uploads u JOIN repos r ON r.id = u.repo_id WHERE ${below})
               - ${counted(sql`uploads`)} AS BIGINT) AS uploads,

@@ -5,6 +5,7 @@ import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import { countedAt, heldAt, type Known } from '../known/known.model.ts'
 import { findKnownNow, sightingsIn } from '../known/known.store.ts'
+import type { StoredList } from '../lists/lists.model.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
@@ -53,15 +54,15 @@ export async function judgeVulnerabilities(
     const bad = known.filter((one) => countedAt(one, cause.now).some((id) => ids.includes(id)))
     return fails(`it has ${what}`, { count: ids.length, since: () => badSince(app, bad, rule, place) })
   }
-  const silent = strict && (await isSilent(app, list.listNo, all, cause.now))
+  const silent = strict && (await isSilent(app, list, all, cause.now))
   if (silent) return fails('of some of its packages nobody says whether they are vulnerable')
   return incomplete ?? passes(`it has ${what}`)
 }
 
 /** Whether no source speaks of some packages of a list, or only in versions that cannot be compared. */
-async function isSilent({ db, config }: Work['app'], listNo: number, found: readonly Known[], now: string) {
+async function isSilent({ db, config }: Work['app'], list: StoredList, found: readonly Known[], now: string) {
   if (found.some((one) => one.state === findingStates.unknown && heldAt(one, now))) return true
-  const ecosystems = await ecosystemsOfList(db, listNo)
+  const ecosystems = await ecosystemsOfList(db, list)
   const { gapsAt } = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
   return gapsAt(now).some(({ reason }) => reason === 'NO_SOURCE')
 }

@@ -13,20 +13,19 @@ const atOnce = 500
 
 type Tally = { levels: Map<string, number>; gaps: Set<string> }
 
-/** `open`: how much is found that counts for everybody, suppressed or not, up to one more than `most`. `total`: with all places. */
-export type Counted = { counts: Map<string, store.Counts>; open: number; total: number }
+/** `open`: how much is found that counts for everybody, suppressed or not, up to one more than `most`. */
+export type Counted = { counts: Map<string, store.Counts>; open: number }
 
 /**
  * For everybody, and for each organisation that knows more of it than that. Others have their turn meanwhile. Of a list in
  * which more than `most` is found only so much is counted.
  */
 export async function countsOf(reader: Reader, listNo: number, most: number): Promise<Counted> {
-  let [open, total] = [0, 0]
+  let open = 0
   const tallies = new Map<string, Tally>([['', emptyTally()]])
   for (let after: store.LightFinding | undefined; ; ) {
     const found = await store.findLight(reader, listNo, { after, most: atOnce })
     for (const one of found) {
-      total++
       if (one.place === '') open++
       if (open > most) break
       if (Number(one.suppressed) === 1) continue
@@ -42,7 +41,7 @@ export async function countsOf(reader: Reader, listNo: number, most: number): Pr
   const counts = [...tallies]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([place, tally]) => [place, countsIn(place === '' ? tally : both(everybody, tally))] as const)
-  return { counts: new Map(counts), open, total }
+  return { counts: new Map(counts), open }
 }
 
 const emptyTally = (): Tally => ({ levels: new Map(), gaps: new Set() })

@@ -27,11 +27,12 @@ export async function setWithin(tx: Tx, listNo: number, now: string): Promise<bo
   return true
 }
 
-/** When the list was over the limit, the oldest first. */
-export async function limitsOf(reader: Reader, listNo: number): Promise<OverLimit[]> {
-  return reader.all<OverLimit>(sql`
-    SELECT from_time AS "fromTime", until_time AS "untilTime" FROM list_limits
-     WHERE list_id = ${listNo} ORDER BY from_time`)
+/** When some lists were over the limit, of each the oldest first. */
+export async function limitsOf(reader: Reader, lists: readonly number[]): Promise<(OverLimit & { listNo: number })[]> {
+  const rows = await reader.all<OverLimit & { listNo: number }>(sql`
+    SELECT list_id AS "listNo", from_time AS "fromTime", until_time AS "untilTime" FROM list_limits
+     WHERE list_id IN (${list(lists)}) ORDER BY list_id, from_time`)
+  return rows.map((row) => ({ ...row, listNo: Number(row.listNo) }))
 }
 
 /** Packages of a list, behind `after`, that do not follow whether the list is over; in order. */

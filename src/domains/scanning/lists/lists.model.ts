@@ -32,6 +32,8 @@ export type StoredList = {
   listNo: number
   state: number
   ecosystem: string
+  /** Those that its packages are of, in order; undefined for lists of before, until the next sweep. */
+  ecosystems: string[] | undefined
   packages: number
   matchTime: string
   isOver: boolean

@@ -6,6 +6,7 @@ import { type Distribution, isOfDistribution, type Package } from '#contents/pac
 import type { Tx } from '#db/sql.ts'
 import { countBytes } from '#domains/registry/blobs/usage.service.ts'
 import { chunks } from '#lib/chunks.ts'
+import { bytesOfFinding } from '../matching/findings.model.ts'
 import { queueMatches } from '../queue/queue.store.ts'
 import { type Component, keyOf, type ListKey, listStates } from './lists.model.ts'
 import * as store from './lists.store.ts'
@@ -25,11 +26,12 @@ export async function prepareList(
   const known = await store.findList(db, key)
   if (known?.state === listStates.complete) return { listNo: known.listNo, isNew: false, bytes: 0 }
   const distinct = new Set(packages.map((one) => keyOf(componentOf(one, key.distribution)))).size
+  const ecosystems = [...new Set(packages.map(({ kind }) => ecosystemOf(kind, key.distribution)))].sort()
   const opened =
     known ??
     (await db.tx((tx) => {
       const ecosystem = ecosystemOf(packages.some(({ kind }) => kind === 'deb') ? 'deb' : 'apk', key.distribution)
-      return store.openList(tx, key, { ecosystem, packages: distinct, now: clock().toISOString() })
+      return store.openList(tx, key, { ecosystem, ecosystems, packages: distinct, now: clock().toISOString() })
     }))
   const owners = ownersOf(packages)
   for (const slice of chunks(packages, perSlice)) {
@@ -80,12 +82,13 @@ export async function completeList(
   if (list?.state !== listStates.complete) throw new Error(`the list of packages ${listNo} has gone meanwhile`)
 }
 
-/** What a finding takes with its indexes, about. */
-const bytesOfFinding = 200
 /** A change by less is not written down, since every record changes the counts of many lists. */
 const leastCharged = 64 * 1024
 
-/** Charges whoever is charged for the list with what is found in it now, too. */
+/**
+ * Charges whoever is charged for the list with what is found in it now, too: what counts for everybody, since what
+ * organisations find by their own advisories is theirs.
+ */
 export async function chargeFindings(tx: Tx, listNo: number, findings: number): Promise<void> {
   const paid = await store.findPayer(tx, listNo)
   if (!paid || paid.payer === '') return

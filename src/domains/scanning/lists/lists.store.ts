@@ -16,10 +16,10 @@ export const componentColumns = sql`
 
 export const withNumber = (row: StoredComponent): StoredComponent => ({ ...row, componentNo: Number(row.componentNo) })
 
-type Row = Omit<StoredList, 'isOver'> & { isOver: number }
+type Row = Omit<StoredList, 'isOver' | 'ecosystems'> & { isOver: number; ecosystems: string }
 
 const listColumns = sql`
-  id AS "listNo", state, ecosystem, packages, match_time AS "matchTime", over_limit AS "isOver"`
+  id AS "listNo", state, ecosystem, ecosystems, packages, match_time AS "matchTime", over_limit AS "isOver"`
 
 const fromRow = (row: Row): StoredList => ({
   ...row,
@@ -27,6 +27,7 @@ const fromRow = (row: Row): StoredList => ({
   state: Number(row.state),
   packages: Number(row.packages),
   isOver: Number(row.isOver) === 1,
+  ecosystems: row.ecosystems === '' ? undefined : (JSON.parse(row.ecosystems) as string[]),
 })
 
 export async function findList(reader: Reader, { hash, distribution }: ListKey): Promise<StoredList | undefined> {
@@ -41,19 +42,34 @@ export async function findListByNo(reader: Reader, listNo: number): Promise<Stor
   return row && fromRow(row)
 }
 
+/** Those that there are of some keys, with the keys. */
+export async function findLists(reader: Reader, keys: readonly ListKey[]): Promise<(ListKey & StoredList)[]> {
+  type KeyedRow = Row & { hash: string; distribution: string; version: string }
+  const rows = await reader.all<KeyedRow>(sql`
+    SELECT ${listColumns}, hash, distribution, distribution_version AS version
+      FROM component_lists WHERE hash IN (${list([...new Set(keys.map(({ hash }) => hash))])})`)
+  return rows.map(({ hash, distribution, version, ...row }) => {
+    return { ...fromRow(row), hash, distribution: { id: distribution, version } }
+  })
+}
+
 /** The list, made if there is none. */
 export async function openList(
   tx: Tx,
   key: ListKey,
-  { ecosystem, packages, now }: { ecosystem: string; packages: number; now: string },
+  { ecosystem, ecosystems, packages, now }: NewList,
 ): Promise<StoredList> {
   await tx.run(sql`
-    INSERT INTO component_lists (hash, distribution, distribution_version, ecosystem, state, packages, create_time)
-    VALUES (${key.hash}, ${key.distribution.id}, ${key.distribution.version}, ${ecosystem}, ${listStates.building},
-            ${packages}, ${now})
+    INSERT INTO component_lists (hash, distribution, distribution_version, ecosystem, ecosystems, state, packages,
+           create_time)
+    VALUES (${key.hash}, ${key.distribution.id}, ${key.distribution.version}, ${ecosystem},
+            ${JSON.stringify(ecosystems)}, ${listStates.building}, ${packages}, ${now})
         ON CONFLICT (hash, distribution, distribution_version) DO NOTHING`)
   return (await findList(tx, key))!
 }
+
+/** `ecosystem` is that of the distribution, `ecosystems` are those of all packages, in order. */
+export type NewList = { ecosystem: string; ecosystems: readonly string[]; packages: number; now: string }
 
 /** True when it was not complete before. */
 export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
@@ -159,12 +175,21 @@ export async function noteListMatched(tx: Tx, listNo: number, now: string): Prom
      WHERE id = ${listNo} AND match_time = '' AND state = ${listStates.complete}`)
 }
 
-/** The ecosystems that the packages of a list are of; empty for those that have none. */
-export async function ecosystemsOfList(reader: Reader, listNo: number): Promise<string[]> {
+/** The ecosystems that the packages of a list are of, in order; empty for those that have none. */
+export async function ecosystemsOfList(
+  reader: Reader,
+  { listNo, ecosystems }: Pick<StoredList, 'listNo' | 'ecosystems'>,
+): Promise<string[]> {
+  if (ecosystems) return ecosystems
   const rows = await reader.all<{ ecosystem: string }>(sql`
     SELECT DISTINCT c.ecosystem FROM list_components l JOIN components c ON c.id = l.component_id
      WHERE l.list_id = ${listNo} ORDER BY c.ecosystem`)
   return rows.map(({ ecosystem }) => ecosystem)
+}
+
+/** Notes them for a complete list of before. */
+export async function noteEcosystems(tx: Tx, listNo: number, ecosystems: readonly string[]): Promise<void> {
+  await tx.run(sql`UPDATE component_lists SET ecosystems = ${JSON.stringify(ecosystems)} WHERE id = ${listNo}`)
 }
 
 /** Lists behind `after` that have been compared, in order. */

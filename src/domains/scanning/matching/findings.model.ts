@@ -25,6 +25,9 @@ export type OpenFinding = {
   severity: number
 }
 
+/** What one takes with its indexes, about. */
+export const bytesOfFinding = 200
+
 export type NewFinding = { componentNo: number; affectedNo: number; place: string; state: number; severity: number }
 
 /** How much of what an organisation's own advisories say is kept of one package. */

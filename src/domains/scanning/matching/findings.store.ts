@@ -4,7 +4,7 @@ import { chunks } from '#lib/chunks.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
 import { matchedColumns, toMatched } from '../lists/lists.store.ts'
 import { type AffectedState, affectedStates, type RecordSeverity } from '../records/records.model.ts'
-import type { AffectedRow, NewFinding, OpenFinding } from './findings.model.ts'
+import { type AffectedRow, bytesOfFinding, type NewFinding, type OpenFinding } from './findings.model.ts'
 
 type MatchedRow = Parameters<typeof toMatched>[0]
 
@@ -98,9 +98,10 @@ export async function openFindings(
 export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: string): Promise<void> {
   const rows = found.map(
     (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now},
-      (SELECT CASE WHEN c.match_time = '' THEN 1 ELSE 0 END FROM components c WHERE c.id = ${one.componentNo}))`,
+      (SELECT CASE WHEN c.match_time = '' THEN 1 ELSE 0 END FROM components c WHERE c.id = ${one.componentNo}),
+      ${one.place === '' ? 0 : bytesOfFinding})`,
   )
-  const into = sql`INSERT INTO findings (component_id, affected_id, place, state, severity, found_time, told)`
+  const into = sql`INSERT INTO findings (component_id, affected_id, place, state, severity, found_time, told, charged)`
   for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
 }
 

@@ -41,7 +41,7 @@ export async function doList(doing: Doing): Promise<void> {
   await app.db.tx(async (tx) => {
     const now = app.clock().toISOString()
     await saveCounts(tx, listNo, counted.counts, now)
-    await chargeFindings(tx, listNo, counted.total)
+    await chargeFindings(tx, listNo, counted.open)
     await noteListMatched(tx, listNo, now)
     await queue.endMatch(tx, item)
   }, later)
@@ -57,7 +57,7 @@ export async function doCounts({ app, item }: Doing): Promise<void> {
     const list = await findListByNo(tx, listNo)
     if (!list || list.state === listStates.gone) return queue.endMatch(tx, item)
     await saveCounts(tx, listNo, counted.counts, now)
-    await chargeFindings(tx, listNo, counted.total)
+    await chargeFindings(tx, listNo, counted.open)
     if (await hasTurned(tx, { listNo, open: counted.open, most: app.config.findingsPerList }, now)) {
       await queue.queueMatches(tx, [{ kind: 'list', place: item.place, item: item.item }], item.dueTime)
     }

@@ -2,11 +2,20 @@
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
+import { groupExists } from '#domains/iam/groups/groups.service.ts'
+import { addBytes } from '#domains/registry/blobs/usage.service.ts'
 import { compareVersions, type Scheme, schemeOf } from '#versions/order.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
 import type { MatchedComponent, StoredComponent } from '../lists/lists.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
-import { type AffectedRow, findingStates, keptOf, type NewFinding, type OpenFinding } from './findings.model.ts'
+import {
+  type AffectedRow,
+  bytesOfFinding,
+  findingStates,
+  keptOf,
+  type NewFinding,
+  type OpenFinding,
+} from './findings.model.ts'
 import * as store from './findings.store.ts'
 import { severityOf } from './severity.model.ts'
 
@@ -52,6 +61,7 @@ export async function matchSlice(
     now,
   )
   await store.insertFindings(tx, added, now)
+  await chargeOwn(tx, added)
   const compared = numbers.filter((number) => !held.has(number))
   if (page.isLast && whole && compared.length > 0) await store.noteMatched(tx, compared, now)
   return {
@@ -59,6 +69,14 @@ export async function matchSlice(
     added: added.length - gone.length,
     addedForAll: added.filter(isForAll).length - gone.filter(isForAll).length,
     next: page.isLast ? undefined : page.upTo,
+  }
+}
+
+/** What an organisation finds by its own advisories is charged to it, once for each package, however many images have that. */
+async function chargeOwn(tx: Tx, added: readonly NewFinding[]): Promise<void> {
+  for (const [place, found] of Map.groupBy(added, (one) => one.place)) {
+    const isThere = place !== '' && (await groupExists(tx, place))
+    if (isThere) await addBytes(tx, place, found.length * bytesOfFinding)
   }
 }
 

@@ -64,7 +64,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
   if (!list || list.matchTime === '') return { findings: [], uncertain: [], gaps: [waits] }
   const all = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
   const known = await withAccepted(db, all, [{ repoUid, digest }], distribution.id)
-  const ecosystems = await ecosystemsOfList(db, list.listNo)
+  const ecosystems = await ecosystemsOfList(db, list)
   const purlOf = ({ component }: Known) =>
     packageUrl({ ...component, kind: component.kind as PackageKind }, distribution.id)
   const uncertain = known.flatMap((one): UncertainFinding[] => {

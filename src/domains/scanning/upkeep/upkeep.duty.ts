@@ -1,5 +1,5 @@
 import type { Duty } from '#duty.ts'
-import { sweepComponents, sweepLists } from './upkeep.service.ts'
+import { sweepComponents, sweepImages, sweepLists } from './upkeep.service.ts'
 
 /** Forgets what is known of packages that no image has any more, in small steps. */
 export const sweepScanning: Duty = {
@@ -12,6 +12,7 @@ export const sweepScanning: Duty = {
       lease.signal.throwIfAborted()
     }
     const sweeping = { app, tx: lease.tx, check }
+    await sweepImages(sweeping)
     return { lists: await sweepLists(sweeping), packages: await sweepComponents(sweeping) }
   },
 }

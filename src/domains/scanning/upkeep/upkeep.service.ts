@@ -1,31 +1,38 @@
 // Forgets what images contained that are gone: their lists of packages, and what was found in packages that only they had.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
-import type { Db } from '#db/sql.ts'
+import type { Db, Tx } from '#db/sql.ts'
+import { countBytes } from '#domains/registry/blobs/usage.service.ts'
+import { forgetGone } from '#domains/registry/images/gone-contents.service.ts'
 import { isInUse, organizationsWith } from '#domains/registry/images/past-contents.service.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 import { passOn } from '../lists/lists.service.ts'
+import * as lists from '../lists/lists.store.ts'
 import * as store from './upkeep.store.ts'
 
 /** `tx` is that of the lease; `check` throws when it has ended. */
-export type Sweeping = { app: Pick<App, 'db' | 'clock'>; tx: Db['tx']; check(): void }
+export type Sweeping = { app: Pick<App, 'db' | 'clock' | 'config'>; tx: Db['tx']; check(): void }
 
 /** A list may be written some time before the image that has it. */
 const graceMs = 24 * 60 * 60_000
 const listsAtOnce = 200
 const rowsAtOnce = 200
 
+/** Forgets what images contained that are gone, but for the newest of each organisation. */
+export const sweepImages = (sweeping: Sweeping): Promise<void> => forgetGone(sweeping)
+
 /** Deletes the lists that no image has, or had while its repo is there; answers with how many. */
 export async function sweepLists(sweeping: Sweeping): Promise<number> {
   const { app, tx } = sweeping
   const before = new Date(app.clock().getTime() - graceMs).toISOString()
-  let lists = 0
+  let deleted = 0
   for (let after = 0; ; ) {
     const page = await store.listsAfter(app.db, after, listsAtOnce)
     const last = page.at(-1)
-    if (!last) return lists
+    if (!last) return deleted
     after = last.listNo
-    for (const { listNo, state, createTime, payer, ...key } of page) {
+    for (const { listNo, state, createTime, payer, isPlaced, ...key } of page) {
+      if (!isPlaced && state === listStates.complete) await noteEcosystems(sweeping, listNo)
       if (state !== listStates.gone) {
         if (createTime >= before) continue
         if (await isInUse(app.db, key)) {
@@ -41,10 +48,16 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
         if (!isBuried) continue
       }
       await deleteList(sweeping, listNo)
-      lists++
+      deleted++
     }
     await pause(sweeping)
   }
+}
+
+/** Of a list of before nobody has noted them. */
+async function noteEcosystems({ app, tx }: Sweeping, listNo: number): Promise<void> {
+  const ecosystems = await lists.ecosystemsOfList(app.db, { listNo, ecosystems: undefined })
+  await tx((within) => lists.noteEcosystems(within, listNo, ecosystems))
 }
 
 /** Who has no image with it any more is not charged for it, but one of those who have. */
@@ -88,7 +101,7 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
   for (;;) {
     const step = await sweeping.tx(async (within): Promise<'more' | 'done' | 'kept'> => {
       if (await store.isListed(within, componentNo)) return 'kept'
-      if ((await store.deleteFindings(within, componentNo, rowsAtOnce)) > 0) return 'more'
+      if (await deleteFindings(within, componentNo)) return 'more'
       if ((await store.deleteTies(within, componentNo, rowsAtOnce)) > 0) return 'more'
       await store.deleteComponent(within, componentNo)
       return 'done'
@@ -96,6 +109,16 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
     if (step !== 'more') return step === 'done'
     await pause(sweeping)
   }
+}
+
+/** False when there were none. Who was charged for what was found is so no more. */
+async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
+  const deleted = await store.deleteFindings(tx, componentNo, rowsAtOnce)
+  for (const [place, found] of Map.groupBy(deleted, (one) => one.place)) {
+    const charged = found.reduce((sum, one) => sum + Number(one.charged), 0)
+    if (charged > 0) await countBytes(tx, place, -charged)
+  }
+  return deleted.length > 0
 }
 
 /** Others have their turn. */

@@ -2,17 +2,25 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 
-export type ListPage = ListKey & { listNo: number; state: number; createTime: string; payer: string }
+export type ListPage = ListKey & {
+  listNo: number
+  state: number
+  createTime: string
+  payer: string
+  /** Whether it is noted of which ecosystems its packages are. */
+  isPlaced: boolean
+}
 
 /** Lists behind `after`, in order. */
 export async function listsAfter(reader: Reader, after: number, most: number): Promise<ListPage[]> {
-  type Row = Omit<ListPage, 'distribution'> & { id: string; version: string }
+  type Row = Omit<ListPage, 'distribution' | 'isPlaced'> & { id: string; version: string; placed: number }
   const rows = await reader.all<Row>(sql`
     SELECT id AS "listNo", hash, distribution AS id, distribution_version AS version, state, create_time AS "createTime",
-           payer
+           payer, CASE WHEN ecosystems = '' THEN 0 ELSE 1 END AS placed
       FROM component_lists WHERE id > ${after} ORDER BY component_lists.id LIMIT ${most}`)
-  return rows.map(({ listNo, state, id, version, ...row }) => {
-    return { ...row, listNo: Number(listNo), state: Number(state), distribution: { id, version } }
+  return rows.map(({ listNo, state, id, version, placed, ...row }) => {
+    const isPlaced = Number(placed) === 1
+    return { ...row, listNo: Number(listNo), state: Number(state), distribution: { id, version }, isPlaced }
   })
 }
 
@@ -62,17 +70,19 @@ export async function isListed(reader: Reader, componentNo: number): Promise<boo
   return row !== undefined
 }
 
-/** Some of all that was ever found in a component, with what only that refers to; answers with how many. */
-export async function deleteFindings(tx: Tx, componentNo: number, most: number): Promise<number> {
-  const found = await tx.all<{ findingNo: number; affectedNo: number }>(sql`
-    SELECT id AS "findingNo", affected_id AS "affectedNo" FROM findings
+export type DeletedFinding = { findingNo: number; affectedNo: number; place: string; charged: number }
+
+/** Some of all that was ever found in a component, with what only that refers to; answers with what that was. */
+export async function deleteFindings(tx: Tx, componentNo: number, most: number): Promise<DeletedFinding[]> {
+  const found = await tx.all<DeletedFinding>(sql`
+    SELECT id AS "findingNo", affected_id AS "affectedNo", place, charged FROM findings
      WHERE component_id = ${componentNo} ORDER BY component_id, id LIMIT ${most}`)
-  if (found.length === 0) return 0
+  if (found.length === 0) return []
   const findings = list(found.map(({ findingNo }) => Number(findingNo)))
   await tx.run(sql`DELETE FROM suppressions WHERE finding_id IN (${findings})`)
   await tx.run(sql`DELETE FROM findings WHERE id IN (${findings})`)
   await deleteSaid(tx, [...new Set(found.map(({ affectedNo }) => Number(affectedNo)))])
-  return found.length
+  return found
 }
 
 /** What was said once, and nothing refers to any more. */
