@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
+import * as gone from '#domains/registry/images/gone-contents.store.ts'
 import * as contents from '#domains/registry/images/image-contents.store.ts'
 import * as imageLists from '#domains/registry/images/image-lists.store.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
 import * as known from '#domains/scanning/known/known.store.ts'
+import { createSharedKnown } from '#domains/scanning/known/shared-known.store.ts'
 import * as limits from '#domains/scanning/lists/limits.store.ts'
 import * as lists from '#domains/scanning/lists/lists.store.ts'
 import * as findings from '#domains/scanning/matching/findings.store.ts'
@@ -47,11 +49,13 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   unmatchedOf: { ask: (tx) => lists.unmatchedOf(tx, 1, 10) },
   listsWith: { ask: (tx) => lists.listsWith(tx, [1, 2], page) },
   noteListMatched: { ask: (tx) => lists.noteListMatched(tx, 1, time) },
-  ecosystemsOfList: { ask: (tx) => lists.ecosystemsOfList(tx, 1) },
+  findLists: { ask: (tx) => lists.findLists(tx, [key, { ...key, hash: 'y' }]) },
+  ecosystemsOfList: { ask: (tx) => lists.ecosystemsOfList(tx, { listNo: 1, ecosystems: undefined }) },
+  noteEcosystems: { ask: (tx) => lists.noteEcosystems(tx, 1, ['Alpine:v3.19']) },
   matchedListsAfter: { ask: (tx) => lists.matchedListsAfter(tx, 1, 10) },
   setOver: { ask: (tx) => limits.setOver(tx, 1, time) },
   setWithin: { ask: (tx) => limits.setWithin(tx, 1, time) },
-  limitsOf: { ask: (tx) => limits.limitsOf(tx, 1) },
+  limitsOf: { ask: (tx) => limits.limitsOf(tx, [1, 2]) },
   misheldOfOver: { ask: (tx) => limits.misheldOf(tx, 1, true, page) },
   misheldOfWithin: { ask: (tx) => limits.misheldOf(tx, 1, false, page) },
   hold: { ask: (tx) => limits.hold(tx, 1, [1, 2]) },
@@ -75,6 +79,9 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   suppressedNow: { ask: (tx) => suppressions.suppressedNow(tx, [1, 2]) },
   endSuppressions: { ask: (tx) => suppressions.endSuppressions(tx, [1, 2], time) },
   findKnown: { ask: (tx) => known.findKnown(tx, 1, ['a'], 10) },
+  knownTogether: {
+    ask: (tx) => createSharedKnown(tx).ofLists([1, 2], ['a'], 10),
+  },
   findKnownNow: { ask: (tx) => known.findKnownNow(tx, 1, ['a'], 10) },
   countEntries: { ask: (tx) => limits.countEntries(tx, 1) },
   pastTexts: { ask: (tx) => known.pastTexts(tx, [1, 2]) },
@@ -96,8 +103,15 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   packagesNamed: { ask: (tx) => records.packagesNamed(tx, ['CVE-2026-1', 'CVE-2026-2'], 10) },
   namesInUse: { ask: (tx) => records.namesInUse(tx, ['openssl', 'libssl3']) },
   isInUse: { ask: (tx) => contents.isInUse(tx, 'x') },
+  saveSize: { ask: (tx) => contents.saveSize(tx, 1, 'a', 1) },
+  findSizes: { ask: (tx) => contents.findSizes(tx, 1, ['a', 'b']) },
   findPast: { ask: (tx) => contents.findPast(tx, 1, ['a', 'b'], 10) },
   findEverywhere: { ask: (tx) => contents.findEverywhere(tx, 'a', page) },
+  contentsAfter: { ask: (tx) => gone.contentsAfter(tx, { repo: 1, digest: 'a' }, 10) },
+  pastAfter: { ask: (tx) => gone.pastAfter(tx, { repo: 1, digest: 'a', time }, 10) },
+  goneOf: { ask: (tx) => gone.goneOf(tx, 1, ['a', 'b']) },
+  deletePast: { ask: (tx) => gone.deletePast(tx, 1, [{ digest: 'a', time }]) },
+  deleteAllPast: { ask: (tx) => gone.deleteAllPast(tx, 1, ['a', 'b']) },
   dropPackages: { ask: (tx) => contents.dropPackages(tx, 'x') },
   componentsWith: { ask: (tx) => images.componentsWith(tx, 'CVE-2026-1', undefined, 10) },
   componentsWithIn: { ask: (tx) => images.componentsWith(tx, 'CVE-2026-1', ['a'], 10) },
@@ -112,8 +126,8 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   deleteFindings: {
     ask: (tx) => upkeep.deleteFindings(tx, 1, 10),
     rows: [
-      { findingNo: 1, affectedNo: 1, recordNo: 1 },
-      { findingNo: 2, affectedNo: 2, recordNo: 2 },
+      { findingNo: 1, affectedNo: 1, recordNo: 1, place: '', charged: 0 },
+      { findingNo: 2, affectedNo: 2, recordNo: 2, place: 'a', charged: 200 },
     ],
   },
   deleteTies: { ask: (tx) => upkeep.deleteTies(tx, 1, 10) },

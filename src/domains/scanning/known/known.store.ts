@@ -1,22 +1,17 @@
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import type { Component } from '../lists/lists.model.ts'
-import { componentColumns } from '../lists/lists.store.ts'
-import type { AffectedRow } from '../matching/findings.model.ts'
-import { affectedColumns, toAffected } from '../matching/findings.store.ts'
-import { type Known, type PastText, type Suppressed, vulnerabilityIds } from './known.model.ts'
+import type { Known } from './known.model.ts'
+import {
+  createParts,
+  type FindingRow,
+  findingColumns,
+  type PairRow,
+  type SuppressedRow,
+  suppressedColumns,
+  toSuppressed,
+} from './known-parts.store.ts'
 
-type Row = {
-  findingNo: number
-  componentNo: number
-  affectedNo: number
-  state: number
-  severity: number
-  foundTime: string
-  goneTime: string
-  locations: string
-  ownerNo: number
-}
+export { pastTexts } from './known-parts.store.ts'
 
 /**
  * The findings that a list has or had, with what counts for everybody and for some organisations, in a lasting order. When
@@ -49,121 +44,22 @@ async function selectKnown(
   places: readonly string[],
   { most, when, first }: { most: number; when: Sql; first: Sql },
 ): Promise<Known[]> {
-  const rows = await reader.all<Row>(sql`
-    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.state, f.severity,
-           f.found_time AS "foundTime", f.gone_time AS "goneTime", l.locations, l.owner_id AS "ownerNo"
+  const rows = await reader.all<FindingRow & PairRow>(sql`
+    SELECT ${findingColumns}, l.locations, l.owner_id AS "ownerNo"
       FROM list_components l
       JOIN findings f ON f.component_id = l.component_id
      WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])}) AND ${when}
      ORDER BY ${first} LIMIT ${most}`)
-  const parts = await partsOf(reader, rows)
-  const times = new Map<string, string>()
-  const once = (time: string): string => {
-    const kept = times.get(time) ?? time
-    times.set(time, kept)
-    return kept
-  }
-  const known = rows.map((row): Known => {
-    const affected = parts.affected.get(Number(row.affectedNo))!
-    const found = parts.components.get(Number(row.componentNo))!
-    return {
-      findingNo: Number(row.findingNo),
-      state: Number(row.state),
-      severity: Number(row.severity),
-      foundTime: once(row.foundTime),
-      goneTime: once(row.goneTime),
-      component: found.component,
-      affected: affected.row,
-      ...parts.records.get(affected.row.recordNo)!,
-      locations: found.locations,
-      ownerNo: Number(row.ownerNo),
-      suppressed: [],
-      accepted: [],
-    }
-  })
+  const parts = createParts(reader)
+  await parts.need(rows)
+  const known = rows.map((row) => parts.knownOf(row, row))
   known.sort((one, other) => one.findingNo - other.findingNo)
   if (known.every(({ ownerNo }) => ownerNo === 0)) return known
   const suppressed = Map.groupBy(await suppressedIn(reader, listNo, most), ({ findingNo }) => findingNo)
   return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
 }
 
-/** What many findings have in common, each once: texts and ranges are the most of what there is. */
-async function partsOf(reader: Reader, rows: readonly Row[]) {
-  const components = new Map<number, { component: Known['component']; locations: string[] }>()
-  const locations = new Map(rows.map((row) => [Number(row.componentNo), row.locations]))
-  for (const some of chunks([...locations.keys()], atOnce)) {
-    for (const row of await reader.all<Known['component']>(sql`
-      SELECT ${componentColumns} FROM components c WHERE c.id IN (${list(some)})`)) {
-      const component = { ...row, componentNo: Number(row.componentNo) }
-      const text = locations.get(component.componentNo)!
-      components.set(component.componentNo, { component, locations: text === '' ? [] : (JSON.parse(text) as string[]) })
-    }
-  }
-  const affected = new Map<number, { row: AffectedRow }>()
-  for (const some of chunks([...new Set(rows.map(({ affectedNo }) => Number(affectedNo)))], atOnce)) {
-    const said = await reader.all<Parameters<typeof toAffected>[0]>(sql`
-      SELECT ${affectedColumns} FROM affected_packages a WHERE a.id IN (${list(some)})`)
-    for (const one of said) affected.set(Number(one.affectedNo), { row: toAffected(one) })
-  }
-  const records = new Map<number, Pick<Known, 'record' | 'source'>>()
-  for (const some of chunks([...new Set([...affected.values()].map(({ row }) => row.recordNo))], atOnce)) {
-    const pastOf = await pastTexts(reader, some)
-    for (const one of await reader.all<RecordRow>(sql`
-      SELECT ${recordColumns} FROM vulnerability_records r JOIN vulnerability_sources s ON s.id = r.source_id
-       WHERE r.id IN (${list(some)})`)) {
-      records.set(Number(one.recordNo), fromRecordRow(one, pastOf.get(Number(one.recordNo)) ?? []))
-    }
-  }
-  return { components, affected, records }
-}
-
 const atOnce = 400
-
-/** The texts of before of some records, the oldest first. */
-export async function pastTexts(reader: Reader, records: readonly number[]): Promise<Map<number, PastText[]>> {
-  const rows = await reader.all<{ recordNo: number; untilTime: string; summary: string; references: string }>(sql`
-    SELECT t.record_no AS "recordNo", t.until_time AS "untilTime", t.summary, t."references"
-      FROM vulnerability_record_texts t WHERE t.record_no IN (${list(records)}) ORDER BY t.record_no, t.until_time`)
-  const past = new Map<number, PastText[]>()
-  for (const { recordNo, untilTime, summary, references } of rows) {
-    const text = { untilTime, summary, references: JSON.parse(references) as string[] }
-    past.set(Number(recordNo), [...(past.get(Number(recordNo)) ?? []), text])
-  }
-  return past
-}
-
-type RecordRow = {
-  recordNo: number
-  id: string
-  aliases: string
-  upstream: string
-  summary: string
-  severities: string
-  references: string
-  publishTime: string
-  source: string
-}
-
-const recordColumns = sql`
-  r.id AS "recordNo", r.record_id AS id, r.aliases, r.upstream, r.summary, r.severities, r."references",
-  r.publish_time AS "publishTime", s.name AS source`
-
-function fromRecordRow(
-  { id, summary, publishTime, source, ...row }: RecordRow,
-  past: readonly PastText[],
-): Pick<Known, 'record' | 'source'> {
-  const named = { id, aliases: JSON.parse(row.aliases) as string[], upstream: JSON.parse(row.upstream) as string[] }
-  return {
-    source,
-    record: {
-      ...named,
-      ...{ summary, publishTime, past },
-      vulnerabilities: vulnerabilityIds(named),
-      severities: JSON.parse(row.severities) as Known['record']['severities'],
-      references: JSON.parse(row.references) as string[],
-    },
-  }
-}
 
 /** When something was found in a package: the id of its record, which stays when that is written anew. */
 export type Sighting = { componentNo: number; recordId: string; foundTime: string }
@@ -188,21 +84,16 @@ export async function sightingsIn(
   return found.map((row) => ({ ...row, componentNo: Number(row.componentNo) }))
 }
 
-type SuppressedRow = Omit<Suppressed, 'owner'> & Component & { findingNo: number }
-
 /** What did not count in a list, and when. */
 async function suppressedIn(reader: Reader, listNo: number, most: number) {
   const rows = await reader.all<SuppressedRow>(sql`
-    SELECT s.finding_id AS "findingNo", s.from_time AS "fromTime", s.until_time AS "untilTime", s.source, s.record,
-           ${componentColumns}
+    SELECT ${suppressedColumns}
       FROM list_components l
       JOIN findings f ON f.component_id = l.component_id
       JOIN suppressions s ON s.finding_id = f.id AND s.owner_id = l.owner_id
       JOIN components c ON c.id = s.owner_id
      WHERE l.list_id = ${listNo} AND l.owner_id <> 0 ORDER BY s.id LIMIT ${most}`)
-  return rows.map(({ findingNo, fromTime, untilTime, source, record, ...owner }) => ({
-    ...{ findingNo: Number(findingNo), fromTime, untilTime, source, record, owner },
-  }))
+  return rows.map(toSuppressed)
 }
 
 export type LightFinding = {

@@ -199,6 +199,12 @@ export type OutsideCount = { createTime: string; levels: ReadonlyMap<string, num
 /** `tooMuch` makes the error of a question about more than is looked at. */
 export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): OutsideKnowledge {
   const facts = new Map<string, Promise<ReportFacts[]>>()
+  const repos = new Map<number, Promise<boolean>>()
+  const hasAny = (repo: number): Promise<boolean> => {
+    const any = repos.get(repo) ?? store.factsOfRepo(reader, repo, 1).then(({ length }) => length > 0)
+    repos.set(repo, any)
+    return any
+  }
   let left = mostBytes.counted
   // What was asked for last, since days are asked for in their order.
   let parts = new Map<number, OutsideCount['levels']>()
@@ -213,6 +219,7 @@ export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): Ou
   }
   return {
     async at(repo, digest, time) {
+      if (!(await hasAny(repo))) return undefined
       const key = `${repo} ${digest}`
       const all = facts.get(key) ?? store.listFacts(reader, repo, digest, mostLooked)
       facts.set(key, all)

@@ -1,7 +1,7 @@
 // How many vulnerabilities the image of a tag had, day by day.
 import type { Call } from '#app.ts'
 import type { ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
-import { sizeOfImage } from '#domains/registry/images/images.service.ts'
+import { createSizes } from '#domains/registry/images/image-sizes.service.ts'
 import { contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
 import { type RepoNamed, reposNamed } from '#domains/registry/repos/paths.service.ts'
 import { happenedTo } from '#domains/registry/tags/tag-history.service.ts'
@@ -11,6 +11,7 @@ import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { turnsOf } from '../known/known.model.ts'
 import { worse } from '../matching/severity.model.ts'
 import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
+import { hasAccepted } from '../risks/accepted.service.ts'
 import { withAcceptedIn } from './accepted-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
@@ -30,7 +31,7 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
     return tooMuch(`have images with more than ${maxFindings} findings; ask for fewer of them, or for fewer days`)
   })
   const counting: Counting = {
-    ...{ call, knowledge, walk, named: maxCounted, sizes: new Map(), left: maxMoves },
+    ...{ call, knowledge, walk, named: maxCounted, left: maxMoves, risky: new Map(), repos: new Map() },
     outside: createOutsideKnowledge(call.app.db, () =>
       tooMuch('have too much in reports of scanners; ask for fewer days'),
     ),
@@ -38,7 +39,7 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
   }
   const reports: CountReport[] = []
   for (const { repo: named, tag } of query.references) {
-    const repo = await repoFor(call, named)
+    const repo = await repoFor(counting, named)
     if (repo) reports.push(...(await countsOfTag(counting, { named, repo, tag }, days, cumulative)))
   }
   return reports
@@ -53,8 +54,11 @@ type Counting = {
   knowledge: Knowledge
   outside: OutsideKnowledge
   walk: Walk
-  sizes: Map<string, number>
   left: number
+  /** Whether anything was ever accepted that may count in a repo, by its uid. */
+  risky: Map<string, boolean>
+  /** By the name that was asked for. */
+  repos: Map<string, RepoNamed | undefined>
   /** With what was accepted of them: of each image the findings as they were and as they are with it. */
   accepted: Map<string, { all: ImageKnowledge['found']; found: ImageKnowledge['found'] }>
 }
@@ -77,12 +81,14 @@ function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
 }
 
 /** The one repo of this name that the caller sees; there may be one in each group. */
-async function repoFor(call: Call, named: string): Promise<RepoNamed | undefined> {
+async function repoFor({ call, repos }: Counting, named: string): Promise<RepoNamed | undefined> {
+  if (repos.has(named)) return repos.get(named)
   const sees = ({ uid }: RepoNamed) => call.reach.some((place) => isAtOrBelow(uid, place))
   const found = (await reposNamed(call.app.db, named, call.reach)).filter(sees)
   if (found.length > 1) {
     throw invalid({ field: 'repo', description: 'is the name of several repos; give its path or its uid' })
   }
+  repos.set(named, found[0])
   return found[0]
 }
 
@@ -97,7 +103,15 @@ async function countsOfTag(
   const { repo, tag } = followed
   const sum = new Map<string, number>()
   const reports: CountReport[] = []
-  for (const held of await imagesOn(counting, followed, days)) {
+  const images = await imagesOn(counting, followed, days)
+  const sizes = await createSizes(
+    counting.call,
+    repo,
+    images.map(({ digest }) => digest),
+  )
+  const first = images.flatMap(({ day, spans }) => spans.find(({ fromTime }) => fromTime <= day.end) ?? [])
+  await counting.knowledge.foresee(first, [rootOf(repo.uid)])
+  for (const held of images) {
     await counting.walk.pause()
     const { day, digest } = held
     const ours = await foundOn(counting, repo, held)
@@ -119,7 +133,7 @@ async function countsOfTag(
       repo: followed.named,
       tag,
       date: ours && !theirs ? lastCheck(ours.known, day) : checked,
-      sizeBytes: await sizeOf(counting, repo.uid, digest),
+      sizeBytes: await sizes.of(digest),
       ids: byLevel(shown),
     })
   }
@@ -127,9 +141,12 @@ async function countsOfTag(
 }
 
 /** What is known of an image, with what was accepted of it in its repo. */
-async function knownOn({ call, knowledge, accepted }: Counting, repoUid: string, { day, digest, spans }: Held) {
+async function knownOn(counting: Counting, repoUid: string, { day, digest, spans }: Held) {
+  const { call, knowledge, accepted, risky } = counting
   const known = await knowledge.at(spans, [rootOf(repoUid)], day.end)
   if (!known) return undefined
+  if (!risky.has(repoUid)) risky.set(repoUid, await hasAccepted(call.app.db, repoUid))
+  if (!risky.get(repoUid)) return known
   const key = `${repoUid} ${digest}`
   const before = accepted.get(key)
   if (before?.all === known.found) return { ...known, found: before.found }
@@ -178,8 +195,19 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
 
 /** The last time of the day when it was looked at, or when what is known changed. */
 function lastCheck({ found, from, readsAt }: ImageKnowledge, { start, end }: Day): string {
-  const times = [from, ...readsAt(end).map(({ fetchTime }) => fetchTime), ...found.flatMap(turnsOf)]
-  return times.filter((time) => time >= start && time <= end).reduce((a, b) => (a > b ? a : b), start)
+  let last = start
+  const look = (time: string): void => {
+    if (time > last && time <= end) last = time
+  }
+  look(from)
+  for (const { fetchTime } of readsAt(end)) look(fetchTime)
+  for (const one of found) {
+    look(one.foundTime)
+    look(one.goneTime)
+    const isPlain = one.record.past.length + one.suppressed.length + one.accepted.length === 0
+    if (!isPlain) for (const time of turnsOf(one)) look(time)
+  }
+  return last
 }
 
 function byLevel(levels: ReadonlyMap<string, number>): Map<number, string[]> {
@@ -189,12 +217,4 @@ function byLevel(levels: ReadonlyMap<string, number>): Map<number, string[]> {
     ids.set(level, [...(ids.get(level) ?? []), id])
   }
   return ids
-}
-
-/** Of an image that is not there any more nothing is known. */
-async function sizeOf({ call, sizes }: Counting, repo: string, digest: string): Promise<number> {
-  const key = `${repo} ${digest}`
-  const size = sizes.get(key) ?? (await sizeOfImage(call, repo, digest)) ?? 0
-  sizes.set(key, size)
-  return size
 }

@@ -1,19 +1,23 @@
 // What is known of an image over time: its list of packages, the findings in it, and how far the sources reach.
 import type { App } from '#app.ts'
 import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
+import { chunks } from '#lib/chunks.ts'
 import { isOwnFullAt, type Known } from '../known/known.model.ts'
 import { findKnown } from '../known/known.store.ts'
+import { createSharedKnown } from '../known/shared-known.store.ts'
 import { limitsOf } from '../lists/limits.store.ts'
-import type { OverLimit } from '../lists/lists.model.ts'
-import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
+import type { OverLimit, StoredList } from '../lists/lists.model.ts'
+import { ecosystemsOfList, findList, findLists } from '../lists/lists.store.ts'
 import { mostOwn } from '../matching/findings.model.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { listReads, type SourceRead } from '../records/records.store.ts'
-import { coverageOf } from './coverage.service.ts'
-import { type Gap, maxFindings } from './reports.model.ts'
+import { type Coverage, coverageOf } from './coverage.service.ts'
+import { type Gap, listsAtOnce, maxFindings, maxHeld, maxTogether } from './reports.model.ts'
 
 /** Lives as long as a request and remembers what it has read. */
 export type Knowledge = {
+  /** Reads in a few statements what is going to be asked of the contents of many images, but for where their packages are. */
+  foresee(contents: readonly ContentsSpan[], places: readonly string[]): Promise<void>
   /** Undefined while nothing follows from what the image contains: it was not compared, or no source speaks of it. */
   of(contents: ContentsSpan, places: readonly string[]): Promise<ImageKnowledge | undefined>
   /** What was known at a moment of an image, of which the newest contents come first. */
@@ -36,29 +40,71 @@ export type ImageKnowledge = {
 
 /** `tooMuch` makes the error of a question about more than is looked at. */
 export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooMuch: () => Error): Knowledge {
-  let looked = 0
-  const count = (known: ImageKnowledge | undefined) => {
-    const before = looked
-    looked += known?.found.length ?? 0
-    // One image alone is told as far as it goes.
-    if (before > 0 && looked > maxFindings) throw tooMuch()
-    return known
-  }
-  const lists = new Map<string, Promise<ImageKnowledge | undefined>>()
-  const reads = new Map<string, Promise<SourceRead[]>>()
-  const readsFor = (ecosystems: readonly string[]) => {
+  let [looked, held] = [0, 0]
+  const lists = new Map<string, ImageKnowledge | undefined>()
+  const shared = createSharedKnown(db)
+  const coverages = new Map<string, Promise<Coverage>>()
+  const coverageFor = (ecosystems: readonly string[]): Promise<Coverage> => {
     const key = JSON.stringify(ecosystems)
-    const found = reads.get(key) ?? listReads(db, ecosystems)
-    reads.set(key, found)
-    return found
+    const coverage =
+      coverages.get(key) ??
+      listReads(db, ecosystems).then((reads) => coverageOf(ecosystems, reads, config.vulnerabilityMaxAgeDays))
+    coverages.set(key, coverage)
+    return coverage
+  }
+  const keep = (key: string, known: ImageKnowledge | undefined, fresh: number): void => {
+    const before = looked + held
+    looked += fresh
+    held += known?.found.length ?? 0
+    // One image alone is told as far as it goes.
+    if (before > 0 && (looked > maxFindings || held > maxHeld)) throw tooMuch()
+    lists.set(key, known)
+  }
+  const readAlone = async (contents: ContentsRecord, places: readonly string[]): Promise<void> => {
+    const list = await findList(db, { hash: contents.packages, distribution: contents.distribution })
+    if (!list || list.matchTime === '') return keep(keyOf(contents, places), undefined, 0)
+    const found = await findKnown(db, list.listNo, places, maxFindings)
+    const [ecosystems, limits] = [await ecosystemsOfList(db, list), await limitsOf(db, [list.listNo])]
+    const known = knowledgeOf({ list, found, limits }, contents, await coverageFor(ecosystems))
+    keep(keyOf(contents, places), known, known?.found.length ?? 0)
+  }
+  const readTogether = async (some: readonly ContentsRecord[], places: readonly string[]): Promise<void> => {
+    const stored = await findLists(
+      db,
+      some.map(({ packages, distribution }) => ({ hash: packages, distribution })),
+    )
+    const byKey = new Map(stored.map((list) => [listKey(list.hash, list.distribution), list]))
+    const numbers = stored.map(({ listNo }) => listNo)
+    const before = shared.size()
+    const found = await shared.ofLists(numbers, places, maxTogether)
+    // They are read when they are asked for, as far as they are.
+    if (!found) return
+    looked += shared.size() - before
+    const limits = Map.groupBy(await limitsOf(db, numbers), ({ listNo }) => listNo)
+    for (const contents of some) {
+      const list = byKey.get(listKey(contents.packages, contents.distribution))
+      if (!list || list.matchTime === '') {
+        keep(keyOf(contents, places), undefined, 0)
+        continue
+      }
+      const coverage = await coverageFor(await ecosystemsOfList(db, list))
+      const read = { list, found: found.get(list.listNo)!, limits: limits.get(list.listNo) ?? [] }
+      keep(keyOf(contents, places), knowledgeOf(read, contents, coverage), 0)
+    }
   }
   const knowledge: Knowledge = {
+    async foresee(contents, places) {
+      const wanted = new Map<string, ContentsRecord>()
+      for (const one of contents) {
+        const key = keyOf(one, places)
+        if (one.state === 'known' && !lists.has(key)) wanted.set(key, one)
+      }
+      for (const some of chunks([...wanted.values()], listsAtOnce)) await readTogether(some, places)
+    },
     async of(contents, places) {
-      const { packages, distribution, gaps } = contents
-      const key = JSON.stringify([packages, distribution.id, distribution.version, gaps, places])
-      const known = lists.get(key) ?? knowledgeOf({ db, config }, contents, places, readsFor).then(count)
-      lists.set(key, known)
-      const ofList = await known
+      const key = keyOf(contents, places)
+      if (!lists.has(key)) await readAlone(contents, places)
+      const ofList = lists.get(key)
       return ofList && { ...ofList, from: ofList.from > contents.fromTime ? ofList.from : contents.fromTime }
     },
     async at(spans, places, time) {
@@ -75,21 +121,22 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
   return knowledge
 }
 
-async function knowledgeOf(
-  { db, config }: Pick<App, 'db' | 'config'>,
-  { packages, distribution, gaps }: ContentsRecord,
-  places: readonly string[],
-  readsFor: (ecosystems: readonly string[]) => Promise<SourceRead[]>,
-): Promise<ImageKnowledge | undefined> {
-  const list = await findList(db, { hash: packages, distribution })
-  if (!list || list.matchTime === '') return undefined
-  const found = await findKnown(db, list.listNo, places, maxFindings)
-  const ecosystems = await ecosystemsOfList(db, list.listNo)
-  const coverage = coverageOf(ecosystems, await readsFor(ecosystems), config.vulnerabilityMaxAgeDays)
+const listKey = (hash: string, { id, version }: ContentsRecord['distribution']): string =>
+  JSON.stringify([hash, id, version])
+const keyOf = ({ packages, distribution, gaps }: ContentsRecord, places: readonly string[]): string =>
+  JSON.stringify([listKey(packages, distribution), gaps, places])
+
+/** What was read of a list. */
+type ListRead = { list: StoredList; found: Known[]; limits: readonly OverLimit[] }
+
+function knowledgeOf(
+  { list, found, limits }: ListRead,
+  { distribution, gaps }: ContentsRecord,
+  coverage: Coverage,
+): ImageKnowledge | undefined {
   const own = found.filter(({ source }) => source === ownSource).map(({ foundTime }) => foundTime)
   const began = [...(coverage.began === undefined ? [] : [coverage.began]), ...own].sort()[0]
   if (began === undefined) return undefined
-  const limits = await limitsOf(db, list.listNo)
   const always = [...gaps.map(unread), ...(found.length < maxFindings ? [] : [truncated])]
   const gapsAt = (time: string) => [
     ...coverage.gapsAt(time),

@@ -52,6 +52,11 @@ export const maxVulnerabilities = 50_000
  * that is some 50 MB.
  */
 export const maxFindings = 100_000
+/** How many findings all lists of a question have, where most lists have the same ones: eight bytes each, and a look a day. */
+export const maxHeld = 2_000_000
+/** How many lists are read together, and how many findings these may have. */
+export const listsAtOnce = 50
+export const maxTogether = 20_000
 /** Of changes that follow each other so closely the first and the last are told: they come from the same import. */
 export const sameChangeMs = 60_000
 /** About how many characters a vulnerability takes in an answer, but for its packages. */

@@ -26,6 +26,10 @@ export async function withAccepted<K extends Known>(
   })
 }
 
+/** Whether anything was ever accepted that may count in a repo. */
+export const hasAccepted = (reader: Reader, repoUid: string): Promise<boolean> =>
+  store.hasRisks(reader, lineage(repoUid))
+
 /** What was accepted of a finding in one image, now or ever. */
 export async function acceptedAt(
   reader: Reader,
@@ -33,8 +37,8 @@ export async function acceptedAt(
   { repoUid, digest }: ImageAt,
   distribution: string,
 ): Promise<(one: Named) => Accepted[]> {
+  if (known.length === 0 || !(await hasAccepted(reader, repoUid))) return () => []
   const scopes = lineage(repoUid)
-  if (known.length === 0 || !(await store.hasRisks(reader, scopes))) return () => []
   const names = [...new Set(known.flatMap(({ record }) => namesOf(record).flatMap(({ names }) => names)))]
   const risks = (await store.risksOf(reader, scopes, names)).filter((one) => one.digest === '' || one.digest === digest)
   const byName = Map.groupBy(risks, ({ vulnerability }) => vulnerability)
