@@ -167,7 +167,7 @@ async function playTls(folder: string, env: Env, scheme: string): Promise<Run> {
 
 const wrongTls: Omit<Mistake, 'play'> = {
   title: 'https to a server that does not speak TLS',
-  shown: 'PINFOLD_API=https://127.0.0.1:8080 PINFOLD_TOKEN=… pinfold images list',
+  shown: 'PINFOLD_API=https://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 69,
   says: /does not speak TLS/,
   next: /http:\/\//,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnv, freeAddress, project } from '../support/process.ts'
 
@@ -95,6 +95,7 @@ export async function playFirstScreen(): Promise<string> {
 /** Without what differs from run to run. */
 function plain(text: string): string {
   return text
+    .replaceAll(`${userInfo().username} on ${hostname()}`, 'you on laptop')
     .replace(/sha256:[0-9a-f]{64}/g, 'sha256:…')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/\b[0-9a-f]{40}(?:\/[0-9a-f]{16})*\b/g, 'UID')
