@@ -15,18 +15,19 @@ import { makeFollowed } from './mirrors.ts'
 import { pathOf, type Visit } from './visit.ts'
 
 const numbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
+const need = (token: 'pull' | 'push' | 'delete', ...names: string[]) => ({ needs: numbers(...names), names, token })
 
 /** What each action needs: capabilities at the repo (behaviour 9.3), and the action that a token must name. */
 const actions = {
-  'manifest.read': { needs: numbers('manifest.list', 'tag.list'), token: 'pull' },
-  'blob.read': { needs: numbers('repo.blobs.get'), token: 'pull' },
-  'referrers.read': { needs: numbers('referrers.list'), token: 'pull' },
-  'tags.read': { needs: numbers('tag.list'), token: 'pull' },
-  'history.read': { needs: numbers('tag.list'), token: 'pull' },
-  push: { needs: numbers('manifest.create'), token: 'push' },
-  'manifest.delete': { needs: numbers('manifest.delete'), token: 'delete' },
-  'blob.delete': { needs: numbers('manifest.delete'), token: 'delete' },
-  'tag.delete': { needs: numbers('tag.delete'), token: 'delete' },
+  'manifest.read': need('pull', 'manifest.list', 'tag.list'),
+  'blob.read': need('pull', 'repo.blobs.get'),
+  'referrers.read': need('pull', 'referrers.list'),
+  'tags.read': need('pull', 'tag.list'),
+  'history.read': need('pull', 'tag.list'),
+  push: need('push', 'manifest.create'),
+  'manifest.delete': need('delete', 'manifest.delete'),
+  'blob.delete': need('delete', 'manifest.delete'),
+  'tag.delete': need('delete', 'tag.delete'),
 } as const
 export type Action = keyof typeof actions
 export type TokenAction = (typeof actions)[Action]['token']
@@ -86,18 +87,34 @@ async function decide(visit: Visit, action: Action, what: What): Promise<Found> 
   const found = await find(visit)
   if (!(await holds(visit, found, needs, action, what))) {
     if (visit.anonymous && !(found.repo === undefined && isPublic(visit))) throw challenge(visit, token)
-    if (!isPublic(visit)) throw denied()
-    throw found.repo ? denied() : unknown(visit)
+    if (!isPublic(visit)) throw refused(visit, placeOf(found), actions[action].names)
+    throw found.repo ? refused(visit, placeOf(found), actions[action].names) : unknown(visit)
   }
   // The visitor may, but this token was not made for it; the client can get one that was.
   if (!covers(visit, token)) throw challenge(visit, token, 'insufficient_scope')
   return found
 }
 
+const grantors = 'an owner of the organisation can grant it'
+
+/** Who has something to do there is told what they lack: that says nothing of what is there. */
+function refused(visit: Visit, place: string, names: readonly string[]): OciError {
+  if (!isMember(visit, place)) return denied()
+  const token = visit.call.caller.token?.narrowed ? ', or the token is good for less than its identity' : ''
+  return denied(`the caller does not hold ${lackedAt(visit, place, names)} there${token}; ${grantors}`)
+}
+
+function lackedAt({ call: { caller } }: Visit, place: string, names: readonly string[]): string {
+  return names.filter((name) => !caller.rights.holds(place, numbers(name))).join(', ')
+}
+
 /** Throws DENIED unless the visitor may create this tag, or move it where it exists already. */
 export function checkMayTag(visit: Visit, place: string, exists: boolean): void {
   if (visit.call.caller.rights.holds(place, exists ? tagUpdate : tagCreate)) return
-  throw denied(exists ? 'the tag exists, and the caller may not move it' : 'the caller may not create tags')
+  const what = exists
+    ? 'the tag exists, and the caller may not move it without tag.update'
+    : 'the caller may not create tags without tag.create'
+  throw denied(`${what}; ${grantors}`)
 }
 
 /** Whether the visitor may push what is in this place. */
@@ -147,7 +164,10 @@ export function isPublic({ name, registry }: Visit): boolean {
 
 async function find(visit: Visit): Promise<Found> {
   const path = pathOf(visit)
-  if (!isRepoPath(path)) throw new OciError('NAME_INVALID', 'the name of the repository is not valid')
+  if (!isRepoPath(path)) {
+    const rule = 'a repository is named ORG/NAME or ORG/FOLDER/NAME, in small letters, digits and . _ - within'
+    throw new OciError('NAME_INVALID', `the name of the repository is not valid: ${rule}`)
+  }
   const found = await visit.registry.app.paths.find(path)
   visit.seen = { path, found }
   return found
@@ -203,6 +223,12 @@ function unknown(visit: Visit): OciError {
   return new OciError('NAME_UNKNOWN', 'there is no such repository', { detail: { name: visit.name } })
 }
 
+/** Only who may do everything everywhere gets as far as that. */
+function noOrganization(visit: Visit): OciError {
+  const name = pathOf(visit).split('/')[0]!
+  return denied(`there is no organisation ${name}; pinfold iam organizations create ${name} makes it`)
+}
+
 type Missing = Found & { repo?: undefined }
 type InRepo<T> = (tx: Tx, repo: LockedRepo) => Promise<T>
 
@@ -215,7 +241,12 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
 
 /** By the same rules as the management API. */
 async function checkMake(visit: Visit, missing: Missing): Promise<void> {
-  if (missing.group === '' || !mayMake(visit, missing)) throw denied('the caller may not create the repository')
+  if (missing.group === '') throw noOrganization(visit)
+  if (!mayMake(visit, missing)) {
+    const needs = ['repo.create', ...(missing.folders.length > 0 ? ['groups.create'] : [])]
+    const lacks = lackedAt(visit, missing.group, needs)
+    throw denied(`the caller may not create the repository without ${lacks}; ${grantors}`)
+  }
   await requireTerms(visit, missing.group, 'registry.repo.created')
   await checkRepoBelow(visit.call, missing)
 }

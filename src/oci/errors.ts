@@ -50,7 +50,11 @@ export class OciError extends Error {
 }
 
 /** The same words whether or not there is such a repository. */
-export function denied(message = 'access to the repository is denied'): OciError {
+const strange =
+  'access to the repository is denied: look whether its path begins with an organisation that you have a role in'
+
+/** Without a message as whoever has nothing to do with the place is told, whether or not there is something. */
+export function denied(message = strange): OciError {
   return new OciError('DENIED', message)
 }
 

@@ -17,6 +17,8 @@ import {
 /** Status and code of a refusal, or only the status of what is not one. */
 const told = (reply: Reply) => (reply.status < 400 ? [reply.status] : [reply.status, codeOf(reply)])
 
+const messageOf = (reply: Reply): string => reply.body.errors[0].message
+
 /** A client with the token that the token endpoint gives for a scope; nobody's without credentials. */
 async function withScope(registry: TestRegistry, scope: string, token?: string) {
   const reply = await registryClient(registry.nobody.origin, token).ok(200, 'GET', `/token?scope=${scope}`)
@@ -204,8 +206,17 @@ test('the first push makes folders and repository, for those who may, with their
   const role = await registry.seed.role(org.uid, ['CAP_MANIFEST_CREATE', 'CAP_REPO_CREATE'])
   const noFolders = await registry.registryAs((await registry.seed.member(org.uid, role.uid)).uid)
   await noFolders.ok(202, 'POST', 'acme/a/other/blobs/uploads/')
-  assert.deepEqual(told(await noFolders.call('POST', 'acme/c/other/blobs/uploads/')), [403, 'DENIED'])
-  assert.deepEqual(told(await registry.registryOperator.call('POST', 'nobody/app/blobs/uploads/')), [403, 'DENIED'])
+  const refused = await noFolders.call('POST', 'acme/c/other/blobs/uploads/')
+  assert.deepEqual(told(refused), [403, 'DENIED'])
+  assert.match(
+    messageOf(refused),
+    /^the caller may not create the repository without groups\.create; an owner of the organisation can grant it$/,
+  )
+  const nobody = await registry.registryOperator.call('POST', 'nobody/app/blobs/uploads/')
+  assert.deepEqual(told(nobody), [403, 'DENIED'])
+  assert.match(messageOf(nobody), /^there is no organisation nobody; pinfold iam organizations create nobody makes it$/)
+  const pulling = await registry.puller.call('POST', 'acme/app/blobs/uploads/')
+  assert.match(messageOf(pulling), /^the caller does not hold manifest\.create there; an owner of the organisation can/)
 })
 
 test('names that no repository can have are refused as such', async () => {
@@ -221,6 +232,7 @@ test('names that no repository can have are refused as such', async () => {
   ]) {
     const reply = await registry.pusher.call('GET', `${name}/manifests/v1`)
     assert.deepEqual(told(reply), [400, 'NAME_INVALID'], name)
+    assert.match(messageOf(reply), /a repository is named ORG\/NAME or ORG\/FOLDER\/NAME/)
   }
   assert.deepEqual(told(await registry.pusher.call('GET', 'acme/app/nothing')), [404, 'NAME_UNKNOWN'])
   assert.deepEqual(told(await registry.pusher.call('POST', 'acme/app/manifests/v1')), [405, 'UNSUPPORTED'])

@@ -50,7 +50,8 @@ test('what a stranger is refused is no event, and a line of the log that says wh
   assert.deepEqual(await registry.events(), before)
   const shown = (await refusalsOf(registry, org.uid)).map(({ lastTime, ...one }) => [lastTime.slice(11, 13), one])
   const line = (action: string, repository: string, reference: string, count = '1') => {
-    const reason = 'access to the repository is denied'
+    const reason =
+      'access to the repository is denied: look whether its path begins with an organisation that you have a role in'
     const who = { group: org.uid, caller: other.uid, remoteAddress: '127.0.0.1' }
     return { ...who, repository, reference, action, code: 'DENIED', reason, count }
   }

@@ -45,6 +45,19 @@ const command = (title: string, words: string, env: Env, code: number, says: Reg
   }
 }
 
+/** As docker says it, which begins a push so. */
+const push = (title: string, path: string, who: readonly string[], says: RegExp, next: RegExp): Mistake => {
+  const play = async () => {
+    const token = await tokenOf({ args: at, env: {} }, [...who, '--audience', 'registry'])
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${url}/v2/${path}/blobs/uploads/`, { method: 'POST', headers })
+    const { errors } = (await answer.json()) as { errors: { code: string; message: string }[] }
+    const [{ code, message }] = errors as [{ code: string; message: string }]
+    return { code: 1, stdout: '', stderr: `${code.toLowerCase().replace('_', ' ')}: ${message}` }
+  }
+  return { title, shown: `docker push ${host}/${path}`, code: 1, says, next, play }
+}
+
 const postgres = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
 const mistakes: readonly Mistake[] = [
   command(
@@ -139,6 +152,16 @@ const mistakes: readonly Mistake[] = [
     /repo\.create/,
     /owner of the organisation/,
   ),
+  push('A push without the right', 'acme/app', ['--identity', uid], /manifest\.create/, /owner of the organisation/),
+  push(
+    'A push to the wrong organisation',
+    'acmee/app',
+    ['--identity', uid],
+    /denied/,
+    /organisation that you have a role in/,
+  ),
+  push('The same, by whoever runs the server', 'acmee/app', [], /no organisation acmee/, /organizations create acmee/),
+  push('A push without an organisation', 'app', [], /not valid/, /ORG\/NAME/),
   command(
     'http to another machine',
     'images list',
@@ -173,6 +196,14 @@ const mistakes: readonly Mistake[] = [
     /images tags acme\/app/,
   ),
   operator('Deletion without being asked', 'iam folders delete acme/team', 64, /would delete the folder/, /--yes/),
+  {
+    title: 'Deletion of what an empty variable names',
+    shown: 'pinfold iam organizations delete "$ORG" --yes',
+    code: 64,
+    says: /name or its uid is empty/,
+    next: /say which organisation/,
+    play: () => asOperator('iam', 'organizations', 'delete', '', '--yes'),
+  },
   operator('Deletion of what is not empty', 'iam organizations delete acme --yes', 1, /still has/, /delete that first/),
 ]
 
