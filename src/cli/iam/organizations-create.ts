@@ -1,4 +1,5 @@
 import { configureLocalDocker } from '../registry/configure-local.ts'
+import { checkDockerConfig, dockerConfigFile } from '../registry/docker-config.ts'
 import type { Command } from '../shape/command.ts'
 import { createOf } from '../shape/verbs.ts'
 import { organizations } from './groups.ts'
@@ -16,6 +17,7 @@ export const organizationsCreate: Command = {
     ...usual.options,
   ],
   async run(terminal, options) {
+    if (options.configureDocker === true) checkDockerConfig(dockerConfigFile(terminal.env))
     const code = await usual.run(terminal, options)
     if (options.configureDocker === true) await configureLocalDocker(terminal, options, String(options.name))
     return code

@@ -1,6 +1,6 @@
 import { type Command, exitCodes } from '../shape/command.ts'
 import { registryOf, sessionOf, sessionOptions } from '../shape/session.ts'
-import { dockerConfigFile, savePassword, useCredentialHelper } from './docker-config.ts'
+import { checkDockerConfig, dockerConfigFile, savePassword, useCredentialHelper } from './docker-config.ts'
 import { createOptions, createPullToken } from './pull-token.ts'
 
 export const configureDocker: Command = {
@@ -23,6 +23,7 @@ line, or with --save kept in docker's configuration.`,
       terminal.say(`${file} names docker-credential-pinfold for ${registry}`)
       return exitCodes.ok
     }
+    if (options.save) checkDockerConfig(file)
     const { identity, password, expiry, registry } = await createPullToken(terminal, options)
     if (options.save) {
       savePassword(file, registry, identity, password)

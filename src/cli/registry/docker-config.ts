@@ -31,6 +31,20 @@ export function savePassword(file: string, registry: string, user: string, passw
   })
 }
 
+/** Throws where the file could not be changed, before anything is made that only the file would know. */
+export function checkDockerConfig(file: string): void {
+  read(file)
+  const probe = `${real(file)}.${randomUUID()}`
+  try {
+    mkdirSync(dirname(probe), { recursive: true, mode: 0o700 })
+    writeFileSync(probe, '', { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    throw problemWith(file, 'written', error)
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}
+
 /** The password that the file keeps for the registry. */
 export function passwordFor(file: string, registry: string): { user: string; password: string } | undefined {
   const auth = read(file).auths?.[registry]?.auth
@@ -86,5 +100,6 @@ function read(file: string): DockerConfig {
 
 function problemWith(file: string, what: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
-  return new CliError(exitCodes.failed, `${file} cannot be ${what}: ${code ?? message}`, error)
+  const next = 'DOCKER_CONFIG names another folder for it'
+  return new CliError(exitCodes.failed, `${file} cannot be ${what}: ${code ?? message}\n${next}`, error)
 }
