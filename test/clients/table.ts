@@ -2,12 +2,15 @@
 // localhost without TLS and over TLS of the server's own. Needs openssl, umoci and tar besides.
 //
 //   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras, regctl, helm, ko and cosign the same way
-//   bin/pinfold-node test/clients/table.ts
+//   bin/pinfold-node test/clients/table.ts [--only crane,ko,cosign]    # the other rows stay as they are
+//
+// ko and cosign begin with what crane has pushed. jib is a plugin of Maven, and needs mvn, javac and keytool.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
@@ -16,7 +19,7 @@ const certificate = join(folder, 'server.crt')
 /** Where a client goes, and as whom. `flag` is one of two words, by whether there is TLS. */
 type Scene = { host: string; user: string; password: string; tls: boolean; place: string; env: Record<string, string> }
 type Step = readonly [name: string, command: string, args: readonly string[], more?: { cwd?: string; env?: object }]
-type Client = { name: string; version: readonly string[]; steps(scene: Scene): Step[] }
+type Client = { name: string; program?: string; version: readonly string[]; steps(scene: Scene): Step[] }
 
 function sh(command: string, args: readonly string[], { cwd, env }: { cwd?: string; env?: object } = {}) {
   const options = { cwd: cwd ?? folder, env: { ...cleanEnv(), ...env }, encoding: 'utf8', maxBuffer: 64 << 20 } as const
@@ -148,18 +151,21 @@ const clients: readonly Client[] = [
     version: ['version'],
     steps: ({ host, user, password, place }) => {
       const [key, ref] = [join(place, 'cosign.key'), `${host}/acme/crane:v1`]
+      const config = join(place, 'signing.json')
       const loose = ['--allow-http-registry', '--allow-insecure-registry']
       return [
         ['login', 'cosign', ['login', host, '-u', user, '-p', password]],
         ['make a key', 'cosign', ['generate-key-pair', '--output-key-prefix', join(place, 'cosign')]],
-        ['sign', 'cosign', ['sign', '--yes', '--tlog-upload=false', '--key', key, ...loose, ref]],
+        // Without a service of a transparency log, which is elsewhere.
+        ['settings', 'cosign', ['signing-config', 'create', '--out', config]],
+        ['sign', 'cosign', ['sign', '--yes', '--signing-config', config, '--key', key, ...loose, ref]],
         ['verify', 'cosign', ['verify', '--insecure-ignore-tlog', '--key', key.replace('.key', '.pub'), ...loose, ref]],
       ]
     },
   },
   // Its command asks a daemon, and only the version where there is one.
   { name: 'docker', version: ['info', '-f', '{{.ServerVersion}}'], steps: dockerSteps },
-  { name: 'jib', version: ['--version'], steps: () => [] },
+  { name: 'jib', program: 'mvn', version: ['--version'], steps: jibSteps },
 ]
 
 function dockerSteps({ host, user, password }: Scene): Step[] {
@@ -171,6 +177,48 @@ function dockerSteps({ host, user, password }: Scene): Step[] {
     ['pull', 'docker', ['pull', ref]],
   ]
 }
+
+const jib = '3.4.4'
+
+function jibSteps({ host, user, password, tls, place, env }: Scene): Step[] {
+  const trust = join(place, 'trust.p12')
+  const store = ['-storetype', 'PKCS12', '-keystore', trust, '-storepass', 'changeit']
+  const settings = [
+    `-Djib.from.image=scratch`,
+    `-Djib.to.image=${host}/acme/jib:v1`,
+    `-Djib.to.auth.username=${user}`,
+    `-Djib.to.auth.password=${password}`,
+    ...(tls ? [] : ['-Djib.allowInsecureRegistries=true', '-DsendCredentialsOverHttp=true']),
+  ]
+  // What Maven downloads is there after the first time; with our certificate alone it could not download anything.
+  const repository = [`-Dmaven.repo.local=${join(folder, 'm2')}`, ...(tls ? ['--offline'] : [])]
+  const goal = `com.google.cloud.tools:jib-maven-plugin:${jib}:build`
+  const build = ['--batch-mode', '--quiet', ...repository, ...settings, goal]
+  const options = tls
+    ? { MAVEN_OPTS: `-Djavax.net.ssl.trustStore=${trust} -Djavax.net.ssl.trustStorePassword=changeit` }
+    : {}
+  return [
+    ['compile', 'javac', ['-d', 'target/classes', 'Main.java'], { cwd: join(folder, 'java'), env }],
+    ...(tls
+      ? [
+          [
+            'trust',
+            'keytool',
+            ['-importcert', '-noprompt', '-alias', 'pinfold', '-file', certificate, ...store],
+          ] as const,
+        ]
+      : []),
+    ['build and push', 'mvn', build, { cwd: join(folder, 'java'), env: { ...env, ...options } }],
+  ]
+}
+
+const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>com.example</groupId>
+  <artifactId>program</artifactId>
+  <version>1</version>
+</project>
+`
 
 /** What all of them push. */
 function prepare(): void {
@@ -192,6 +240,9 @@ function prepare(): void {
   mkdirSync(join(folder, 'from-helm'))
   writeFileSync(join(folder, 'program/go.mod'), 'module example.com/program\n\ngo 1.22\n')
   writeFileSync(join(folder, 'program/main.go'), 'package main\n\nfunc main() {}\n')
+  mkdirSync(join(folder, 'java'))
+  writeFileSync(join(folder, 'java/pom.xml'), pom)
+  writeFileSync(join(folder, 'java/Main.java'), 'class Main {\n  public static void main(String[] args) {}\n}\n')
 }
 
 /** What a client does at a server with a push token of its own: the steps that it took, or the one that it failed at. */
@@ -207,8 +258,9 @@ async function table(tls: boolean): Promise<Map<string, string>> {
   }
   await command('iam', 'organizations', 'create', 'acme')
   const cells = new Map<string, string>()
-  for (const { name, version, steps } of clients) {
-    if (versionOf({ name, version, steps }) === '') continue
+  for (const client of wanted) {
+    const { name, steps } = client
+    if (versionOf(client) === '') continue
     const made = await command('auth', 'push-token', 'create', name, '--group', 'acme', '--push', '-o', 'json')
     const { user, password } = JSON.parse(made) as { user: string; password: string }
     const home = mkdtempSync(join(folder, `${name}-`))
@@ -239,14 +291,22 @@ async function table(tls: boolean): Promise<Map<string, string>> {
   return cells
 }
 
-function versionOf({ name, version }: Client): string {
-  const { code, all, missing } = sh(name, version)
+function versionOf({ name, program = name, version }: Client): string {
+  const { code, all, missing } = sh(program, version)
+  if (program !== name) return missing || code !== 0 ? '' : jib
   return missing || code !== 0 ? '' : (/v?(\d+\.\d+(?:\.\d+)?)/.exec(all)?.[1] ?? 'as built from its module')
 }
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } })
+const only = values.only?.split(',')
+const wanted = clients.filter(({ name }) => only?.includes(name) ?? true)
+const page = join(project, 'docs/clients.md')
+const before = readFileSync(page, 'utf8')
 
 prepare()
 const [plain, secured] = [await table(false), await table(true)]
 const rows = clients.map((client) => {
+  if (!wanted.includes(client)) return new RegExp(`^\\| ${client.name} \\|.*$`, 'm').exec(before)?.[0]
   const version = versionOf(client)
   if (version === '')
     return `| ${client.name} | ${client.name === 'docker' ? 'no daemon' : 'not'} on that machine | | |`
@@ -261,5 +321,5 @@ skopeo, umoci, crane and oras are a part of \`.ci/run\` besides.
 | Client | Version | At localhost, http | Over TLS |
 | --- | --- | --- | --- |
 `
-writeFileSync(join(project, 'docs/clients.md'), `${head}${rows.join('\n')}\n`)
+writeFileSync(page, `${head}${rows.join('\n')}\n`)
 rmSync(folder, { recursive: true, force: true })
