@@ -1,9 +1,12 @@
 import { nearest } from '#lib/naming/nearest.ts'
 
+/** What commands print with `-o env`; the shell that reads it hands it on to every later one. */
+const printed = /^PINFOLD_(?:\w+_(?:ID|NAME)|OCI_TOKEN)$/
+
 /** What is wrong with variables that are called like settings and are none, with the one that may have been meant. */
 export function unknownSettings(variables: readonly string[], known: readonly string[]): string[] {
   const unknown = variables.filter((name) => {
-    return name.startsWith('PINFOLD_') && !name.startsWith('PINFOLD_TEST_') && !known.includes(name)
+    return name.startsWith('PINFOLD_') && !/^PINFOLD_TEST_/.test(name) && !known.includes(name) && !printed.test(name)
   })
   return unknown.map((name) => {
     const meant = nearest(name, known)

@@ -464,6 +464,14 @@ test('a job signs in to a real server with a token that its own key signed, and 
   const narrowed = (await cli('auth', 'token', '--capabilities', 'groups.list', '--scope', org)).stdout.trim()
   assert.equal((await pinfold.withToken(narrowed).get(`/iam/v2/groups/${org}`)).status, 200)
   assert.equal((await pinfold.withToken(narrowed).get(`/iam/v2/identities/${uid}`)).status, 403)
+  const named = (await cli('auth', 'token', '--capabilities', 'groups.list', '--scope', 'acme')).stdout.trim()
+  assert.equal((await pinfold.withToken(named).get(`/iam/v2/groups/${org}`)).status, 200)
+  assert.match(
+    (await cli('auth', 'token', '--scope', 'nowhere')).stderr,
+    /there is no organisation nowhere that you can/,
+  )
+  assert.equal((await cli('auth', 'token', '--scope', '')).code, 64)
+  assert.equal((await cli('identities', 'check', '--identity', 'acme/job', '--token-file', file)).code, 0)
 
   writeFileSync(file, await sign('another'))
   assert.equal((await cli('identities', 'check', '--identity', uid, '--token-file', file)).code, 1)

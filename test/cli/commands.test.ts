@@ -122,6 +122,15 @@ test('completion offers commands and options, and prints a script for each shell
   }
 })
 
+test('what commands print for a shell to read is no misspelt setting afterwards', async () => {
+  await using place = await makePlace()
+  const read = { PINFOLD_ORGANIZATION_ID: 'a', PINFOLD_ROLE_BINDING_NAME: 'b', PINFOLD_OCI_TOKEN: 'c' }
+  const { code, stderr } = await run(['migrate', ...place.args], { env: { ...place.env, ...read } })
+  assert.deepEqual([code, stderr], [0, ''])
+  const misspelt = await run(['migrate', ...place.args], { env: { ...place.env, PINFOLD_METRIC_TOKEN: 'x' } })
+  assert.equal(misspelt.stderr, 'pinfold: PINFOLD_METRIC_TOKEN is not a setting; did you mean PINFOLD_METRICS_TOKEN?\n')
+})
+
 test('migrate makes a database ready and may be run again', async () => {
   await using place = await makePlace()
   for (let i = 0; i < 2; i++) {

@@ -119,6 +119,16 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
   assert.deepEqual([none.code, none.stdout], [0, ''])
   const other = await it.cli('auth', 'pull-token', 'delete', it.identity.uid)
   assert.deepEqual([other.code, other.stderr], [64, `pinfold: ${it.identity.uid} is not a pull token\n`])
+  const lines = (await it.cli('auth', 'pull-token', 'create', '--name', 'cron', '-o', 'env')).stdout
+  const [, cron, secret] = /^export PINFOLD_OCI_IDENTITY_ID='(.*)'\nexport PINFOLD_OCI_TOKEN='(.*)'\n$/.exec(lines)!
+  assert.deepEqual(await it.accessWith(cron!, secret!), ['pull'])
+  assert.equal((await it.cli('auth', 'pull-token', 'delete', 'acme/cron')).code, 0)
+  assert.equal(await it.accessWith(cron!, secret!), 401)
+  const nobody = await it.cli('auth', 'pull-token', 'delete', it.identity.name)
+  assert.equal(nobody.code, 1)
+  assert.match(nobody.stderr, /there is no pull token .* that you can see\n.*pinfold auth pull-token list shows/)
+  assert.equal((await it.cli('auth', 'pull-token', 'delete', '')).code, 64)
+
   assert.equal((await it.cli('auth', 'pull-token', 'delete', identity)).code, 0)
   assert.equal(await it.accessWith(identity, password), 401)
 })

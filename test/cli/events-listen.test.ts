@@ -271,7 +271,7 @@ test('what trying again would not change is said at once', async () => {
     [[], earlier, 77, /expired/],
     [['--after', '00000000-0000-4000-8000-000000000000'], token, 1, /not kept any more/],
     [['--type', 'Not A Type'], token, 1, /types: must be types of events/],
-    [['--group', 'x'], token, 64, /--group must name a group by its uid/],
+    [['--group', 'x'], token, 1, /there is no organisation x that you can see/],
     [['--forward', 'nowhere'], token, 64, /--forward must be an http or https URL/],
     [['--forward', 'http://127.0.0.1:1', '--secret-file', import.meta.filename], token, 78, /does not hold a secret/],
   ]

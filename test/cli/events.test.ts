@@ -30,6 +30,17 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
   assert.ok(!listed.stdout.includes('whsec_'))
   assert.deepEqual((await json('list', '--parent', org.uid)).items[0].types, made.types)
 
+  assert.equal(JSON.parse((await command('deliveries', receiver.url, '-o', 'json')).stdout).items.length, 0)
+  await seed.group('', { name: 'other' })
+  const second = await json('create', receiver.url, '--parent', 'other', '--type', '*.none')
+  const unclear = await command('test', receiver.url)
+  assert.deepEqual([unclear.code, unclear.stdout], [1, ''])
+  assert.match(unclear.stderr, new RegExp(`several subscriptions send there; .*\n(?:.*\n)*pinfold: ${second.uid}\n`))
+  assert.equal((await command('delete', second.uid)).code, 0)
+  const none = await command('delete', 'https://nobody.example/')
+  assert.equal(none.code, 1)
+  assert.match(none.stderr, /no subscription https:\/\/nobody.example\/ that you can see\n.*subscriptions list shows/)
+
   const tested = await command('test', uid)
   assert.deepEqual([tested.code, tested.stderr], [0, ''])
   assert.match(tested.stdout, /^delivered \(200\) in \d+ ms\n$/)
@@ -67,9 +78,10 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
   assert.ok(token, cut.stdout + cut.stderr)
   assert.match((await command(...since, '--page-token', token)).stderr, /10000 deliveries wait already/)
   await app.db.tx((tx) => tx.run(sql`DELETE FROM deliveries WHERE id < 0`))
-  assert.equal((await command(...since, '--page-token', token)).stdout, '1 events will be sent once more\n')
+  const named = ['replay', receiver.url, '--since', repo.createTime, '--page-token', token]
+  assert.equal((await command(...named)).stdout, '1 events will be sent once more\n')
 
-  assert.equal((await command('delete', uid)).code, 0)
+  assert.equal((await command('delete', receiver.url)).code, 0)
   assert.equal((await command('delete', uid)).code, 1)
   const wrong = [
     ['create', 'http://user:secret@127.0.0.1/', '--parent', 'acme'],

@@ -87,8 +87,26 @@ test('providers are made, shown, changed and deleted, with the groups that they 
     { words: 'identity-providers group-mappings list people', prints: /^devs +editor +acme\nops +viewer +acme$/m },
     { words: 'external-group-role-mappings list -o terse', prints: /^devs\nops$/m },
     { words: 'external-group-role-mappings list -o tree', prints: /^acme\n├─ devs\n└─ ops$/m },
-    { words: 'external-group-role-mappings delete devs --yes', code: 64, says: /devs is no uid/ },
+    { words: 'external-group-role-mappings describe people/ops', prints: /^external group +ops$/m },
+    {
+      words: 'external-group-role-mappings delete sales --yes',
+      code: 1,
+      says: /no group mapping sales .*\n.*pinfold iam external-group-role-mappings list shows/,
+    },
+    {
+      words: 'external-group-role-mappings create --idp people --external-group-id ops --role editor --scope acme',
+    },
+    {
+      words: 'external-group-role-mappings delete ops --yes',
+      code: 1,
+      says: /several group mappings are called ops; name one as PROVIDER\/ops, or by its uid/,
+    },
   ])
+  const everything = JSON.parse((await played(['iam', 'external-group-role-mappings', 'list', '-o', 'json'])).stdout)
+  const editors = everything.items.filter(
+    ({ externalGroupId }: { externalGroupId: string }) => externalGroupId === 'ops',
+  )
+  await play([{ words: `external-group-role-mappings delete ${editors[1].id} --yes` }])
   const listed = JSON.parse((await played(['iam', 'external-group-role-mappings', 'list', '-o', 'json'])).stdout)
   await play([
     { words: `external-group-role-mappings delete ${listed.items[0].id} --yes`, says: /deleted the group mapping/ },
@@ -212,6 +230,12 @@ test('roles and invites have every verb', async () => {
     { words: 'roles update builder --capabilities tag.list,repo.list', prints: /^capabilities +2$/m },
     { words: 'roles update builder --capabilities tag.list --add-capabilities repo.list', code: 64 },
     { words: 'roles describe acme/builder -o env', prints: /^export PINFOLD_ROLE_NAME='builder'$/m },
+    { words: 'roles list acme --capabilities tag.list,repo.list -o terse', prints: /^builder\n$/ },
+    { words: 'roles list acme --capabilities tag.list,tag.create -o terse', prints: /^$/ },
+    {
+      words: 'roles list --managed --capabilities tag.list,tag.create -o terse',
+      prints: /^operator\nowner\nregistry\.push\n$/,
+    },
     { words: 'roles capabilities list --resources tag -o json', prints: /"name": "tag\.list"/ },
     { words: 'roles delete builder --yes', says: /deleted the role builder/ },
     { words: 'roles delete builder --yes', code: 1, says: /no role builder/ },
@@ -222,7 +246,15 @@ test('roles and invites have every verb', async () => {
     { words: 'invites create --parent acme --role viewer --ttl 24h --email bob@acme.example -o id', keep: 'invite' },
     { words: 'invites list acme', prints: /^acme +viewer +bob@acme\.example +20/m },
     { words: 'invites describe $invite', prints: /^email +bob@acme\.example$/m },
-    { words: 'invites describe bob', code: 64, says: /bob is no uid/ },
+    { words: 'invites describe acme/bob@acme.example -o id', prints: /^[0-9a-f/]{57}\n$/ },
+    {
+      words: 'invites describe bob',
+      code: 1,
+      says: /no invite bob that you can see\n.*pinfold iam invites list shows/,
+    },
+    { words: 'invites create --parent acme --role viewer -o id', keep: 'week' },
+    { words: 'invites describe $week', prints: new RegExp(`^expires +${day(7)}T`, 'm') },
+    { words: 'invites delete $week --yes' },
     { words: 'invites delete $invite --yes', says: /deleted the invite/ },
     { words: 'invites list acme -o id', prints: /^$/ },
     { words: 'access-requests list acme', prints: /^UID +ADDRESS/ },

@@ -71,6 +71,14 @@ test('an import calls the server that runs, into the group that is named', async
     assert.deepEqual([code, stderr], [0, ''])
     assert.deepEqual(JSON.parse(stdout), { created: 174, updated: 0, unchanged: 0, refused: 0 })
     assert.equal(await total(client, `uidp.children_of=${uid}&event_authors=team`), 174)
+    const again = await run(
+      args.map((arg) => (arg === uid ? 'acme' : arg)),
+      { env: place.env },
+    )
+    assert.deepEqual(JSON.parse(again.stdout), { created: 0, updated: 0, unchanged: 174, refused: 0 })
+    const nowhere = await run(['import', 'advisories', ...place.args, samples, '--group', 'acmee'], { env: place.env })
+    assert.equal(nowhere.code, 1)
+    assert.match(nowhere.stderr, /there is no organisation acmee that you can see\n.*you can see acme/)
   })
 })
 

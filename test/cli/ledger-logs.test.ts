@@ -23,10 +23,35 @@ test('the operator gives a log another key, and goes on with logs that wait', as
   assert.equal(rotated.code, 0, rotated.stderr)
   const { logs } = parsePolicy((await pinfold.operator.get(`/ledger/${org}/policy`)).text)
   assert.deepEqual(logs.map(vkeyOf).at(-1), rotated.stdout.trim())
+  assert.match((await cli('rotate-key', 'nowhere')).stderr, /there is no organisation nowhere/)
   assert.match((await cli('rotate-key', '0'.repeat(40))).stderr, /not found/)
 
   const asked = await cli('resume')
   assert.equal(asked.code, 64)
   assert.match(asked.stderr, /--yes does it/)
   assert.equal((await cli('resume', '--yes')).stdout, 'ended 0 logs; others take their places\n')
+})
+
+test('a name that is empty erases, limits and rotates nothing', async (t) => {
+  if (onPostgres) return t.skip('a schema of a test has no address of its own')
+  await using pinfold = await startPinfold()
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string
+  const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
+  await plantTag(pinfold, repo, 'v1')
+  await pinfold.operator.delete(`/registry/v2/repos/${repo}`)
+  const { data } = pinfold.app.config
+  const deleted = async () => (await pinfold.operator.get('/registry/v2/deletedRepos')).body.deletedRepos.length
+  const before = await deleted()
+  for (const args of [
+    ['ledger', 'erase', '', '--yes'],
+    ['ledger', 'erase', 'acme/', '--yes'],
+    ['ledger', 'rotate-key', ''],
+    ['quotas', 'set', '', '--bytes', '1'],
+    ['quotas', 'describe', ''],
+  ]) {
+    const { code, stderr } = await run([...args, '--data', data], { env: { PINFOLD_API: pinfold.url } })
+    assert.equal(code, 64, `${args.join(' ')}: ${stderr}`)
+    assert.match(stderr, /say which (?:repository|organisation): .* is empty/)
+  }
+  assert.deepEqual([before, await deleted()], [1, 1])
 })

@@ -39,6 +39,9 @@ test('a push token is made, used, seen in the history and deleted by commands', 
   assert.deepEqual(items.map((one: Json) => one.name).sort(), ['cron', 'laptop'])
   assert.ok(!JSON.stringify(items).includes('pinfold_pt_'))
 
+  const lines = (await pushToken('create', 'job', '--group', 'acme', '-o', 'env')).stdout
+  assert.match(lines, /^export PINFOLD_OCI_IDENTITY_ID='pt-\w{8}'\nexport PINFOLD_OCI_TOKEN='pinfold_pt_\w{36}'\n$/)
+
   assert.deepEqual(await pushToken('delete', user!), { code: 0, stdout: '', stderr: '' })
   assert.equal((await pushToken('delete', json.user, '--group', 'acme')).code, 0)
   const gone = await pushToken('delete', user!)

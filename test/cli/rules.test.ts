@@ -117,6 +117,39 @@ test('what has ended is listed when it is asked for', async () => {
   }
 })
 
+test('identities are named by their names, and shown so', async () => {
+  const { pinfold, org, cli, done } = await scene()
+  await using _ = pinfold
+  const bot = await pinfold.seed.member(org, roleUids.owner)
+  await done('tag-rules', 'create', 'ours', '--parent', 'acme', '--tag', 'v*', '--mover', `acme/${bot.name}`)
+  const [rule] = JSON.parse(await done('tag-rules', 'list', '-o', 'json')).items
+  assert.deepEqual(rule.movers, [bot.uid])
+  assert.match(await done('tag-rules', 'list'), new RegExp(` ${bot.name}$`, 'm'))
+  const unknown = await cli('tag-rules', 'update', 'ours', '--mover', 'nobody')
+  assert.equal(unknown.code, 1)
+  assert.match(unknown.stderr, /no identity nobody that you can see\n.*pinfold iam identities list shows/)
+
+  const pulls = (...args: string[]) => done('repos', 'pull-rules', ...args)
+  const age = ['--group', 'acme', '--min-age', '7d']
+  await pulls('create', ...age, '--identities', bot.name)
+  await pulls('create', ...age, '--below', 'acme/team')
+  assert.deepEqual(
+    (await pulls('list'))
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(/ {2,}/).at(-1))
+      .toSorted(),
+    ['acme/team', bot.name],
+  )
+
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(bot.uid) }
+  const hold = ['images', 'holds', 'create', '--parent', 'acme', '--digest', digestOf('x'), '--reason', 'a look']
+  assert.match((await run(hold, { env })).stdout, new RegExp(`^by +${bot.name}$`, 'm'))
+  assert.match(await done('holds', 'list', '-o', 'wide'), new RegExp(` ${bot.name} *$`, 'm'))
+  assert.match(await done('unpulled', 'acme/team/web', '--except', bot.name), /^DIGEST/)
+})
+
 test('images are listed by the name of a group', async () => {
   const { pinfold, org, cli, done } = await scene()
   await using _ = pinfold

@@ -29,5 +29,6 @@ test('a person sees and ends their sessions, and an owner those of the organisat
   assert.equal((await command(owner.token!, 'end', uid)).code, 1)
   assert.equal((await command(owner.token!, 'end', uid, '--organization', org.uid)).code, 0)
   assert.equal((await here.get('/auth/v1/ok')).status, 401)
+  assert.match((await command(owner.token!, 'list', '--organization', org.name)).stdout, /^UID +WHO/)
   assert.equal((await command(here.token!, 'end', 'x')).code, 64)
 })

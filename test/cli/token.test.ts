@@ -47,6 +47,9 @@ test('a token made beside a running server is for the operator, or for an identi
   const viewer = clientOf(server.url, await tokenOf(place, ['--identity', identity.uid]))
   assert.equal((await viewer.get(`/iam/v2/groups/${group.uid}`)).status, 200)
   assert.equal((await viewer.post(`/registry/v2/repos/${group.uid}`, { name: 'web' })).status, 403)
+  for (const name of ['ci', 'acme/ci']) {
+    assert.equal(decodeJwt(await tokenOf(place, ['--identity', name])).sub, identity.uid, name)
+  }
 })
 
 test('there is no token for an identity that does not exist', async () => {

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { parseSecret, secretText, signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
 import { binaryHeaders } from '#lib/events/cloud-events.ts'
 import { isUid } from '#lib/uid.ts'
+import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { groupOf } from '../shape/names.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'
 import { followEvents, type StreamedEvent } from './event-stream.ts'
@@ -18,7 +20,10 @@ command with 1. After a break it goes on where it was. With --forward every even
 and the body that a subscription would get; the secret of its Webhook-Signature is printed first, unless a file has it.
 The caller, who must be allowed to list subscriptions, is PINFOLD_TOKEN or whoever has signed in with pinfold auth login.`,
   options: [
-    { flags: '-g, --group <uid>', summary: 'Only events of this group and of those below it' },
+    {
+      flags: '-g, --group <group>',
+      summary: 'Only events of this group and of those below it: ORG, ORG/FOLDER or a uid',
+    },
     { flags: '--type <pattern>', summary: 'Only events of this type; * stands for any text', repeat: true },
     { flags: '--after <id>', summary: 'Go on after this event; 0 for the oldest that is kept' },
     { flags: '--forward <url>', summary: 'Post each event to this URL as well' },
@@ -27,8 +32,7 @@ The caller, who must be allowed to list subscriptions, is PINFOLD_TOKEN or whoev
     outputOption,
   ],
   async run(terminal, options) {
-    const group = String(options.group ?? '')
-    if (group !== '' && !isUid(group)) throw new CliError(exitCodes.usage, '--group must name a group by its uid')
+    const group = await groupNamed(terminal, options)
     const session = sessionOf(terminal, options)
     const forward = forwarderOf(terminal, options)
     const { createEventVerifier } = await import('./verify-event.ts')
@@ -46,6 +50,11 @@ The caller, who must be allowed to list subscriptions, is PINFOLD_TOKEN or whoev
     }
     return exitCodes.ok
   },
+}
+
+async function groupNamed(terminal: Terminal, options: Options): Promise<string> {
+  const given = String(options.group ?? '')
+  return given === '' || isUid(given) ? given : groupOf(await apiReader(terminal, options), given)
 }
 
 function queryOf(group: string, { type, after }: Options): URLSearchParams {

@@ -2,7 +2,7 @@ import { codes } from '#lib/errors.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
-import { base, common, show, target, uidArgument } from './subscription-calls.ts'
+import { base, common, show, target, whichArgument } from './subscription-calls.ts'
 
 type Replayed = { eventCount: string; nextPageToken: string }
 
@@ -11,7 +11,7 @@ export const replay: Command = {
   summary: 'Send the events of a time once more, in their order',
   details: `Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before. Where as many wait as may, it says
 how to go on later.`,
-  arguments: [uidArgument],
+  arguments: [whichArgument],
   options: [
     { flags: '--since <time>', summary: 'From this time on', required: true },
     { flags: '--until <time>', summary: 'Before this time; now unless given' },

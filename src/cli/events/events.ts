@@ -1,16 +1,10 @@
 // Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
 import type { Body } from '../shape/api-client.ts'
-import {
-  CliError,
-  type Command,
-  type CommandGroup,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-} from '../shape/command.ts'
+import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
 import { sessionOptions } from '../shape/session.ts'
 import { replay } from './events-replay.ts'
-import { base, common, type Subscription, show, target, uidArgument } from './subscription-calls.ts'
+import { limitOf } from './page-limit.ts'
+import { base, common, type Subscription, show, target, whichArgument } from './subscription-calls.ts'
 
 type Settings = {
   types?: string[]
@@ -102,7 +96,7 @@ function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): s
 const remove: Command = {
   name: 'delete',
   summary: 'Delete a subscription; what waits for it is not sent',
-  arguments: [uidArgument],
+  arguments: [whichArgument],
   options: sessionOptions,
   async run(terminal, options) {
     const { call, uid } = await target(terminal, options)
@@ -115,7 +109,7 @@ const test: Command = {
   name: 'test',
   summary: 'Send one event of a test, now, and tell what came of it',
   details: 'Ends with 1 when the receiver has not answered with success.',
-  arguments: [uidArgument],
+  arguments: [whichArgument],
   options: common,
   async run(terminal, options) {
     const { call, uid } = await target(terminal, options)
@@ -130,7 +124,7 @@ const states = { waiting: 'WAITING', delivered: 'DELIVERED', 'given-up': 'GIVEN_
 const deliveries: Command = {
   name: 'deliveries',
   summary: 'List what was sent to a subscription, newest first',
-  arguments: [uidArgument],
+  arguments: [whichArgument],
   options: [
     { flags: '--state <state>', summary: 'Only these', choices: Object.keys(states) },
     { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' },
@@ -156,48 +150,6 @@ function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): str
   return `${result}${status ? ` (${status})` : ''} in ${durationMs} ms${count}${next}`
 }
 
-type Refusal = {
-  repository?: string
-  reference?: string
-  action: string
-  caller: string
-  remoteAddress?: string
-  code: string
-  reason: string
-  count: string
-  lastTime: string
-}
-
-const refusals: Command = {
-  name: 'refusals',
-  summary: 'List what the registry has refused in a group and below it, and why, latest first',
-  details: `A sample: the latest of an organisation are kept, and those of one hour that are alike are one line. Whoever may read
-the audit log sees it.`,
-  options: [
-    { ...parentOption, flags: '--group <group>' },
-    { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' },
-    ...common,
-  ],
-  async run(terminal, options) {
-    const { call, parent } = await target(terminal, { ...options, parent: options.group })
-    const query = { page_size: limitOf(options) }
-    const page = await call('GET', `/events/v2/refusals/${await parent()}`, undefined, query)
-    const items = (page as { refusals?: Refusal[] }).refusals ?? []
-    const rows = items.map((one) => {
-      const what = one.reference ? `${one.repository ?? ''}  ${one.reference}` : (one.repository ?? '')
-      const who = `${one.caller} (${one.remoteAddress ?? ''})`
-      return [one.lastTime, one.count, one.action, what || '(none of that name)', who, `${one.code}: ${one.reason}`]
-    })
-    show(terminal, options, { items }, [['LAST', 'TIMES', 'ACTION', 'WHAT', 'WHO', 'WHY'], ...rows])
-    return exitCodes.ok
-  },
-}
-
-function limitOf({ limit = '50' }: Options): string {
-  if (/^\d{1,3}$/.test(String(limit)) && Number(limit) >= 1 && Number(limit) <= 200) return String(limit)
-  throw new CliError(exitCodes.usage, '--limit must be a number from 1 to 200')
-}
-
 const subscriptions: CommandGroup = {
   name: 'subscriptions',
   summary: 'Where events are sent, and what became of them',
@@ -214,6 +166,10 @@ export const events: CommandGroup = {
       summary: 'Print events as they happen',
       load: async () => (await import('./events-listen.ts')).eventsListen,
     },
-    refusals,
+    {
+      name: 'refusals',
+      summary: 'List what the registry has refused in a group and below it, and why, latest first',
+      load: async () => (await import('./refusals.ts')).refusals,
+    },
   ],
 }

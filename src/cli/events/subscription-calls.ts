@@ -2,7 +2,7 @@
 import { isUid } from '#lib/uid.ts'
 import { type Body, send } from '../shape/api-client.ts'
 import { apiReader, parentOf } from '../shape/api-pages.ts'
-import type { Query } from '../shape/api-reader.ts'
+import type { ApiReader, Query } from '../shape/api-reader.ts'
 import {
   type ArgumentSpec,
   CliError,
@@ -12,7 +12,8 @@ import {
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
+import { NothingNamed } from '../shape/names.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
 
 export type Method = Parameters<typeof send>[0]
@@ -21,7 +22,10 @@ export type Subscription = { uid: string; sink: string; createTime: string }
 
 export const base = '/events/v2/subscriptions'
 export const common: readonly OptionSpec[] = [outputOption, ...sessionOptions]
-export const uidArgument: ArgumentSpec = { name: '<uid>', summary: 'The subscription, as list shows it' }
+export const whichArgument: ArgumentSpec = {
+  name: '<subscription>',
+  summary: 'Its uid, or where it sends to if only one sends there',
+}
 
 /** The session's API, and the uid that was given where the command takes one. */
 export async function target(
@@ -33,12 +37,10 @@ export async function target(
   parent(): Promise<string>
   subscriptions(scope: Query): Promise<{ items: Subscription[] }>
 }> {
-  const uid = String(options.uid ?? '')
-  if (options.uid !== undefined && !isUid(uid)) {
-    throw new CliError(exitCodes.usage, 'a subscription is named by its uid')
-  }
   const reader = await apiReader(terminal, options)
   const { session, token } = reader
+  const given = options.subscription
+  const uid = given === undefined ? '' : await subscriptionOf(reader, String(given))
   const call: Call = (method, path, body, query = {}) => {
     const url = new URL(path, session.api)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -50,6 +52,20 @@ export async function target(
     parent: () => parentOf(reader, options.parent),
     subscriptions: (scope) => reader.list<Subscription>(base, 'subscriptions', scope),
   }
+}
+
+async function subscriptionOf(api: ApiReader, given: string): Promise<string> {
+  if (isUid(given)) return given
+  if (given === '') throw new CliError(exitCodes.usage, 'say which subscription: its uid is empty')
+  const { items } = await api.list<Subscription>(base, 'subscriptions', {})
+  const [found, ...others] = items.filter(({ sink }) => sink === given).map(({ uid }) => uid)
+  if (found === undefined) {
+    const hint = 'pinfold events subscriptions list shows those that there are'
+    throw new NothingNamed(`there is no subscription ${plain(given)} that you can see\n${hint}`)
+  }
+  if (others.length === 0) return found
+  const uids = [found, ...others].join('\n')
+  throw new CliError(exitCodes.failed, `several subscriptions send there; name one by its uid:\n${uids}`)
 }
 
 export function show(terminal: Terminal, options: Options, value: object, rows: readonly (readonly string[])[]): void {

@@ -12,7 +12,7 @@ import {
 } from '../shape/command.ts'
 import { confirm, oneFormats, outputOf, printOne, yesOption } from '../shape/outputs.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
-import { describeOf, listOf, mentioned, pairOf } from '../shape/verbs.ts'
+import { describeOf, listOf, mentioned, pairOf, removeOf } from '../shape/verbs.ts'
 import { associations } from './resources.ts'
 
 const groupArgument = { name: '<group>', summary: 'ORG or ORG/FOLDER, or its uid' }
@@ -132,4 +132,5 @@ export const associationCommands: CommandGroup['commands'] = [
   each('check', 'Try whether an account trusts this server', check),
   listOf(associations),
   describeOf(associations),
+  removeOf(associations, ', with every account in it'),
 ]

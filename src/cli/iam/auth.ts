@@ -179,7 +179,11 @@ const token: Command = {
 expires; every other one is exchanged each time.`,
   options: [
     audienceOption,
-    { flags: '--scope <uid>', summary: 'Only this group and what is below it; may be repeated', repeat: true },
+    {
+      flags: '--scope <group>',
+      summary: 'Only this group and what is below it: ORG, ORG/FOLDER or its uid; may be repeated',
+      repeat: true,
+    },
     {
       flags: '--capabilities <names>',
       summary: 'Only these capabilities, such as repo.list, with commas',
@@ -192,11 +196,11 @@ expires; every other one is exchanged each time.`,
     if (session.identity === '') throw notSignedIn()
     const given = [...new Set(listOf(options.audience))]
     const audiences = given.length > 0 ? given : [session.api]
-    const scopes = listOf(options.scope)
     const capabilities = listOf(options.capabilities).flatMap((names) => names.split(',').map((name) => name.trim()))
     // An empty variable in a script must not end in a token that may do everything.
-    if (!scopes.every(isUid)) throw new CliError(exitCodes.usage, '--scope must name a group by its uid')
+    if (listOf(options.scope).includes('')) throw new CliError(exitCodes.usage, '--scope must name a group')
     if (capabilities.includes('')) throw new CliError(exitCodes.usage, '--capabilities must be names with commas')
+    const scopes = await scopesOf(terminal, options)
     const whole = scopes.length === 0 && capabilities.length === 0 && audiences.length === 1
     terminal.print(
       whole
@@ -205,6 +209,15 @@ expires; every other one is exchanged each time.`,
     )
     return exitCodes.ok
   },
+}
+
+/** The uids of the groups; whoever names them by uids asks the server nothing. */
+async function scopesOf(terminal: Terminal, options: Options): Promise<string[]> {
+  const given = listOf(options.scope)
+  if (given.every(isUid)) return given
+  const [{ apiReader }, { groupOf }] = await Promise.all([import('../shape/api-pages.ts'), import('../shape/names.ts')])
+  const api = await apiReader(terminal, options)
+  return Promise.all(given.map((group) => groupOf(api, group)))
 }
 
 const logout: Command = {

@@ -4,10 +4,9 @@ import { findImage, imageNameOf } from '../registry/image-names.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { type Command, exitCodes, outputOption } from '../shape/command.ts'
-import { groupOf, NothingNamed } from '../shape/names.ts'
+import { findIdentity, groupOf, NothingNamed } from '../shape/names.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
-import { findIdentity } from './resources.ts'
 
 type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
 type Explanation = {

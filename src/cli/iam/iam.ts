@@ -11,8 +11,9 @@ import { identitiesCheck } from './identities-check.ts'
 import { identitiesCreate } from './identities-create.ts'
 import { mappingsDelete } from './mappings-delete.ts'
 import { organizationsCreate } from './organizations-create.ts'
-import { identities, identityProviders, invites, mappings, roleBindings, roles } from './resources.ts'
-import { roleCapabilities, rolesUpdate } from './roles.ts'
+import { identityProviders, mappings } from './provider-resources.ts'
+import { identities, invites, roleBindings, roles } from './resources.ts'
+import { roleCapabilities, rolesList, rolesUpdate } from './roles.ts'
 import { scim } from './scim.ts'
 
 const ofProvider = {
@@ -24,6 +25,7 @@ const ofProvider = {
 const mappingCommands = [
   createOf(mappings, { place: ofProvider, named: false }),
   listOf(mappings, { argument: '[provider]', summary: 'Only those of this provider: its name, ORG/NAME, or its uid' }),
+  describeOf(mappings),
   mappingsDelete,
 ]
 
@@ -70,7 +72,7 @@ export const iam: CommandGroup = {
       summary: 'Named sets of capabilities',
       commands: [
         createOf(roles, { place: parentOption }),
-        listOf(roles),
+        rolesList,
         describeOf(roles),
         rolesUpdate,
         removeOf(roles),

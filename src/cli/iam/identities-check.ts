@@ -1,10 +1,10 @@
 // Why a token of somebody else would become an identity of the server, or not, claim by claim.
-import { isUid } from '#lib/uid.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
-import { send } from '../shape/api-client.ts'
+import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { findIdentity } from '../shape/names.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
-import { apiOption, callerToken, sessionOf } from '../shape/session.ts'
+import { apiOption } from '../shape/session.ts'
 import { readTokenFile } from './outside-token.ts'
 
 type Check = { claim: string; wanted: string; got: string; matches: boolean }
@@ -18,22 +18,21 @@ checked: only an exchange does that. The caller, who must be allowed to see the 
 signed in with pinfold auth login.`,
   options: [
     { flags: '--token-file <file>', summary: 'The file with the token; - for standard input', required: true },
-    { flags: '--identity <uid>', summary: 'The identity that it is for', required: true },
+    {
+      flags: '--identity <identity>',
+      summary: 'The identity that it is for: by name, GROUP/NAME or uid',
+      required: true,
+    },
     apiOption,
     outputOption,
   ],
   async run(terminal, { identity, tokenFile, output, api }) {
-    const uid = String(identity)
-    if (!isUid(uid)) throw new CliError(exitCodes.usage, '--identity must name an identity by its uid')
     const claims = readClaims((await readTokenFile(terminal, String(tokenFile))).token)
-    const session = sessionOf(terminal, { api })
-    const found = await send(
-      'GET',
-      new URL(`/iam/v2/identities/${uid}`, session.api),
-      await callerToken(terminal, session),
-    )
+    const reader = await apiReader(terminal, { api })
+    const uid = await findIdentity(reader, String(identity))
+    const found = await reader.call('GET', `/iam/v2/identities/${uid}`)
 
-    const checks = await matchChecks(found, claims, session.api)
+    const checks = await matchChecks(found, claims, reader.session.api)
     const matches = checks.every((check) => check.matches)
     if (output === 'json') {
       terminal.print(jsonText({ identity: uid, matches, checks }, 2))

@@ -2,12 +2,13 @@
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
-import { findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
+import { findIdentity, findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
 import type { Columns, Item, Names } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
-import { type Field, onlyUid, type Resource } from '../shape/verbs.ts'
+import type { Field, Resource } from '../shape/verbs.ts'
+import { asListed } from './as-listed.ts'
 
-type Named = Item & { name: string; description?: string; createTime?: string }
+export type Named = Item & { name: string; description?: string; createTime?: string }
 type Identity = Named & {
   lastSeenTime?: string
   email?: string
@@ -28,35 +29,27 @@ type Invite = Item & {
   code?: string
   keyId?: string
 }
-type Provider = Named & {
-  defaultRole?: string
-  oidc?: { issuer?: string; clientId?: string }
-  scim?: { enabled?: boolean }
-}
-type Mapping = Item & { identityProviderUid?: string; externalGroupId?: string; roleUid?: string; scope?: string }
 
-const description: Field = { flags: '--description <text>', summary: 'What it is for', member: 'description' }
-const rename: Field = { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' }
-const group = ({ uid }: Item, names: Names) => names.path(groupAbove(uid))
-const more: Columns<Item & { createTime?: string }> = {
+export const description: Field = { flags: '--description <text>', summary: 'What it is for', member: 'description' }
+export const rename: Field = { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' }
+export const group = ({ uid }: Item, names: Names) => names.path(groupAbove(uid))
+export const more: Columns<Item & { createTime?: string }> = {
   UID: ({ uid }) => uid,
   CREATED: ({ createTime = '' }) => createTime,
 }
-const at = (item: Item & { name: string }, names: Names) =>
+export const at = (item: Item & { name: string }, names: Names) =>
   [names.path(groupAbove(item.uid)), item.name].filter(Boolean).join('/')
 const inGroup = ({ uid }: Item) => ({ groups: [groupAbove(uid)] })
 
-const identityKind: Kind = { path: '/iam/v2/identities', member: 'identities', words: ['identity', 'identities'] }
 const roleKind: Kind = { path: '/iam/v2/roles', member: 'roles', words: ['role', 'roles'] }
-const providerKind: Kind = {
-  path: '/iam/v2/identityProviders',
-  member: 'identityProviders',
-  words: ['identity provider', 'identity providers'],
+const bindingKind: Kind = {
+  path: '/iam/v2/roleBindings',
+  member: 'roleBindings',
+  words: ['role binding', 'role bindings'],
 }
+const inviteKind: Kind = { path: '/iam/v2/groupInvites', member: 'groupInvites', words: ['invite', 'invites'] }
 
 export const findRole = (api: ApiReader, given: string): Promise<string> => findNamed(api, roleKind, given)
-export const findIdentity = (api: ApiReader, given: string): Promise<string> => findNamed(api, identityKind, given)
-export const findProvider = (api: ApiReader, given: string): Promise<string> => findNamed(api, providerKind, given)
 
 const claim = (name: string, member: string, what: string): Field[] => [
   { flags: `--${name} <text>`, summary: `${what}, exactly`, member: `claimMatch.${member}` },
@@ -95,7 +88,9 @@ const relationships: Record<string, string> = {
 }
 
 export const identities: Resource<Identity> = {
-  ...identityKind,
+  path: '/iam/v2/identities',
+  member: 'identities',
+  words: ['identity', 'identities'],
   word: 'IDENTITY',
   fields: [rename, description, ...claimFields],
   columns: {
@@ -165,12 +160,12 @@ export const roles: Resource<Role> = {
 }
 
 const who = ({ name, email, uid }: Part = {}): string => name || email || uid || ''
+const asWhat = ({ identity, role }: Binding): string => `${who(identity)} as ${who(role)}`
 
 export const roleBindings: Resource<Binding> = {
-  path: '/iam/v2/roleBindings',
-  member: 'roleBindings',
+  ...bindingKind,
   word: 'ROLE_BINDING',
-  words: ['role binding', 'role bindings'],
+  called: "'IDENTITY as ROLE', or 'GROUP/IDENTITY as ROLE' where several groups have such a one",
   fields: [
     {
       flags: '--identity <identity>',
@@ -189,10 +184,10 @@ export const roleBindings: Resource<Binding> = {
   ],
   columns: { IDENTITY: ({ identity }) => who(identity), ROLE: ({ role }) => who(role), GROUP: group },
   more: { ...more, 'IDENTITY UID': ({ identity }) => identity?.uid ?? '' },
-  label: ({ identity, role }) => `${who(identity)} as ${who(role)}`,
-  at: (item, names) => [group(item, names), `${who(item.identity)} as ${who(item.role)}`].join('/'),
+  label: asWhat,
+  at: (item, names) => [group(item, names), asWhat(item)].join('/'),
   json: v1(),
-  find: onlyUid,
+  find: asListed(bindingKind, asWhat, groupOf),
   parent: groupOf,
   mentions: inGroup,
   filters: [
@@ -216,18 +211,20 @@ function ttlOf(_api: ApiReader, given: string): string {
   return `${Number(count) * (unit === 'd' ? 86_400 : 3600)}s`
 }
 
+/** The address that it is for; others have nothing but their uid. */
+const forWhom = ({ email, uid }: Invite): string => email || uid
+
 export const invites: Resource<Invite> = {
-  path: '/iam/v2/groupInvites',
-  member: 'groupInvites',
+  ...inviteKind,
   word: 'INVITE',
-  words: ['invite', 'invites'],
+  called: 'the address that it is for, GROUP/ADDRESS where several invites are for it',
   fields: [
     { flags: '--role <role>', summary: 'The role that they get', member: 'roleUid', required: true, read: findRole },
     {
       flags: '--ttl <time>',
-      summary: 'How long it is good for, such as 168h or 7d',
+      summary: 'How long it is good for, such as 12h or 30d; 7d unless given',
       member: 'ttl',
-      required: true,
+      usual: '7d',
       read: ttlOf,
     },
     { flags: '--email <address>', summary: 'Only whoever has this address', member: 'email' },
@@ -244,111 +241,12 @@ export const invites: Resource<Invite> = {
     UID: ({ uid }) => uid,
     'SINGLE USE': ({ singleUse }) => (singleUse ? 'yes' : ''),
   },
-  label: ({ code, keyId, uid }) => code || keyId || uid,
-  at: (item, names) => `${group(item, names)}/${item.email || item.keyId || item.uid}`,
+  label: (item) => item.code || forWhom(item),
+  at: (item, names) => `${group(item, names)}/${forWhom(item)}`,
   json: v1({ expirationTime: 'expiration' }),
-  find: onlyUid,
+  find: asListed(inviteKind, forWhom, groupOf),
   parent: groupOf,
   mentions: ({ uid, roleUid = '' }) => ({ groups: [groupAbove(uid)], roles: [roleUid] }),
-}
-
-export const identityProviders: Resource<Provider> = {
-  ...providerKind,
-  word: 'IDENTITY_PROVIDER',
-  fields: [
-    rename,
-    description,
-    {
-      flags: '--oidc-issuer <url>',
-      summary: 'The issuer, whose discovery document is read',
-      member: 'oidc.issuer',
-      required: true,
-    },
-    {
-      flags: '--oidc-client-id <id>',
-      summary: 'What the provider calls this server',
-      member: 'oidc.clientId',
-      required: true,
-    },
-    {
-      flags: '--oidc-client-secret <secret>',
-      summary: 'The secret that the provider gave out; or --oidc-pkce-enabled',
-      member: 'oidc.clientSecret',
-    },
-    {
-      flags: '--oidc-pkce-enabled',
-      summary: 'Prove each sign-in by PKCE, with no secret or besides it',
-      member: 'oidc.pkceEnabled',
-    },
-    {
-      flags: '--oidc-additional-scopes <names>',
-      summary: 'Asked for besides openid, such as email,profile',
-      member: 'oidc.additionalScopes',
-      list: true,
-    },
-    {
-      flags: '--oidc-groups-claim <name>',
-      summary: 'The claim with the groups, for group mappings',
-      member: 'oidc.groupsClaim',
-    },
-    {
-      flags: '--oidc-correlation-rule <rule>',
-      summary: 'How SCIM and sign-in agree on who is who',
-      member: 'oidc.correlationRule',
-      only: 'create',
-      choices: ['sub', 'oid'],
-      read: (_, rule) => `CORRELATION_RULE_${rule.toUpperCase()}_EQUALS_EXTERNAL_ID`,
-    },
-    {
-      flags: '--default-role <role>',
-      summary: 'The role of whoever signs in with it',
-      member: 'defaultRole',
-      required: true,
-      read: findRole,
-    },
-  ],
-  columns: {
-    NAME: ({ name }) => name,
-    GROUP: group,
-    ISSUER: ({ oidc }) => oidc?.issuer ?? '',
-    'DEFAULT ROLE': ({ defaultRole = '' }, names) => names.of(defaultRole),
-  },
-  more: { ...more, 'CLIENT ID': ({ oidc }) => oidc?.clientId ?? '', SCIM: ({ scim }) => (scim?.enabled ? 'on' : '') },
-  label: ({ name }) => name,
-  at,
-  json: v1(),
-  find: findProvider,
-  parent: groupOf,
-  mentions: ({ uid, defaultRole = '' }) => ({ groups: [groupAbove(uid)], roles: [defaultRole] }),
-}
-
-export const mappings: Resource<Mapping> = {
-  path: '/iam/v2/externalGroupRoleMappings',
-  member: 'externalGroupRoleMappings',
-  word: 'GROUP_MAPPING',
-  words: ['group mapping', 'group mappings'],
-  fields: [
-    {
-      flags: '--external-group-id <id>',
-      summary: 'The group, as the provider writes it in its tokens',
-      member: 'externalGroupId',
-      required: true,
-    },
-    { flags: '--role <role>', summary: 'The role of its members', member: 'roleUid', required: true, read: findRole },
-    { flags: '--scope <organisation>', summary: 'Where they have it', member: 'scope', required: true, read: groupOf },
-  ],
-  columns: {
-    'EXTERNAL GROUP': ({ externalGroupId = '' }) => externalGroupId,
-    ROLE: ({ roleUid = '' }, names) => names.of(roleUid),
-    SCOPE: ({ scope = '' }, names) => names.path(scope),
-  },
-  more,
-  label: ({ externalGroupId = '' }) => externalGroupId,
-  at: ({ externalGroupId = '', scope = '' }, names) => `${names.path(scope)}/${externalGroupId}`,
-  json: v1({ identityProviderUid: 'identityProviderUidp', roleUid: 'roleUidp' }),
-  find: onlyUid,
-  parent: findProvider,
-  mentions: ({ scope = '', roleUid = '' }) => ({ groups: [scope], roles: [roleUid] }),
 }
 
 type Association = Named & {

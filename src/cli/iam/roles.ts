@@ -1,11 +1,36 @@
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
-import { listFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { listFormats, outputOf } from '../shape/outputs.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
-import { mentioned, updateOf } from '../shape/verbs.ts'
+import { listOf, updateOf } from '../shape/verbs.ts'
 import { roles } from './resources.ts'
 
 type Old = { id: string; capabilities?: string[] }
+
+const all = listOf(roles)
+
+/** As `list` of every resource, and those alone that allow something. */
+export const rolesList: Command = {
+  ...all,
+  options: [
+    { flags: '--capabilities <names>', summary: 'Only those that allow all of these, such as repo.list,tag.list' },
+    ...all.options,
+  ],
+  async run(terminal, options) {
+    if (options.capabilities === undefined) return all.run(terminal, options)
+    const wanted = namesIn([String(options.capabilities)])
+    const api = await apiReader(terminal, options)
+    const { items = [] } = (await api.call('GET', '/iam/v1/roles')) as { items?: Old[] }
+    const fit = new Set(
+      items.filter(({ capabilities = [] }) => wanted.every((one) => capabilities.includes(one))).map(({ id }) => id),
+    )
+    return listOf({ ...roles, keep: ({ uid }) => fit.has(uid) }).run(terminal, options)
+  },
+}
+
+function namesIn(given: readonly string[]): string[] {
+  return given.flatMap((text) => text.split(',')).map((text) => text.trim())
+}
 
 const usual = updateOf(roles)
 
@@ -19,7 +44,7 @@ export const rolesUpdate: Command = {
   ],
   async run(terminal, options) {
     const [add, remove] = [options.addCapabilities, options.removeCapabilities].map((given) => {
-      return ((given ?? []) as string[]).flatMap((text) => text.split(',')).map((text) => text.trim())
+      return namesIn((given ?? []) as string[])
     }) as [string[], string[]]
     if (add.length + remove.length === 0) return usual.run(terminal, options)
     if (options.capabilities !== undefined) {
@@ -31,13 +56,7 @@ export const rolesUpdate: Command = {
     const { items } = (await api.call('GET', `/iam/v1/roles?id=${encodeURIComponent(uid)}`)) as { items?: Old[] }
     const held = new Set([...(items?.[0]?.capabilities ?? []), ...add])
     for (const name of remove) held.delete(name)
-    const body = { capabilities: [...held] }
-    const item = (await api.call('PATCH', `${roles.path}/${uid}?updateMask=capabilities`, body)) as {
-      uid: string
-      name: string
-    }
-    printOne(terminal, options.output, roles, item, await mentioned(api, roles, [item]))
-    return exitCodes.ok
+    return usual.run(terminal, { ...options, which: uid, capabilities: [...held] })
   },
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { plain, visible } from '../shape/plain-text.ts'
-import { findProvider } from './resources.ts'
+import { findProvider } from './provider-resources.ts'
 
 const providerArgument = { name: '<provider>', summary: 'The identity provider: its name, ORG/NAME, or its uid' }
 const lifeOptions: readonly OptionSpec[] = [

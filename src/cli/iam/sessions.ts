@@ -2,14 +2,17 @@
 import { isUid } from '#lib/uid.ts'
 import { send } from '../shape/api-client.ts'
 import { apiReader } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
   type CommandGroup,
   exitCodes,
   type OptionSpec,
+  type Options,
   outputOption,
 } from '../shape/command.ts'
+import { organizationOf } from '../shape/names.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
 
@@ -28,7 +31,7 @@ const base = '/control/v1/sessions'
 const ofOrganization = '/control/v1/organizationSessions'
 
 const organizationOption: OptionSpec = {
-  flags: '--organization <uid>',
+  flags: '--organization <name>',
   summary: 'The sessions that the identity providers of an organisation vouch for, instead of your own',
 }
 
@@ -37,8 +40,8 @@ const list: Command = {
   summary: 'List where you are signed in',
   options: [organizationOption, outputOption, ...sessionOptions],
   async run(terminal, options) {
-    const organization = uidOf(options.organization, 'an organisation')
     const reader = await apiReader(terminal, options)
+    const organization = await organizationIn(reader, options)
     const path = organization === undefined ? base : `${ofOrganization}/${organization}`
     const { items } = await reader.list<Session>(path, 'sessions', {})
     if (options.output === 'json') terminal.print(jsonText({ items }, 2))
@@ -60,9 +63,11 @@ const end: Command = {
   arguments: [{ name: '<uid>', summary: 'The session, as list shows it' }],
   options: [organizationOption, ...sessionOptions],
   async run(terminal, options) {
-    const uid = uidOf(options.uid, 'a session')!
-    const organization = uidOf(options.organization, 'an organisation')
-    const { session, token } = await apiReader(terminal, options)
+    const uid = String(options.uid)
+    if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a session is named by its uid')
+    const reader = await apiReader(terminal, options)
+    const { session, token } = reader
+    const organization = await organizationIn(reader, options)
     if (organization === undefined) await send('DELETE', new URL(`${base}/${uid}`, session.api), token)
     else {
       const url = new URL(`${ofOrganization}/${organization}:end`, session.api)
@@ -72,11 +77,8 @@ const end: Command = {
   },
 }
 
-function uidOf(given: unknown, what: string): string | undefined {
-  if (given === undefined) return undefined
-  const text = String(given)
-  if (!isUid(text)) throw new CliError(exitCodes.usage, `${what} is named by its uid`)
-  return text
+async function organizationIn(api: ApiReader, { organization }: Options): Promise<string | undefined> {
+  return organization === undefined ? undefined : organizationOf(api, String(organization))
 }
 
 export const sessions: CommandGroup = {

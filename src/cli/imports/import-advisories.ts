@@ -1,5 +1,6 @@
 import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
-import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { groupOf } from '../shape/names.ts'
+import { listsOf, type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { configOf } from '../shape/settings.ts'
 import { readAdvisories } from './advisory-yaml.ts'
 import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
@@ -17,8 +18,9 @@ ${operatorDetails}`,
   options: [
     ...operatorOptions,
     {
-      flags: '--group <uid>',
-      summary: 'The group that they belong to; unless given, the public organisation, which is made if there is none',
+      flags: '--group <group>',
+      summary:
+        'The group that they belong to: ORG, ORG/FOLDER or its uid; unless given, the public organisation, which is made if there is none',
     },
     { flags: '--author <name>', summary: 'Whom they and their events are by; import unless given' },
     outputOption,
@@ -56,7 +58,7 @@ type Groups = { groups?: { uid: string; name: string }[] }
 
 /** The public organisation is what anybody may see, so it is where published data goes unless somebody says otherwise. */
 export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
-  if (typeof options.group === 'string') return options.group
+  if (typeof options.group === 'string') return groupOf(listsOf(api), options.group)
   const name = configOf(terminal.env, options).publicOrg
   const query = new URLSearchParams({ 'uidp.in_root': 'true', name })
   const { groups } = (await api.get(`/iam/v2/groups?${query}`)) as Groups

@@ -26,8 +26,9 @@ ${operatorDetails}`,
   options: [
     ...operatorOptions,
     {
-      flags: '--group <uid>',
-      summary: 'The group of the images; unless given, the public organisation, which is made if there is none',
+      flags: '--group <group>',
+      summary:
+        'The group of the images: ORG, ORG/FOLDER or its uid; unless given, the public organisation, which is made if there is none',
     },
     outputOption,
   ],

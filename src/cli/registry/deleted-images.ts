@@ -2,6 +2,7 @@
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
+import { checkNamed } from '../shape/names.ts'
 
 export type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
 
@@ -13,6 +14,7 @@ export async function findDeletedImage(
   list: ApiReader['list'],
   path: string,
 ): Promise<Pick<DeletedRepo, 'uid' | 'deleteTime'> | undefined> {
+  if (!isUid(path)) checkNamed(path, 'repository')
   const query = isUid(path) ? { 'uidp.ids': path } : { path }
   const { items } = await list<DeletedRepo>('/registry/v2/deletedRepos', 'deletedRepos', query)
   const [last] = items

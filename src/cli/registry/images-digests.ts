@@ -1,6 +1,7 @@
 // What refers to an image, who pulls it, and what nobody does.
 import { callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { findIdentity } from '../shape/names.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { commonOptions, imageOf, show, withDigest } from './image-options.ts'
 
@@ -79,14 +80,16 @@ pulled. SAFE is "yes" where nothing keeps the manifest and it is part of nothing
     { flags: '--days <days>', summary: 'For how many days, 90 at most; 30 unless given' },
     {
       flags: '--except <identity>',
-      summary: 'Pulls of this identity, a uid, do not count, such as those of a scanner; may be repeated',
+      summary: 'Pulls of this identity, by name or uid, do not count, such as those of a scanner; may be repeated',
       repeat: true,
     },
     ...commonOptions,
   ],
   async run(terminal, options) {
     const { api, repo } = await imageOf(terminal, { ...options, image: options.repository })
-    const query = { days: options.days as string | undefined, except: options.except as readonly string[] | undefined }
+    const given = (options.except ?? []) as readonly string[]
+    const except = await Promise.all(given.map((one) => findIdentity(api, one)))
+    const query = { days: options.days as string | undefined, except }
     const { items, more } = await api.list<Unpulled>(
       `/registry/v2/repos/${repo}/unpulled`,
       'digests',

@@ -1,22 +1,41 @@
-import { apiReader } from '../shape/api-pages.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { Query } from '../shape/api-reader.ts'
-import type { Command, CommandEntry, CommandGroup } from '../shape/command.ts'
-import { groupOf } from '../shape/names.ts'
+import { type Command, type CommandEntry, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { groupOf, namesOf } from '../shape/names.ts'
+import { type Item, listFormats, outputOf, printList, type View } from '../shape/outputs.ts'
 import { registryOf } from '../shape/session.ts'
-import { limitOf } from '../shape/verbs.ts'
+import { v1 } from '../shape/v1-names.ts'
+import { limitOf, limitOption } from '../shape/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
-import { commonOptions, show } from './image-options.ts'
 import { imagesDelete } from './images-delete.ts'
 import { imagesPulls, imagesReferrers, imagesUnpulled } from './images-digests.ts'
 import { imagesHistory } from './images-history.ts'
 import { imagesResolve } from './images-resolve.ts'
+
+type Image = Repo & Item & { image: string }
+
+const view: View<Image> = {
+  word: 'IMAGE',
+  columns: {
+    IMAGE: ({ image }) => image,
+    UPDATED: ({ updateTime }) => updateTime,
+    ABOUT: ({ description }) => description,
+  },
+  more: { UID: ({ uid }) => uid },
+  label: ({ image }) => image,
+  at: ({ image }) => image,
+  // Scripts read these by the names of either version.
+  json: (image) => ({ ...image, ...v1()(image) }),
+}
 
 const list: Command = {
   name: 'list',
   summary: 'List the images that you can see',
   options: [
     { flags: '--group <group>', summary: 'Only those below this group: its name as ORG or ORG/FOLDER, or its uid' },
-    ...commonOptions,
+    limitOption,
+    outputOf(listFormats),
+    ...callerOptions,
   ],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
@@ -27,8 +46,9 @@ const list: Command = {
     const shown = items
       .map((repo) => ({ ...repo, image: `${registryOf(api.session)}/${paths.get(repo.uid)}` }))
       .sort((a, b) => (a.image < b.image ? -1 : 1))
-    const rows = shown.map(({ image, updateTime, description }) => [image, updateTime, description])
-    return show(terminal, options, { items: shown }, ['IMAGE', 'UPDATED', 'ABOUT'], rows, more)
+    printList(terminal, options.output, view, shown, await namesOf(api, [], []))
+    if (more) terminal.say('pinfold: there is more; --limit shows it')
+    return exitCodes.ok
   },
 }
 

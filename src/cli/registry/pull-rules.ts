@@ -10,7 +10,7 @@ import {
   type Options,
   outputOption,
 } from '../shape/command.ts'
-import { groupOf } from '../shape/names.ts'
+import { actorsOf, findIdentity, groupOf, namesOf } from '../shape/names.ts'
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { commonOptions, show } from './image-options.ts'
@@ -35,7 +35,7 @@ const fieldOptions: readonly OptionSpec[] = [
   { flags: '--name <name>', summary: 'What it is called' },
   { flags: '--tags <patterns>', summary: 'Only these tags, with commas; * stands for any characters' },
   { flags: '--except-tags <patterns>', summary: 'Not these tags' },
-  { flags: '--identities <uids>', summary: 'For these identities, with commas' },
+  { flags: '--identities <names>', summary: 'For these identities, by name, GROUP/NAME or uid, with commas' },
   { flags: '--below <group>', summary: 'For all identities that live in this group, and below' },
   { flags: '--min-age <span>', summary: 'How long it has to have been a tag: 12h, 7d, 2w' },
   { flags: '--hold <span>', summary: 'A stay that ended after less does not count; 6h unless given' },
@@ -65,6 +65,10 @@ const listed = (text: Options[string]): string[] =>
     .map((one) => one.trim())
     .filter((one) => one !== '')
 
+async function identitiesOf(api: ApiReader, given: readonly string[]): Promise<string[]> {
+  return Promise.all(given.map((one) => findIdentity(api, one)))
+}
+
 /** The members that options name. */
 async function bodyOf(api: ApiReader, options: Options): Promise<Record<string, unknown>> {
   const { name, tags, exceptTags, identities, below, minAge, hold, countFrom, mode } = options
@@ -72,7 +76,7 @@ async function bodyOf(api: ApiReader, options: Options): Promise<Record<string, 
     name,
     tags: tags === undefined ? undefined : listed(tags),
     exceptTags: exceptTags === undefined ? undefined : listed(exceptTags),
-    identities: identities === undefined ? undefined : listed(identities),
+    identities: identities === undefined ? undefined : await identitiesOf(api, listed(identities)),
     belowGroup: below === undefined ? undefined : await groupOf(api, String(below)),
     minAge,
     hold,
@@ -90,16 +94,32 @@ const list: Command = {
     const api = await apiReader(terminal, options)
     const query = { scope_uid: await placeOf(api, options) }
     const { items, more } = await api.list<Rule>(path, 'pullRules', query, limitOf(options))
+    const forWhom = await namesOfAll(api, options.output === 'json' ? [] : items)
     const rows = items.map((one) => [
       one.uid,
       one.name,
       one.minAge,
       one.mode.toLowerCase().replace('_', '-'),
       [...one.tags, ...one.exceptTags.map((tag) => `not ${tag}`)].join(' '),
-      one.belowGroup || one.identities.join(' '),
+      forWhom(one),
     ])
     return show(terminal, options, { items }, ['UID', 'NAME', 'AGE', 'MODE', 'TAGS', 'FOR'], rows, more)
   },
+}
+
+/** For whom a rule is, by name. */
+async function namesOfAll(api: ApiReader, rules: readonly Rule[]): Promise<(rule: Rule) => string> {
+  const groups = await namesOf(
+    api,
+    rules.map(({ belowGroup }) => belowGroup),
+    [],
+  )
+  const actors = await actorsOf(
+    api,
+    rules.flatMap(({ identities }) => identities),
+  )
+  return ({ belowGroup, identities }) =>
+    belowGroup ? groups.path(belowGroup) : identities.map((uid) => actors.get(uid) ?? uid).join(' ')
 }
 
 const create: Command = {

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
 import type { Body } from '../shape/api-client.ts'
 import { apiReader, callerOptions, parentOf } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
+import type { ApiReader, Query } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
@@ -15,8 +15,10 @@ import {
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
+import { checkNamed, groupOf, onlyOf } from '../shape/names.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
+import { tokenLines, tokenOutput } from './token-output.ts'
 
 /** The issuer in the tokens, by which their identities are told from others with keys of their own. */
 const issuer = 'pinfold-pull-token'
@@ -48,13 +50,17 @@ const create: Command = {
   options: [
     ...createOptions,
     { flags: '--description <text>', summary: 'What it is for' },
-    outputOption,
+    tokenOutput,
     ...callerOptions,
   ],
   async run(terminal, options) {
     const made = await createPullToken(terminal, options)
     if (options.output === 'json') {
       terminal.print(jsonText(made, 2))
+      return exitCodes.ok
+    }
+    if (options.output === 'env') {
+      for (const line of tokenLines(made)) terminal.print(line)
       return exitCodes.ok
     }
     const rows = [
@@ -81,7 +87,9 @@ const list: Command = {
     const api = await apiReader(terminal, options)
     const parent = await parentOf(api, options.parent)
     const now = new Date().toISOString()
-    const found = (await pullTokens(api, parent)).filter(({ expiry }) => !options.expired || expiry <= now)
+    const found = (await pullTokens(api, { 'uidp.children_of': parent })).filter(
+      ({ expiry }) => !options.expired || expiry <= now,
+    )
     if (options.output === 'json') {
       terminal.print(jsonText({ items: found }, 2))
       return exitCodes.ok
@@ -100,17 +108,31 @@ const list: Command = {
 const remove: Command = {
   name: 'delete',
   summary: 'Delete a pull token; within a second it pulls nothing',
-  arguments: [{ name: '<uid>', summary: 'Its identity, as list shows it' }],
+  arguments: [{ name: '<which>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }],
   options: [...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const uid = String(options.uid)
-    if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a pull token is named by the uid of its identity')
+    const given = String(options.which)
+    const uid = isUid(given) ? given : await pullTokenNamed(api, given)
     const identity = await api.call('GET', `/iam/v2/identities/${uid}`)
     if (keysOf(identity)?.issuer !== issuer) throw new CliError(exitCodes.usage, `${uid} is not a pull token`)
     await api.call('DELETE', `/iam/v2/identities/${uid}`)
     return exitCodes.ok
   },
+}
+
+/** Identities that are something else may have the same name. */
+async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
+  checkNamed(given, 'pull token')
+  const at = given.lastIndexOf('/')
+  const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
+  const found = (await pullTokens(api, place)).filter(({ name }) => name === given.slice(at + 1))
+  const list = 'pinfold auth pull-token list'
+  return onlyOf(
+    found.map(({ identity: uid }) => ({ uid })),
+    { words: ['pull token', 'pull tokens'], list },
+    given,
+  )
 }
 
 export const pullToken: CommandGroup = {
@@ -174,8 +196,8 @@ function hoursOf(given: unknown): number {
 
 type Listed = { identity: string; user: string; name: string; expiry: string; lastSeen: string }
 
-async function pullTokens({ list }: ApiReader, parent: string): Promise<Listed[]> {
-  const query = { 'uidp.children_of': parent, relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
+async function pullTokens({ list }: ApiReader, place: Query): Promise<Listed[]> {
+  const query = { ...place, relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
   const { items } = await list<Body>('/iam/v2/identities', 'identities', query)
   return items.flatMap((one) => {
     const keys = keysOf(one)

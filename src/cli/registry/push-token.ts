@@ -9,6 +9,7 @@ import { groupOf, namesOf } from '../shape/names.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 import { findImage, imageNameOf } from './image-names.ts'
+import { tokenLines, tokenOutput } from './token-output.ts'
 
 type PushToken = {
   uid: string
@@ -39,7 +40,7 @@ it takes effect within a second.`,
     { flags: '--repo <image>', summary: 'Only this repository, such as acme/app; may be repeated', repeat: true },
     { flags: '--push', summary: 'Let it push, and move tags, too' },
     { flags: '--ttl <time>', summary: `How long it is good for, such as 12h or 90d: 30d unless given, 365d at most` },
-    outputOption,
+    tokenOutput,
     ...callerOptions,
   ],
   async run(terminal, options) {
@@ -54,6 +55,10 @@ it takes effect within a second.`,
     const registry = registryOf(api.session)
     if (options.output === 'json') {
       terminal.print(jsonText({ ...shown(pushToken), registry, password: secret }, 2))
+      return exitCodes.ok
+    }
+    if (options.output === 'env') {
+      for (const line of tokenLines({ user: pushToken.userName, password: String(secret) })) terminal.print(line)
       return exitCodes.ok
     }
     const rows = [

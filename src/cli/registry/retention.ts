@@ -1,7 +1,7 @@
 // What is kept, which tags never move, and what is held or not to be pulled.
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
-import { groupAbove } from '../shape/names.ts'
+import { findIdentity, groupAbove } from '../shape/names.ts'
 import { type Item, type Names, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
 import {
@@ -139,7 +139,13 @@ const tagRule: Resource<TagRule> = {
     { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
     ...tagFields,
     { flags: '--immutable', summary: 'Such a tag keeps the digest that it has', member: 'immutable' },
-    { flags: '--mover <uid>', summary: 'Only these identities move such a tag', member: 'movers', list: true },
+    {
+      flags: '--mover <identity>',
+      summary: 'Only these identities move such a tag: by name, GROUP/NAME or uid',
+      member: 'movers',
+      list: true,
+      read: findIdentity,
+    },
   ],
   columns: {
     UID: ({ uid }) => uid,
@@ -147,10 +153,11 @@ const tagRule: Resource<TagRule> = {
     WHERE: where,
     TAGS: ({ tags = [] }) => tags.join(' '),
     IMMUTABLE: ({ immutable = false }) => (immutable ? 'yes' : 'no'),
-    MOVERS: ({ movers = [] }) => movers.join(' '),
+    MOVERS: ({ movers = [] }, names) => movers.map(names.of).join(' '),
   },
   more: { EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' ') },
   label: ({ uid, name = '' }) => name || uid,
+  mentions: (item) => ({ ...common.mentions(item), identities: item.movers ?? [] }),
 }
 
 type Mark = Item & { digest?: string; tags?: string[]; reason: string; actor: string; releaseTime?: string }
@@ -174,8 +181,9 @@ const hold: Resource<Mark> = {
     TAGS: ({ tags = [] }) => tags.join(' '),
     REASON: ({ reason }) => reason,
   },
-  more: { BY: ({ actor }) => actor, RELEASED: ({ releaseTime = '' }) => releaseTime },
+  more: { BY: ({ actor }, names) => names.of(actor), RELEASED: ({ releaseTime = '' }) => releaseTime },
   label: ({ uid }) => uid,
+  mentions: (item) => ({ ...common.mentions(item), identities: [item.actor] }),
   filters: [{ ...endedOption, query: () => ({ include_ended: 'true' }) }],
 }
 

@@ -1,8 +1,7 @@
 // Rules of any kind by the names that they were given, and the places that they hold at.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
-import { groupAbove, groupOf, type Kind, NothingNamed, onlyOf } from '../shape/names.ts'
+import { checkNamed, groupAbove, groupOf, type Kind, NothingNamed, onlyOf } from '../shape/names.ts'
 import { lookForImage } from './image-names.ts'
 
 /** The uid of a repository or of a group. */
@@ -26,8 +25,8 @@ export const ruleNamed =
     if (isUid(given)) return given
     const at = given.lastIndexOf('/')
     const wanted = given.slice(at + 1)
-    // An empty variable of a script must not stand for the rule that has no name.
-    if (wanted === '') throw new CliError(exitCodes.usage, `say which ${kind.words[0]}: its name or its uid is empty`)
+    // A rule need not have a name.
+    checkNamed(given, kind.words[0])
     const scope_uid = at < 0 ? undefined : await placeNamed(api, given.slice(0, at))
     const { items } = await api.list<{ uid: string; name?: string }>(kind.path, kind.member, { scope_uid }, looked)
     const called = items.filter(({ name }) => name === wanted)

@@ -1,6 +1,7 @@
 // Tags: where they point, and where they shall.
 import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
+import { parentOf } from '#lib/uid.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { callerOptions } from '../shape/api-pages.ts'
 import type { Query } from '../shape/api-reader.ts'
@@ -13,13 +14,50 @@ import {
   type Options,
   type Terminal,
 } from '../shape/command.ts'
-import { confirm, yesOption } from '../shape/outputs.ts'
+import { namesOf } from '../shape/names.ts'
+import {
+  type Columns,
+  confirm,
+  type Item,
+  listFormats,
+  oneFormats,
+  outputOf,
+  printList,
+  printOne,
+  type View,
+  yesOption,
+} from '../shape/outputs.ts'
 import { plain } from '../shape/plain-text.ts'
-import { limitOf } from '../shape/verbs.ts'
-import { commonOptions, imageOf, show, sinceOf } from './image-options.ts'
+import { v1 } from '../shape/v1-names.ts'
+import { limitOf, limitOption } from '../shape/verbs.ts'
+import { imageOf, sinceOf } from './image-options.ts'
 import { proof, proofPolicy } from './tag-proofs.ts'
 
-type Tag = { uid: string; name: string; digest: string; updateTime: string; deprecated?: boolean }
+type Tag = Item & {
+  name: string
+  digest: string
+  updateTime: string
+  createTime?: string
+  deprecated?: boolean
+}
+
+const columns: Columns<Tag> = {
+  TAG: ({ name }) => name,
+  DIGEST: ({ digest }) => digest,
+  UPDATED: ({ updateTime }) => updateTime,
+}
+const state: Columns<Tag> = { STATE: ({ deprecated }) => (deprecated ? 'end of life' : '') }
+
+/** How tags are shown; a column of what none of them is would be empty. */
+const viewOf = (tags: readonly Tag[]): View<Tag> => ({
+  word: 'TAG',
+  columns: tags.some(({ deprecated }) => deprecated) ? { ...columns, ...state } : columns,
+  more: { CREATED: ({ createTime = '' }) => createTime, UID: ({ uid }) => uid },
+  label: ({ name }) => name,
+  at: ({ uid, name }, names) => `${names.path(parentOf(uid))}:${name}`,
+  // Scripts read these by the names of either version.
+  json: (tag) => ({ ...tag, ...v1({ updateTime: 'lastUpdated' })(tag) }),
+})
 
 const tagArgument = { name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }
 
@@ -37,7 +75,9 @@ const list: Command = {
     { flags: '--show-dates', summary: 'Also dated ones, such as 1.0-20260801' },
     { flags: '--show-epochs', summary: 'Also package epochs, such as 1.0-r3' },
     { flags: '--active-only', summary: 'Not those that have reached their end of life' },
-    ...commonOptions,
+    limitOption,
+    outputOf(listFormats),
+    ...callerOptions,
   ],
   async run(terminal, options) {
     const flag = (name: string) => (options[name] === true ? 'true' : undefined)
@@ -54,8 +94,11 @@ const list: Command = {
     const { path, query } = listOf(repo, filters, options)
     const { items, more } = await api.list<Tag>(path, 'tags', query, limit)
     const shown = options.activeOnly === true ? items.filter(({ deprecated }) => !deprecated) : items
-    const rows = shown.map((tag) => [tag.name, tag.digest, tag.updateTime, tag.deprecated ? 'end of life' : ''])
-    return show(terminal, options, { items: shown }, ['TAG', 'DIGEST', 'UPDATED', ''], rows, more)
+    // Nothing else shows where they are.
+    const repos = options.output === 'tree' ? [repo] : []
+    printList(terminal, options.output, viewOf(shown), shown, await namesOf(api, repos.map(parentOf), [], repos))
+    if (more) terminal.say('pinfold: there is more; --limit shows it')
+    return exitCodes.ok
   },
 }
 
@@ -88,6 +131,19 @@ function noTag(path: string, tag: string): CliError {
     exitCodes.failed,
     `there is no tag ${tag} of ${path}\npinfold images tags ${path} lists those that there are`,
   )
+}
+
+const describe: Command = {
+  name: 'describe',
+  summary: 'Show one tag',
+  arguments: [tagArgument],
+  options: [outputOf(oneFormats), ...callerOptions],
+  async run(terminal, options) {
+    const { api, path, tag, found } = await tagOf(terminal, options)
+    if (!found) throw noTag(path, tag)
+    printOne(terminal, options.output, viewOf([found]), found, await namesOf(api, [], []))
+    return exitCodes.ok
+  },
 }
 
 const resolve: Command = {
@@ -180,6 +236,6 @@ const remove: Command = {
 export const tags: CommandGroup = {
   name: 'tags',
   summary: 'Tags: where they point, and where they shall',
-  commands: [list, resolve, point('create', false), point('move', true), remove, proof, proofPolicy],
+  commands: [list, describe, resolve, point('create', false), point('move', true), remove, proof, proofPolicy],
   usual: 'list',
 }

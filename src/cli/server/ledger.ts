@@ -1,6 +1,7 @@
 import { findDeletedImage } from '../registry/deleted-images.ts'
 import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { organizationOf } from '../shape/names.ts'
+import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
 const erase: Command = {
   name: 'erase',
@@ -64,11 +65,11 @@ const rotateKey: Command = {
   summary: 'Give the log of an organisation a new key, which signs beside the former one for 30 days',
   details: `Whoever checks proofs needs the new policy before these days are over; an entry of the log names the key, too.
 ${operatorDetails}`,
-  arguments: [{ name: '<organisation>', summary: 'Its uid' }],
+  arguments: [{ name: '<organisation>', summary: 'Its name or its uid' }],
   options: operatorOptions,
   async run(terminal, options) {
     return withOperator(terminal, options, async (api) => {
-      const body = { organizationUid: String(options.organisation) }
+      const body = { organizationUid: await organizationOf(listsOf(api), String(options.organisation)) }
       terminal.print(String((await api.post('/control/v1/ledgerLogs:rotateKey', body)).key))
       return exitCodes.ok
     })

@@ -8,6 +8,7 @@ import {
   type OptionSpec,
   outputOption,
 } from '../shape/command.ts'
+import { checkNamed } from '../shape/names.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 
@@ -40,6 +41,7 @@ async function* organizations(api: OperatorApi, query: Record<string, string> = 
 
 async function uidOf(api: OperatorApi, given: string): Promise<string> {
   if (isUid(given)) return given
+  checkNamed(given, 'organisation')
   for await (const { uid } of organizations(api, { name: given })) return uid
   throw new CliError(exitCodes.failed, `there is no organisation ${given}`)
 }

@@ -1,5 +1,6 @@
+import type { App } from '#app.ts'
 import { isUid, operatorUid } from '#lib/uid.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
+import { type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 export const token: Command = {
@@ -9,7 +10,10 @@ export const token: Command = {
 served, or PINFOLD_URL where that is set. Whoever can run this can do everything, so guard the data folder and the master key.`,
   options: [
     ...settingOptions('data', 'database'),
-    { flags: '--identity <uid>', summary: 'The identity that the token is for; the operator unless given' },
+    {
+      flags: '--identity <uid>',
+      summary: 'The identity that the token is for, by uid, name or GROUP/NAME; the operator unless given',
+    },
     {
       flags: '--audience <audience>',
       summary: "Who accepts the token; the API unless given, 'registry' for the registry",
@@ -24,13 +28,11 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
     ])
     const app = await openIssuer(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
-    const identity = options.identity as string | undefined
-    if (identity !== undefined) {
-      const { identityExists } = await import('#domains/iam/identities/identities.service.ts')
-      if (!isUid(identity) || !(await identityExists(app.db, identity))) {
-        terminal.say(`pinfold: there is no identity ${identity}`)
-        return exitCodes.failed
-      }
+    const given = options.identity as string | undefined
+    const identity = given === undefined ? undefined : await identityNamed(terminal, options, app, given)
+    if (given !== undefined && identity === undefined) {
+      terminal.say(`pinfold: there is no identity ${given}`)
+      return exitCodes.failed
     }
     const issuer = config.url || (await readFact(app.db, 'url'))
     if (!issuer) {
@@ -43,4 +45,25 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
     terminal.print(await signAccessToken(app.keyring, input))
     return exitCodes.ok
   },
+}
+
+/** The uid of the identity that is meant, `undefined` where there is none. */
+async function identityNamed(
+  terminal: Terminal,
+  options: Options,
+  { db }: Pick<App, 'db'>,
+  given: string,
+): Promise<string | undefined> {
+  if (isUid(given)) {
+    const { identityExists } = await import('#domains/iam/identities/identities.service.ts')
+    return (await identityExists(db, given)) ? given : undefined
+  }
+  const [{ listsOf, withOperator }, { findIdentity, NothingNamed }] = await Promise.all([
+    import('../shape/operator.ts'),
+    import('../shape/names.ts'),
+  ])
+  return withOperator(terminal, options, (api) => findIdentity(listsOf(api), given)).catch((error: unknown) => {
+    if (!(error instanceof NothingNamed)) throw error
+    return undefined
+  })
 }

@@ -5,15 +5,13 @@ import { defaultData } from '#config/basics.ts'
 import { codes } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import { ApiError, send } from './api-client.ts'
-import type { ApiReader, Query } from './api-reader.ts'
+import { type ApiReader, listPages, type Query } from './api-reader.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { groupOf } from './names.ts'
 import { readPreferences } from './preferences.ts'
 import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
 import { whyUnreachable } from './unreachable.ts'
 import { userFiles } from './user-files.ts'
-
-const pageSize = 200
 
 /** The options of commands that run as whom `apiReader` finds. */
 export const callerOptions: readonly OptionSpec[] = [
@@ -99,17 +97,8 @@ function readerOf(
   return {
     ...parts,
     call,
-    async list<T>(path: string, member: string, query: Query, limit = Number.POSITIVE_INFINITY) {
-      const items: T[] = []
-      for (let page = ''; ; ) {
-        const size = String(Math.min(pageSize, limit + 1 - items.length))
-        const answer = await call('GET', pathOf(path, { ...query, page_size: size, page_token: page }))
-        items.push(...((answer[member] ?? []) as T[]))
-        page = String(answer.nextPageToken ?? '')
-        if (page === '' || items.length > limit) break
-      }
-      return { items: items.slice(0, limit), more: items.length > limit }
-    },
+    list: <T>(path: string, member: string, query: Query, limit = Number.POSITIVE_INFINITY) =>
+      listPages<T>((page) => call('GET', page), { path, member, query, limit }),
   }
 }
 
@@ -124,12 +113,4 @@ export async function parentOf(api: ApiReader, given: unknown): Promise<string> 
   const subject = claimsOf(api.token)?.subject ?? ''
   if (subject.includes('/')) return rootOf(subject)
   throw new CliError(exitCodes.usage, '--parent must name a group, since you belong to none')
-}
-
-function pathOf(path: string, query: Query): string {
-  const asked = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    for (const one of [value ?? []].flat()) if (one !== '') asked.append(name, one)
-  }
-  return `${path}?${asked}`
 }

@@ -1,6 +1,8 @@
 import type { Body } from './api-client.ts'
 import type { Session } from './session.ts'
 
+const pageSize = 200
+
 /** The API as whoever runs a command sees it: as whom they are signed in, or as the operator beside a data folder. */
 export type ApiReader = {
   session: Session
@@ -20,4 +22,30 @@ export type ApiReader = {
   /** The first `limit` items of a list, and whether there are more. A query may give a parameter several values. */
   list<T>(path: string, member: string, query: Query, limit?: number): Promise<{ items: T[]; more: boolean }>
 }
+/** What it takes to find something by its name. */
+export type Lists = Pick<ApiReader, 'list' | 'operator'>
 export type Query = Record<string, string | readonly string[] | undefined>
+
+/** The first `limit` items of a list of the API, and whether there are more. */
+export async function listPages<T>(
+  get: (path: string) => Promise<Body>,
+  { path, member, query, limit }: { path: string; member: string; query: Query; limit: number },
+): Promise<{ items: T[]; more: boolean }> {
+  const items: T[] = []
+  for (let page = ''; ; ) {
+    const size = String(Math.min(pageSize, limit + 1 - items.length))
+    const answer = await get(pathOf(path, { ...query, page_size: size, page_token: page }))
+    items.push(...((answer[member] ?? []) as T[]))
+    page = String(answer.nextPageToken ?? '')
+    if (page === '' || items.length > limit) break
+  }
+  return { items: items.slice(0, limit), more: items.length > limit }
+}
+
+function pathOf(path: string, query: Query): string {
+  const asked = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value ?? []].flat()) if (one !== '') asked.append(name, one)
+  }
+  return `${path}?${asked}`
+}

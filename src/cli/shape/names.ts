@@ -1,7 +1,7 @@
 // Resources by the names that people know them by. A uid is recognised by its shape and never looked up as a name.
 import { chunks } from '#lib/chunks.ts'
 import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
-import type { ApiReader } from './api-reader.ts'
+import type { Lists } from './api-reader.ts'
 import { CliError, exitCodes } from './command.ts'
 import type { Names } from './outputs.ts'
 import { plain } from './plain-text.ts'
@@ -20,9 +20,17 @@ export class NothingNamed extends CliError {
   }
 }
 
+/** An empty variable of a script must not stand for all that there are, or for the only one. */
+export function checkNamed(given: string, what: string): void {
+  if (given !== '' && !given.split('/').includes('')) return
+  const wrong = given === '' ? 'its name or its uid is empty' : `a part of ${plain(given)} is empty`
+  throw new CliError(exitCodes.usage, `say which ${what}: ${wrong}`)
+}
+
 /** The group that a path of names leads to, such as `acme` or `acme/team`. */
-export async function groupOf(api: ApiReader, given: string): Promise<string> {
+export async function groupOf(api: Lists, given: string): Promise<string> {
   if (isUid(given)) return given
+  checkNamed(given, 'group')
   const [first = '', ...folders] = given.split('/')
   let uid = ''
   try {
@@ -47,7 +55,7 @@ export async function groupOf(api: ApiReader, given: string): Promise<string> {
 }
 
 /** The folder of a path of which the caller may see no more than the end: all names that are seen have to be those of the path. */
-async function folderOf(api: ApiReader, path: string): Promise<string | undefined> {
+async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   const wanted = path.split('/')
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name: wanted.at(-1)! })
   const all = items.map(({ uid }) => uid)
@@ -63,15 +71,16 @@ async function folderOf(api: ApiReader, path: string): Promise<string | undefine
 }
 
 /** The organisation of a name. */
-export async function organizationOf(api: ApiReader, name: string): Promise<string> {
+export async function organizationOf(api: Lists, name: string): Promise<string> {
   if (isUid(name)) return name
+  checkNamed(name, 'organisation')
   const query = { name, 'uidp.in_root': 'true' }
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', query, 1)
   if (items[0]) return items[0].uid
   throw new NothingNamed(await noOrganization(api, name))
 }
 
-async function noOrganization(api: ApiReader, name: string): Promise<string> {
+async function noOrganization(api: Lists, name: string): Promise<string> {
   const all = await api.list<Named>('/iam/v2/groups', 'groups', { 'uidp.in_root': 'true' }, shownNames)
   const names = all.items.map((one) => plain(one.name)).join(', ') + (all.more ? ' and more' : '')
   const seen = all.items.length > 0 ? `you can see ${names}` : 'you can see none'
@@ -89,11 +98,20 @@ export type Kind = {
   words: readonly [one: string, many: string]
   /** The command that lists them, where it is not one of `pinfold iam`. */
   list?: string
+  /** What they are in, where it is no group. */
+  above?: string
+}
+
+const identityKind: Kind = {
+  path: '/iam/v2/identities',
+  member: 'identities',
+  words: ['identity', 'identities'],
 }
 
 /** What is named by its uid, by its name, or by the path of its group and its name. */
-export async function findNamed(api: ApiReader, kind: Kind, given: string): Promise<string> {
+export async function findNamed(api: Lists, kind: Kind, given: string): Promise<string> {
   if (isUid(given)) return given
+  checkNamed(given, kind.words[0])
   const at = given.lastIndexOf('/')
   const name = given.slice(at + 1)
   const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
@@ -101,10 +119,13 @@ export async function findNamed(api: ApiReader, kind: Kind, given: string): Prom
   return onlyOf(items, kind, given)
 }
 
+/** The uid of an identity. */
+export const findIdentity = (api: Lists, given: string): Promise<string> => findNamed(api, identityKind, given)
+
 /** The uid of the one item that has the name that was given. Throws where there is none, or not only one. */
 export function onlyOf(
   items: readonly { uid: string }[],
-  { words, list }: Pick<Kind, 'words' | 'list'>,
+  { words, list, above: place = 'GROUP' }: Pick<Kind, 'words' | 'list' | 'above'>,
   given: string,
 ): string {
   const at = given.lastIndexOf('/')
@@ -119,13 +140,13 @@ export function onlyOf(
   const lines = items.map(({ uid }) => uid).join('\n')
   throw new CliError(
     exitCodes.failed,
-    `several ${words[1]} are called ${name}; name one as GROUP/${name}, or by its uid:\n${lines}`,
+    `several ${words[1]} are called ${name}; name one as ${place}/${name}, or by its uid:\n${lines}`,
   )
 }
 
 /** The names of groups, roles and repos that uids mention, read at once. */
 export async function namesOf(
-  api: ApiReader,
+  api: Lists,
   groups: readonly string[],
   roles: readonly string[],
   repos: readonly string[] = [],
@@ -152,7 +173,7 @@ export async function namesOf(
 }
 
 /** What identities are called, and push tokens by their makers; those whom the caller may not see keep their uid. */
-export async function actorsOf(api: ApiReader, uids: readonly string[]): Promise<Map<string, string>> {
+export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map<string, string>> {
   const known = new Map([[operatorUid, 'operator']])
   const look = async (some: readonly string[]) => {
     const asked = [...new Set(some)].filter((uid) => isUid(uid) && !known.has(uid))

@@ -8,6 +8,7 @@ import type { Config } from '#config.ts'
 import { codes } from '#lib/errors.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { ApiError, type Body, send } from './api-client.ts'
+import { type Lists, listPages, type Query } from './api-reader.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { type LocalFacts, localServer } from './local-server.ts'
 import { configOf, settingOptions } from './settings.ts'
@@ -176,6 +177,15 @@ function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?:
     }
   }
   return { url, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
+}
+
+/** The same API for what finds things by their names. */
+export function listsOf(api: OperatorApi): Lists {
+  return {
+    operator: true,
+    list: <T>(path: string, member: string, query: Query, limit = Number.POSITIVE_INFINITY) =>
+      listPages<T>(api.get, { path, member, query, limit }),
+  }
 }
 
 /** While nothing serves, what was kept of the last server says where somebody else may listen by now. */

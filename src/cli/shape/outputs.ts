@@ -68,8 +68,8 @@ export function printOne<T extends Item>(
   else if (format === 'id') print(plain(item.uid))
   else if (format === 'terse') print(plain(view.label(item, names)))
   else if (format === 'env') {
-    print(`export PINFOLD_${view.word}_ID=${shellWord(item.uid)}`)
-    print(`export PINFOLD_${view.word}_NAME=${shellWord(view.label(item, names))}`)
+    print(`export PINFOLD_${view.word}_ID=${shellWord(plain(item.uid))}`)
+    print(`export PINFOLD_${view.word}_NAME=${shellWord(plain(view.label(item, names)))}`)
   } else {
     const rows = Object.entries({ ...view.columns, ...view.more }).map(([head, value]) => {
       return [head.toLowerCase(), value(item, names)]
@@ -90,8 +90,9 @@ function csvCell(text: string): string {
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-function shellWord(text: string): string {
-  return `'${plain(text).replaceAll("'", "'\\''")}'`
+/** One word for a shell, whatever it is. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 type Branch = Map<string, Branch>

@@ -5,11 +5,12 @@ import { ApiError } from './api-client.ts'
 import { apiReader, callerOptions } from './api-pages.ts'
 import type { ApiReader, Query } from './api-reader.ts'
 import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
-import { NothingNamed, namesOf } from './names.ts'
+import { actorsOf, NothingNamed, namesOf } from './names.ts'
 import {
   confirm,
   type Item,
   listFormats,
+  type Names,
   oneFormats,
   outputOf,
   printList,
@@ -32,9 +33,13 @@ export type Field = {
   /** May be repeated as `name=value`, and makes an object. */
   map?: true
   choices?: readonly string[]
+  /** What it is at first where it is left out. */
+  usual?: string
   /** What the body has for what was given, such as the uid of a name. */
   read?(api: ApiReader, given: string): Promise<unknown> | unknown
 }
+
+type Mentions = Partial<Record<'groups' | 'repos' | 'roles' | 'identities', readonly string[]>>
 
 export type Resource<T extends Item = Item> = View<T> & {
   /** In the API. */
@@ -42,12 +47,14 @@ export type Resource<T extends Item = Item> = View<T> & {
   member: string
   words: readonly [one: string, many: string]
   fields: readonly Field[]
+  /** What it goes by where it has no name. */
+  called?: string
   /** The uid of what a name stands for. */
   find(api: ApiReader, given: string): Promise<string>
   /** The uid of what it is made in. */
   parent(api: ApiReader, given: string): Promise<string>
-  /** The groups, repos and roles that an item mentions. */
-  mentions(item: T): { groups?: readonly string[]; repos?: readonly string[]; roles?: readonly string[] }
+  /** Whose names the columns of an item have. */
+  mentions(item: T): Mentions
   /** Further filters of the list. */
   filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
   /** What to do where its name is taken, and where something is in the way of its deletion. */
@@ -259,7 +266,7 @@ export async function bodyOf(
 ): Promise<Record<string, unknown>> {
   const body: Record<string, unknown> = {}
   for (const field of fields) {
-    const given = options[keyOf(field.flags)]
+    const given = options[keyOf(field.flags)] ?? field.usual
     if (given === undefined) continue
     const path = field.member.split('.')
     let at = body
@@ -292,21 +299,29 @@ export function pairOf(flags: string, text: string): [string, string] {
   throw new CliError(exitCodes.usage, `${/--[a-z-]+/.exec(flags)![0]} takes NAME=VALUE`)
 }
 
-export async function mentioned<T extends Item>(api: ApiReader, { mentions }: Resource<T>, items: readonly T[]) {
+export async function mentioned<T extends Item>(
+  api: ApiReader,
+  { mentions }: Pick<Resource<T>, 'mentions'>,
+  items: readonly T[],
+): Promise<Names> {
   const all = items.map(mentions)
-  return namesOf(
+  const named = await namesOf(
     api,
     all.flatMap(({ groups = [] }) => groups),
     all.flatMap(({ roles = [] }) => roles),
     all.flatMap(({ repos = [] }) => repos),
   )
+  const identities = all.flatMap(({ identities = [] }) => identities)
+  if (identities.length === 0) return named
+  const actors = await actorsOf(api, identities)
+  return { ...named, of: (uid) => actors.get(uid) ?? named.of(uid) }
 }
 
-function argumentOf({ words: [one, many] }: Pick<Resource, 'words'>): { name: string; summary: string } {
-  return {
-    name: '<which>',
-    summary: `The ${one}: its name, GROUP/NAME where several ${many} have that name, or its uid`,
-  }
+function argumentOf({
+  words: [one, many],
+  called = `its name, GROUP/NAME where several ${many} have that name`,
+}: Pick<Resource, 'words' | 'called'>): { name: string; summary: string } {
+  return { name: '<which>', summary: `The ${one}: ${called}, or its uid` }
 }
 
 function optionOf({ flags, summary, required, list, map, choices }: Field, verb: 'create' | 'update'): OptionSpec {

@@ -1,7 +1,8 @@
 // Scanners elsewhere, as the operator sets them up.
 import { readFileSync } from 'node:fs'
 import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { groupOf, namesOf } from '../shape/names.ts'
+import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 
 type Scanner = {
@@ -29,15 +30,25 @@ const list: Command = {
       const listed = scanners as Scanner[]
       if (options.output === 'json') terminal.print(jsonText(listed))
       else if (listed.length === 0) terminal.print('there is no scanner: see pinfold vulnerabilities scanners set')
-      else for (const one of listed) for (const line of linesOf(one)) terminal.print(line)
+      else {
+        const names = await namesOf(
+          listsOf(api),
+          listed.flatMap(({ groups = [] }) => groups),
+          [],
+        )
+        for (const one of listed) for (const line of linesOf(one, names.path)) terminal.print(line)
+      }
       return listed.some(({ problem = '' }) => problem !== '') ? 1 : 0
     })
   },
 }
 
-function linesOf({ name, url, onPush, groups = [], title, waiting = '0', problem = '' }: Scanner): string[] {
+function linesOf(
+  { name, url, onPush, groups = [], title, waiting = '0', problem = '' }: Scanner,
+  path: (uid: string) => string,
+): string[] {
   const when = onPush ? 'each push' : 'on request'
-  const where = groups.length === 0 ? '' : ` in ${groups.join(', ')}`
+  const where = groups.length === 0 ? '' : ` in ${groups.map(path).join(', ')}`
   const what = plain(`${name}: ${title || 'not asked yet'} at ${url}, ${when}${where}, ${waiting} waiting`)
   return problem === '' ? [what] : [what, `  ${plain(`failed: ${problem}`)}`]
 }
@@ -58,7 +69,7 @@ ${operatorDetails}`,
       summary: 'A file with "Bearer TOKEN", "Basic BASE64" or "X-ScannerAdapter-API-Key: KEY"; an empty one for none',
     },
     { flags: '--registry-url <url>', summary: "Where it reaches this registry; '' for where clients do, as at first" },
-    { flags: '--group <uid>', summary: 'Only images of this group and below; may be repeated', repeat: true },
+    { flags: '--group <group>', summary: 'Only images of this group and below; may be repeated', repeat: true },
     { flags: '--everywhere', summary: 'Images of all groups, as at first' },
     { flags: '--on-push', summary: 'It looks at every image that is pushed' },
     { flags: '--on-request', summary: 'It looks only at what somebody asks it to, as at first' },
@@ -70,12 +81,15 @@ ${operatorDetails}`,
     if (onPush === true && onRequest === true) throw oneOf('--on-push', '--on-request')
     const credential = credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }
     return withOperator(terminal, options, async (api) => {
+      const given = (group ?? []) as readonly string[]
+      const named = await Promise.all(given.map((one) => groupOf(listsOf(api), one)))
       const { scanners = [] } = await api.get('/control/v1/scanners')
       const before = (scanners as Scanner[]).find((one) => one.name === name)
+      const kept = everywhere === true ? [] : (before?.groups ?? [])
       const scanner = {
         ...{ name, url, ...credential },
         registryUrl: options.registryUrl ?? before?.registryUrl ?? '',
-        groups: everywhere === true ? [] : (group ?? before?.groups ?? []),
+        groups: group === undefined ? kept : named,
         onPush: onRequest === true ? false : onPush === true || before?.onPush === true,
       }
       await api.post('/control/v1/scanners:put', { scanner })

@@ -1,0 +1,130 @@
+// What people of an organisation sign in with, and what its groups give them.
+import type { ApiReader } from '../shape/api-reader.ts'
+import { findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
+import type { Item } from '../shape/outputs.ts'
+import { v1 } from '../shape/v1-names.ts'
+import type { Resource } from '../shape/verbs.ts'
+import { asListed } from './as-listed.ts'
+import { at, description, findRole, group, more, type Named, rename } from './resources.ts'
+
+type Provider = Named & {
+  defaultRole?: string
+  oidc?: { issuer?: string; clientId?: string }
+  scim?: { enabled?: boolean }
+}
+type Mapping = Item & { identityProviderUid?: string; externalGroupId?: string; roleUid?: string; scope?: string }
+
+const providerKind: Kind = {
+  path: '/iam/v2/identityProviders',
+  member: 'identityProviders',
+  words: ['identity provider', 'identity providers'],
+}
+const mappingKind: Kind = {
+  path: '/iam/v2/externalGroupRoleMappings',
+  member: 'externalGroupRoleMappings',
+  words: ['group mapping', 'group mappings'],
+  list: 'pinfold iam external-group-role-mappings list',
+  above: 'PROVIDER',
+}
+
+export const findProvider = (api: ApiReader, given: string): Promise<string> => findNamed(api, providerKind, given)
+
+export const identityProviders: Resource<Provider> = {
+  ...providerKind,
+  word: 'IDENTITY_PROVIDER',
+  fields: [
+    rename,
+    description,
+    {
+      flags: '--oidc-issuer <url>',
+      summary: 'The issuer, whose discovery document is read',
+      member: 'oidc.issuer',
+      required: true,
+    },
+    {
+      flags: '--oidc-client-id <id>',
+      summary: 'What the provider calls this server',
+      member: 'oidc.clientId',
+      required: true,
+    },
+    {
+      flags: '--oidc-client-secret <secret>',
+      summary: 'The secret that the provider gave out; or --oidc-pkce-enabled',
+      member: 'oidc.clientSecret',
+    },
+    {
+      flags: '--oidc-pkce-enabled',
+      summary: 'Prove each sign-in by PKCE, with no secret or besides it',
+      member: 'oidc.pkceEnabled',
+    },
+    {
+      flags: '--oidc-additional-scopes <names>',
+      summary: 'Asked for besides openid, such as email,profile',
+      member: 'oidc.additionalScopes',
+      list: true,
+    },
+    {
+      flags: '--oidc-groups-claim <name>',
+      summary: 'The claim with the groups, for group mappings',
+      member: 'oidc.groupsClaim',
+    },
+    {
+      flags: '--oidc-correlation-rule <rule>',
+      summary: 'How SCIM and sign-in agree on who is who',
+      member: 'oidc.correlationRule',
+      only: 'create',
+      choices: ['sub', 'oid'],
+      read: (_, rule) => `CORRELATION_RULE_${rule.toUpperCase()}_EQUALS_EXTERNAL_ID`,
+    },
+    {
+      flags: '--default-role <role>',
+      summary: 'The role of whoever signs in with it',
+      member: 'defaultRole',
+      required: true,
+      read: findRole,
+    },
+  ],
+  columns: {
+    NAME: ({ name }) => name,
+    GROUP: group,
+    ISSUER: ({ oidc }) => oidc?.issuer ?? '',
+    'DEFAULT ROLE': ({ defaultRole = '' }, names) => names.of(defaultRole),
+  },
+  more: { ...more, 'CLIENT ID': ({ oidc }) => oidc?.clientId ?? '', SCIM: ({ scim }) => (scim?.enabled ? 'on' : '') },
+  label: ({ name }) => name,
+  at,
+  json: v1(),
+  find: findProvider,
+  parent: groupOf,
+  mentions: ({ uid, defaultRole = '' }) => ({ groups: [groupAbove(uid)], roles: [defaultRole] }),
+}
+
+const reported = ({ externalGroupId = '' }: Mapping): string => externalGroupId
+
+export const mappings: Resource<Mapping> = {
+  ...mappingKind,
+  word: 'GROUP_MAPPING',
+  called: 'the external group, PROVIDER/GROUP where several providers report one of that name',
+  fields: [
+    {
+      flags: '--external-group-id <id>',
+      summary: 'The group, as the provider writes it in its tokens',
+      member: 'externalGroupId',
+      required: true,
+    },
+    { flags: '--role <role>', summary: 'The role of its members', member: 'roleUid', required: true, read: findRole },
+    { flags: '--scope <organisation>', summary: 'Where they have it', member: 'scope', required: true, read: groupOf },
+  ],
+  columns: {
+    'EXTERNAL GROUP': reported,
+    ROLE: ({ roleUid = '' }, names) => names.of(roleUid),
+    SCOPE: ({ scope = '' }, names) => names.path(scope),
+  },
+  more,
+  label: reported,
+  at: (item, names) => `${names.path(item.scope ?? '')}/${reported(item)}`,
+  json: v1({ identityProviderUid: 'identityProviderUidp', roleUid: 'roleUidp' }),
+  find: asListed(mappingKind, reported, findProvider),
+  parent: findProvider,
+  mentions: ({ scope = '', roleUid = '' }) => ({ groups: [scope], roles: [roleUid] }),
+}
