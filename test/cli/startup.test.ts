@@ -35,10 +35,17 @@ test('a command loads what it needs to call a server, and nothing of one', async
     ['bindings', 'pending'],
     ['auth', 'status'],
     ['events', 'subscriptions', 'list'],
+    ['iam', 'role-bindings', 'list'],
   ]) {
-    const { code, stderr, modules } = await costOf(args, { env })
+    const { code, stderr, modules, ofNode } = await costOf(args, { env })
     assert.equal(code, 0, stderr)
-    assertLight(modules, 60)
+    assertLight(modules, 50)
+    // What fetch is made of takes longer to load than all of the command.
+    assert.ok(ofNode.some((name) => / http$/.test(name)))
+    assert.deepEqual(
+      ofNode.filter((name) => /undici/.test(name)),
+      [],
+    )
   }
 })
 
@@ -75,4 +82,13 @@ test('completion knows every command, though it runs none', async () => {
   const { stdout } = await run(['complete', '--', 'import', ''])
   for (const name of ['advisories', 'libraries', 'osv', 'tag-history'])
     assert.match(stdout, new RegExp(`^${name}\t`, 'm'))
+  const completed = async (...words: string[]) => (await run(['complete', '--', ...words])).stdout
+  assert.match(await completed('ia'), /^iam\t/)
+  assert.match(await completed('iam', 'identity-providers', 'scim', 'token', 're'), /^regenerate\t.*\nrevoke\t/)
+  assert.match(await completed('iam', 'roles', 'list', '-o', 'm'), /^markdown\s*\n/)
+})
+
+test('the script for completion, and what completes a line, load no more than what the line names', async () => {
+  assertLight((await costOf(['complete', 'bash'])).modules, 50)
+  assertLight((await costOf(['complete', '--', 'events', 'subscriptions', ''])).modules, 60)
 })

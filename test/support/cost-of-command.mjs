@@ -11,5 +11,6 @@ registerHooks({
 })
 process.on('exit', () => {
   const { user, system } = process.cpuUsage()
-  writeFileSync(process.env.PINFOLD_TEST_COST, JSON.stringify({ modules, cpuMs: (user + system) / 1000 }))
+  const cpuMs = (user + system) / 1000
+  writeFileSync(process.env.PINFOLD_TEST_COST, JSON.stringify({ modules, ofNode: process.moduleLoadList, cpuMs }))
 })

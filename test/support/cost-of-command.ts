@@ -8,6 +8,8 @@ import { type Env, project, type Run, run } from './process.ts'
 export type Cost = Run & {
   /** Ours by their path in the project, of packages from `node_modules/` on; Node's own are left out. */
   modules: string[]
+  /** Node's own, as Node names them. */
+  ofNode: string[]
   cpuMs: number
 }
 
@@ -22,10 +24,10 @@ export async function costOf(
   const given = { ...env, NODE_OPTIONS: `--import=${hook}`, PINFOLD_TEST_COST: file }
   try {
     const done = await run(args, { env: given, ...(input !== undefined && { input }), ...(command && { command }) })
-    const { modules, cpuMs } = JSON.parse(readFileSync(file, 'utf8')) as { modules: string[]; cpuMs: number }
+    const { modules, ...rest } = JSON.parse(readFileSync(file, 'utf8')) as Omit<Cost, keyof Run>
     const root = pathToFileURL(project).href
     const own = modules.filter((url) => url.startsWith(root)).map((url) => url.slice(root.length))
-    return { ...done, modules: own, cpuMs }
+    return { ...done, ...rest, modules: own }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

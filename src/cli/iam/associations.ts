@@ -126,11 +126,15 @@ const each = (name: string, summary: string, commandOf: (cloud: Cloud) => Comman
   return { name, summary, commands: clouds.map(commandOf) }
 }
 
-export const associationCommands: CommandGroup['commands'] = [
-  each('set', 'Link a group to an account', set),
-  each('unset', 'Forget an account', unset),
-  each('check', 'Try whether an account trusts this server', check),
-  listOf(associations),
-  describeOf(associations),
-  removeOf(associations, ', with every account in it'),
-]
+export const associationCommands: CommandGroup = {
+  name: 'account-associations',
+  summary: 'Which accounts at clouds belong to a group',
+  commands: [
+    each('set', 'Link a group to an account', set),
+    each('unset', 'Forget an account', unset),
+    each('check', 'Try whether an account trusts this server', check),
+    listOf(associations),
+    describeOf(associations),
+    removeOf(associations, ', with every account in it'),
+  ],
+}

@@ -1,33 +1,18 @@
-// Who may do what: the resources of access, each with the verbs that it has.
+// Who may do what: the resources of access, each with the verbs that it has. What not every command needs is loaded by its name.
 
-import type { CommandGroup } from '../shape/command.ts'
+import type { CommandEntry, CommandGroup } from '../shape/command.ts'
 import { createOf, describeOf, listOf, removeOf, updateOf } from '../shape/verbs.ts'
-import { accessRequests } from './access-requests.ts'
-import { associationCommands } from './associations.ts'
 import { removeOrExpired } from './expired-delete.ts'
-import { explain } from './explain.ts'
 import { folders, organizations, parentOption } from './groups.ts'
-import { identitiesCheck } from './identities-check.ts'
-import { identitiesCreate } from './identities-create.ts'
-import { mappingsDelete } from './mappings-delete.ts'
-import { organizationsCreate } from './organizations-create.ts'
-import { identityProviders, mappings } from './provider-resources.ts'
 import { identities, invites, roleBindings, roles } from './resources.ts'
-import { roleCapabilities, rolesList, rolesUpdate } from './roles.ts'
-import { scim } from './scim.ts'
 
-const ofProvider = {
-  flags: '--idp <provider>',
-  summary: 'The identity provider: by name, ORG/NAME or uid',
-  required: true,
-} as const
+const ofProviders = () => import('./provider-commands.ts')
 
-const mappingCommands = [
-  createOf(mappings, { place: ofProvider, named: false }),
-  listOf(mappings, { argument: '[provider]', summary: 'Only those of this provider: its name, ORG/NAME, or its uid' }),
-  describeOf(mappings),
-  mappingsDelete,
-]
+const organizationsCreate: CommandEntry = {
+  name: 'create',
+  summary: 'Make an organisation',
+  load: async () => (await import('./organizations-create.ts')).organizationsCreate,
+}
 
 export const iam: CommandGroup = {
   name: 'iam',
@@ -59,12 +44,20 @@ export const iam: CommandGroup = {
       name: 'identities',
       summary: 'Whom tokens can act as: workloads and people',
       commands: [
-        identitiesCreate,
+        {
+          name: 'create',
+          summary: 'Make an identity: by its claims, or for GitHub, GitLab, Kubernetes or a cloud',
+          load: async () => (await import('./identities-create.ts')).identitiesCreate,
+        },
         listOf(identities),
         describeOf(identities),
         updateOf(identities),
         removeOrExpired(identities, ({ staticKeys }) => staticKeys?.expirationTime ?? ''),
-        identitiesCheck,
+        {
+          name: 'check',
+          summary: 'Explain claim by claim whether a token would become an identity',
+          load: async () => (await import('./identities-check.ts')).identitiesCheck,
+        },
       ],
     },
     {
@@ -72,11 +65,23 @@ export const iam: CommandGroup = {
       summary: 'Named sets of capabilities',
       commands: [
         createOf(roles, { place: parentOption }),
-        rolesList,
+        {
+          name: 'list',
+          summary: 'List roles',
+          load: async () => (await import('./roles.ts')).rolesList,
+        },
         describeOf(roles),
-        rolesUpdate,
+        {
+          name: 'update',
+          summary: 'Change a role',
+          load: async () => (await import('./roles.ts')).rolesUpdate,
+        },
         removeOf(roles),
-        roleCapabilities,
+        {
+          name: 'capabilities',
+          summary: 'What roles are made of',
+          load: async () => (await import('./roles.ts')).roleCapabilities,
+        },
       ],
     },
     {
@@ -100,30 +105,30 @@ export const iam: CommandGroup = {
         removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
       ],
     },
-    accessRequests,
+    {
+      name: 'access-requests',
+      summary: 'Who asks to get into an organisation',
+      load: async () => (await import('./access-requests.ts')).accessRequests,
+    },
     {
       name: 'identity-providers',
       summary: 'With what the people of an organisation sign in',
-      commands: [
-        createOf(identityProviders, { place: parentOption }),
-        listOf(identityProviders),
-        describeOf(identityProviders),
-        updateOf(identityProviders),
-        removeOf(identityProviders),
-        { name: 'group-mappings', summary: 'Roles for the groups that a provider reports', commands: mappingCommands },
-        scim,
-      ],
+      load: async () => (await ofProviders()).providerCommands,
     },
     {
       name: 'external-group-role-mappings',
       summary: 'Roles for the groups that a provider reports',
-      commands: mappingCommands,
+      load: async () => (await ofProviders()).mappingCommands,
     },
     {
       name: 'account-associations',
       summary: 'Which accounts at clouds belong to a group',
-      commands: associationCommands,
+      load: async () => (await import('./associations.ts')).associationCommands,
     },
-    explain,
+    {
+      name: 'explain',
+      summary: 'Say whether an identity may do something at a place, through which roles, and what is missing',
+      load: async () => (await import('./explain.ts')).explain,
+    },
   ],
 }

@@ -28,7 +28,8 @@ const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1'
 
 /** Nothing secret is sent and nothing but a number believed, so the certificate, which names another host, is not checked. */
 async function ask({ host, port }: { host: string; port: number }, secure: boolean): Promise<number> {
-  const { get } = secure ? await import('node:https') : await import('node:http')
+  // As in http-call.ts: an import would load all of fetch, each time that a container is asked.
+  const { get } = process.getBuiltinModule(secure ? 'node:https' : 'node:http')
   const target = {
     host: everywhere[host] ?? host,
     port,

@@ -114,10 +114,10 @@ export async function runProgram(
     preferred: async () => (await terminal.preferred?.()) ?? {},
   }
   const words = argv.slice(2).filter((word) => !word.startsWith('-'))
-  const named = words[0] === 'help' ? words.slice(1) : words
-  const all = words[0] === completion.name
-  for (const entry of commands) await addCommand(program, entry, running, all ? 'all' : named)
-  await addCompletion(program, all)
+  const completes = words[0] === completion.name
+  const named = completes || words[0] === 'help' ? words.slice(1) : words
+  for (const entry of commands) await addCommand(program, entry, running, named, { completes })
+  await addCompletion(program, completes)
 
   try {
     await program.parseAsync(argv)
@@ -130,7 +130,7 @@ export async function runProgram(
 
 const completion = { name: 'complete', summary: 'Print a completion script for zsh, bash, fish or powershell' }
 
-/** What completes command lines knows every command, so it is there for nothing but that. */
+/** What completes command lines is there for nothing but that, and knows what the words of the line have named so far. */
 async function addCompletion(program: Program, wanted: boolean): Promise<void> {
   if (wanted) (await import('@bomb.sh/tab/commander')).default(program)
   const known = program.commands.find((sub) => sub.name() === completion.name)
@@ -150,21 +150,21 @@ async function addCommand(
   parent: Program,
   given: Command | CommandGroup | CommandEntry,
   running: Running,
-  words: readonly string[] | 'all',
-  { before = '', usual = false }: { before?: string; usual?: boolean } = {},
+  words: readonly string[],
+  { before = '', usual = false, completes }: { before?: string; usual?: boolean; completes: boolean },
 ): Promise<void> {
   const sub = parent.command(given.name, { isDefault: usual }).description(given.summary)
   const path = `${before}${given.name}`
   sub.showHelpAfterError(`(see pinfold ${path} --help)`)
-  if (words !== 'all' && words[0] !== given.name) return
+  if (words[0] !== given.name) return
   const command = 'load' in given ? await given.load() : given
-  const left = words === 'all' ? words : words.slice(1)
+  const left = words.slice(1)
   if ('commands' in command) {
     const { commands, usual: meant } = command
-    const named = left === 'all' || meant === undefined || commands.some(({ name }) => name === left[0])
+    const named = meant === undefined || commands.some(({ name }) => name === left[0])
     const next = named ? left : [meant, ...left]
     for (const one of commands) {
-      await addCommand(sub, one, running, next, { before: `${path} `, usual: one.name === meant })
+      await addCommand(sub, one, running, next, { before: `${path} `, usual: one.name === meant, completes })
     }
     return
   }
@@ -172,7 +172,7 @@ async function addCommand(
   for (const { name, summary } of command.arguments ?? []) sub.argument(name, summary)
   // Nothing is deleted in a place that nobody has named just now.
   const mayPrefer =
-    words !== 'all' && command.name !== 'delete' && command.options.some(({ flags }) => preferable.test(flags))
+    !completes && command.name !== 'delete' && command.options.some(({ flags }) => preferable.test(flags))
   const preferred = mayPrefer ? await running.preferred() : {}
   for (const option of command.options) sub.addOption(optionOf(option, preferred))
   sub.action(() => running.run(command, { ...argumentsOf(sub), ...sub.opts<Options>() }))

@@ -1,6 +1,8 @@
 // One request of a command and its whole answer. Node's fetch does more and takes longer to load than all the rest of a
 // command that asks a server one question.
-import { request as requestPlain } from 'node:http'
+
+// An import of it would read each of its names, and one of them loads all of fetch.
+const { request: requestPlain } = process.getBuiltinModule('node:http')
 
 /** What a response may be; lists come in pages of 200. */
 const maxBytes = 64 * 1024 * 1024
@@ -10,7 +12,7 @@ type Sent = { method: string; headers: Record<string, string>; body?: string | u
 
 /** Follows no redirect, so that a token goes nowhere else. Throws an error named TimeoutError where no answer comes in time. */
 export async function httpCall(url: URL, { method, headers, body, timeoutMs }: Sent): Promise<HttpAnswer> {
-  const request = url.protocol === 'https:' ? (await import('node:https')).request : requestPlain
+  const request = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : requestPlain
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return new Promise((resolve, reject) => {
     const req = request(url, { method, headers: { ...headers, ...length } }, (res) => {
