@@ -272,3 +272,23 @@ test('where the configuration of docker cannot be written, nothing is made for i
   assert.equal(saved.code, 1)
   assert.equal(await done('auth', 'pull-token', 'list', '--parent', 'acme'), '')
 })
+
+test('a name that is taken, or that none may have, is answered with what to do next', async () => {
+  await done('iam', 'folders', 'create', 'first', '--parent', 'acme')
+  const wrong = async (next: RegExp, ...args: string[]) => {
+    const { code, stdout, stderr } = await cli('iam', 'folders', ...args)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, next)
+  }
+  const letters = /name must match ".*\na name has small letters, digits, spaces, dots, _ and -, as in team-1\n$/
+  await wrong(letters, 'create', 'Team!', '--parent', 'acme')
+  await wrong(letters, 'update', 'acme/first', '--name', 'Team!')
+  await wrong(/description must match ".*\n$/, 'update', 'acme/first', '--description', 'two\nlines')
+  await wrong(
+    /already exists.*\ntake another name; pinfold iam folders list shows/,
+    'create',
+    'first',
+    '--parent',
+    'acme',
+  )
+})

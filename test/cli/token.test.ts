@@ -12,8 +12,12 @@ test('before the first start there is no token, and nothing is made on the way',
   const data = join(place.data, 'sub')
   const args = ['token', '--data', data, ...(onPostgres ? ['--database', place.database] : [])]
   const { code, stdout, stderr } = await run(args, { env: place.env })
-  assert.deepEqual([code, stdout], [1, ''])
-  assert.match(stderr, /^pinfold: nothing has been served from .* yet: it has no (?:database|tables)\n$/)
+  assert.deepEqual([code, stdout], [69, ''])
+  const [why, next] = [
+    'nothing has been served from .* yet: it has no (?:database|tables)',
+    'start the server .*--data',
+  ]
+  assert.match(stderr, new RegExp(`^pinfold: ${why}\npinfold: ${next}\n$`))
   assert.equal(existsSync(data), false)
   if (onPostgres) assert.equal((await run(args, { env: place.env })).stderr, stderr)
 })

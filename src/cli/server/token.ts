@@ -26,7 +26,11 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
       import('#db/facts.ts'),
       import('#issuer/sign-token.ts'),
     ])
-    const app = await openIssuer(config)
+    const app = await openIssuer(config).catch(async (error: Error) => {
+      if (error.name !== 'NotServedYet') throw error
+      const { NothingServed } = await import('../shape/operator.ts')
+      throw new NothingServed(config, error.message)
+    })
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     const given = options.identity as string | undefined
     const identity = given === undefined ? undefined : await identityNamed(terminal, options, app, given)

@@ -187,3 +187,17 @@ function exitCodeOf(code: number): number {
   if (code === codes.UNAVAILABLE.number || code === codes.DEADLINE_EXCEEDED.number) return exitCodes.unavailable
   return exitCodes.failed
 }
+
+/** The error with what to do next, where it is of that kind. */
+export function withHint(error: unknown, code: number, hint: string | undefined): unknown {
+  if (!(error instanceof ApiError) || error.code !== code || hint === undefined) return error
+  return new ApiError(error.code, `${error.message}\n${hint}`, error.cause, error.violations)
+}
+
+/** What a name may be, where the server answers with a pattern. */
+export function withNameHint(error: unknown): unknown {
+  const patterned = ({ field, description }: { field: string; description: string }) =>
+    /(?:^|\.)name$/.test(field) && description.includes('must match')
+  if (!(error instanceof ApiError) || !error.violations.some(patterned)) return error
+  return withHint(error, error.code, 'a name has small letters, digits, spaces, dots, _ and -, as in team-1')
+}

@@ -1,7 +1,7 @@
 // The verbs that every resource has, written once: a resource is a row with its fields, its columns and how it is found.
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
-import { ApiError } from './api-client.ts'
+import { ApiError, withHint, withNameHint } from './api-client.ts'
 import { apiReader, callerOptions } from './api-pages.ts'
 import type { ApiReader, Query } from './api-reader.ts'
 import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
@@ -175,7 +175,7 @@ export function createOf<T extends Item>(
       const body = await bodyOf(api, fields, options)
       const asked = { ...(named && { name: options.name }), ...body }
       const item = (await api.call('POST', `${path}/${parent}`, asked).catch((error: unknown) => {
-        throw withHint(error, codes.ALREADY_EXISTS.number, resource.hints?.taken)
+        throw withHint(withNameHint(error), codes.ALREADY_EXISTS.number, resource.hints?.taken)
       })) as T
       printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
       return exitCodes.ok
@@ -201,7 +201,9 @@ export function updateOf<T extends Item>(resource: Resource<T>): Command {
       const uid = await resource.find(api, String(options.which))
       const mask = given.map(({ member }) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).join(',')
       const body = await bodyOf(api, given, options)
-      const item = (await api.call('PATCH', `${path}/${uid}?updateMask=${mask}`, body)) as T
+      const item = (await api.call('PATCH', `${path}/${uid}?updateMask=${mask}`, body).catch((error: unknown) => {
+        throw withNameHint(error)
+      })) as T
       printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
       return exitCodes.ok
     },
@@ -228,12 +230,6 @@ export function removeOf<T extends Item>(resource: Resource<T>, what = ''): Comm
       })
     },
   }
-}
-
-/** The error with what to do next, where it is of that kind. */
-function withHint(error: unknown, code: number, hint: string | undefined): unknown {
-  if (!(error instanceof ApiError) || error.code !== code || hint === undefined) return error
-  return new ApiError(error.code, `${error.message}\n${hint}`, error.cause, error.violations)
 }
 
 export const allowMissingOption: OptionSpec = {
