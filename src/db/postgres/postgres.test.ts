@@ -163,6 +163,28 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal(await db.tx(async () => 'on'), 'on')
   })
 
+  test('a database that does not answer is away, also for those who wait while connections are tried', async () => {
+    // It takes connections, and says nothing.
+    const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const db = openPostgres(`postgres://nobody@127.0.0.1:${port}/none`, { poolSize: 2, waitMs: 100 })
+    try {
+      const asked = await Promise.allSettled([
+        ...[1, 2, 3].map(() => db.all(sql`SELECT 1 AS one`)),
+        ...[1, 2].map(() => db.tx(async () => 'on')),
+      ])
+      for (const one of asked) {
+        assert.equal(one.status, 'rejected')
+        assert.deepEqual([isBusy(one.reason), isUnavailable(one.reason)], [false, true], String(one.reason))
+      }
+      assert.equal(db.stats().refused, 0)
+    } finally {
+      await db.close()
+      silent.close()
+    }
+  })
+
   test('a statement that takes longer than it may is unavailable, and the connection goes on', async () => {
     await using opened = await open()
     const slow = opened.db.tx(async (tx) => {

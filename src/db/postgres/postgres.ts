@@ -20,10 +20,7 @@ const keptFree = 3
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
 export function openPostgres(url: string, options: { poolSize?: number; waitMs?: number } = {}): Db {
-  const pool = new pg.Pool(poolConfig(url, options))
-  // A connection that dies is reported to whoever uses it; without a listener it would end the process.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
+  const { pool, anyInUse, connect } = openPool(poolConfig(url, options))
   const guard = createGuard('postgres')
   const commits = createCommits()
   const nameOf = createNames()
@@ -41,7 +38,7 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
 
   async function read<T>(method: string, query: Sql): Promise<T[]> {
     guard.outside(method)
-    return (await counted(send(pool, toQuery(query)))).rows
+    return (await counted(send(pool, toQuery(query), anyInUse))).rows
   }
 
   async function counted<T>(asked: Promise<T>): Promise<T> {
@@ -52,7 +49,7 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
   }
 
   async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await pool.connect().catch(rethrow)
+    const client = await connect()
     let keep = false
     try {
       const value = await use(client)
@@ -96,7 +93,7 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
       return await counted(inTurn(work, options))
     },
 
-    alone: async (work) => alone(await pool.connect().catch(rethrow), work),
+    alone: async (work) => alone(await connect(), work),
 
     onCommit: commits.listen,
 
@@ -118,6 +115,19 @@ async function alone<T>(client: pg.PoolClient, work: (one: Reader) => Promise<T>
     // Nobody else is to have what was set.
     client.release(true)
   }
+}
+
+function openPool(config: pg.PoolConfig) {
+  const pool = new pg.Pool(config)
+  // A connection that dies is reported to whoever uses it; without a listener it would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  let inUse = 0
+  pool.on('acquire', () => void inUse++)
+  pool.on('release', () => void inUse--)
+  const anyInUse = () => inUse > 0
+  const connect = () => pool.connect().catch((error: unknown) => rethrow(error, anyInUse()))
+  return { pool, anyInUse, connect }
 }
 
 async function explain(client: pg.PoolClient, query: Sql): Promise<string> {
