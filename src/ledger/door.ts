@@ -8,7 +8,7 @@ import { authenticate, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { readBody } from '#edge/read-body.ts'
 import { createVerifier } from '#issuer/access-token.ts'
-import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { invalid, levelOf, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { rootOf } from '#lib/uid.ts'
 import { refusalOf } from './errors.ts'
@@ -152,7 +152,7 @@ function timeOf({ app }: Edge, { search }: HttpArrival): string {
 function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { status, message, headers, cause } = refusalOf(thrown)
   const { app } = arrival.edge
-  if (status >= 500 && cause) app.log.error('ledger request failed', { requestId: arrival.requestId, error: cause })
+  if (status >= 500) app.log[levelOf(cause)]('ledger request failed', { requestId: arrival.requestId, error: cause })
   send(arrival, status, `${message}\n`, headers)
 }
 

@@ -2,8 +2,8 @@
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError } from '#lib/errors.ts'
 
-/** What is answered; `cause` is for the log, where it is ours. */
-export type Refusal = { status: number; message: string; headers: Record<string, string>; cause?: unknown }
+/** What is answered; `cause` is for the log. */
+export type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 export function refusalOf(error: unknown): Refusal {
   if (isUnavailable(error)) {
@@ -21,5 +21,6 @@ export function refusalOf(error: unknown): Refusal {
       ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
       ...(error.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
     },
+    cause: error,
   }
 }

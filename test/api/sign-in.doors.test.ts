@@ -5,6 +5,7 @@ import { sql } from '#db/sql.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { endUntrustedSessions } from '#domains/iam/sessions/sessions.duty.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { busy } from '#lib/errors.ts'
 import { refusalOf } from '../support/answers.ts'
 import { openBrowser } from '../support/browser.ts'
 import { runDuty } from '../support/duties.ts'
@@ -68,12 +69,15 @@ async function signInPage(named: Json, claims: Json, browser = openBrowser()) {
   return comeBack(browser, first.headers.get('location')!, claims)
 }
 
-/** The provider sends the browser back at once. */
-async function comeBack(browser: ReturnType<typeof openBrowser>, sentTo: string, claims: Json) {
+/** The provider sends the browser back at once. `meanwhile` happens while we ask it for the token. */
+async function comeBack(browser: ReturnType<typeof openBrowser>, sentTo: string, claims: Json, meanwhile = () => {}) {
   const sent = new URL(sentTo).searchParams
   const [state, nonce, callback, aud] = ['state', 'nonce', 'redirect_uri', 'client_id'].map((name) => sent.get(name)!)
   const idToken = await issuer.token({ aud, nonce, ...claims })
-  issuer.answer(async () => ({ access_token: 'a', token_type: 'bearer', id_token: idToken }))
+  issuer.answer(async () => {
+    meanwhile()
+    return { access_token: 'a', token_type: 'bearer', id_token: idToken }
+  })
   return browser.ask(`${callback}?${searchOf({ code: 'c', state: state! })}`)
 }
 
@@ -383,4 +387,27 @@ test('a person whose groups the provider leaves out is told so, and it is writte
   assert.equal((await browser.ask(`${pinfold.url}/ui/`)).status, 200)
   const none = await signInPage(parameters, { sub, groups: [] })
   assert.equal(none.status, 302)
+})
+
+test('a sign-in for which the database has no room is told to come again, and nobody is called to act', async () => {
+  const { db, log } = pinfold.app
+  const tooMuch = () => Promise.reject(busy('all connections to the database are in use'))
+  const kept = { db: { ...db }, log: { ...log } }
+  const told: string[] = []
+  Object.assign(log, {
+    warn: (text: string) => told.push(`warn ${text}`),
+    error: (text: string) => told.push(`error ${text}`),
+  })
+  try {
+    const browser = openBrowser()
+    const query = searchOf({ exit: 'redirect', redirect: loopback, idp_id: idp })
+    const begun = await browser.ask(`${pinfold.url}/oauth?${query}`)
+    const broken = () => void Object.assign(db, { all: tooMuch, get: tooMuch, tx: tooMuch })
+    const back = await comeBack(browser, begun.headers.get('location')!, { sub: 'crowd' }, broken)
+    assert.equal(new URL(back.headers.get('location')!).searchParams.get('status_code'), '503')
+  } finally {
+    Object.assign(db, kept.db)
+    Object.assign(log, kept.log)
+  }
+  assert.deepEqual(told, ['warn sign-in failed'])
 })
