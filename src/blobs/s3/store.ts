@@ -22,8 +22,6 @@ const mostKnown = 10_000
 /** and for so long: what was lost may be brought back, and what was there may be lost. */
 const missingMs = 60_000
 const thereMs = 300_000
-/** How long a client that is to be sent to the bucket waits for its answer. */
-const lookMs = 2000
 const memoryWaitMs = 60_000
 const minuteMs = 60_000
 /** As of the minute that it was made in. Access that is taken away ends with it. */
@@ -33,6 +31,8 @@ export type S3Options = {
   env: Environment
   observe?: Observe | undefined
   memoryBytes?: number
+  /** How long a client that is to be sent to the bucket waits for its answer. */
+  lookMs?: number
   /** Milliseconds of a clock that never steps. */
   monotonic?: () => number
 }
@@ -40,7 +40,7 @@ export type S3Options = {
 /** Throws with the reason when the bucket does not answer. */
 export async function openBucket(
   bucket: Bucket,
-  { env, observe, memoryBytes = 256 << 20, monotonic = () => performance.now() }: S3Options,
+  { env, observe, memoryBytes = 256 << 20, lookMs = 2000, monotonic = () => performance.now() }: S3Options,
 ): Promise<Blobs> {
   const client = createClient(bucket, createCredentials(env, bucket.region), observe)
   const memory = createMemory(memoryBytes, { waitMs: memoryWaitMs })
