@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { makeHome } from '../support/fake-sts.ts'
 import { type Env, freeAddress, makePlace, project, run, startProcess, tokenOf } from '../support/process.ts'
 import { furtherMistakes, type Mistake } from './first-hour-more.ts'
+import { beforeOf, wallsOf } from './first-hour-walls.ts'
 import { playFirstScreen } from './first-screen.ts'
 
 await using place = await makePlace()
@@ -180,7 +181,7 @@ const mistakes: readonly Mistake[] = [
     /no role viewr/,
     /roles list/,
   ),
-  operator('A bad name', 'iam folders create Team! --parent acme', 1, /name/, /must|letters|match/),
+  operator('A bad name', 'iam folders create Team! --parent acme', 1, /name/, /a name has small letters/),
   operator(
     'A tag that is not there',
     'images tags resolve acme/app:2.0',
@@ -207,27 +208,30 @@ const mistakes: readonly Mistake[] = [
   operator('Deletion of what is not empty', 'iam organizations delete acme --yes', 1, /still has/, /delete that first/),
 ]
 
-const parts: string[] = [await playFirstScreen()]
 const more = await furtherMistakes({ cli, nobody, operator })
-for (const { title, shown, code, says, next, play } of [...mistakes, ...more.mistakes]) {
+const all = [...mistakes, ...more.mistakes]
+const parts: string[] = [await playFirstScreen(), wallsOf(all.map(({ title }) => title))]
+for (const { title, shown, code, says, next, play } of all) {
   const done = await play()
   const answer = done.stderr.trim() || done.stdout.trim()
   assert.equal(done.code, code, `${title}: ${answer}`)
   for (const wanted of [says, next]) assert.match(answer, wanted, title)
-  parts.push(`## ${title}\n\n\`\`\`console\n$ ${neutral(shown)}\n${neutral(answer)}\n\`\`\`\n\nExit code ${code}.\n`)
+  const screen = `\`\`\`console\n$ ${neutral(shown)}\n${neutral(answer)}\n\`\`\``
+  parts.push(`## ${title}\n\n${screen}\n\nExit code ${code}.\n${beforeOf(title)}`)
 }
 const left = await asOperator('iam', 'folders', 'list', 'acme', '-o', 'terse')
 assert.equal(left.stdout, 'team\n', 'nothing is lost')
 
 const head = `# The first hour
 
-The first screen of the [README](../README.md) as a newcomer sees it, then what people do wrong, and what they are told.
+The first screen of the [README](../README.md) as a newcomer sees it, what the walls were, then what people do wrong, and what they
+are told.
 \`bin/pinfold-node test/reference/first-hour.ts\` plays all of it on a fresh clone and against real servers, and writes this page. It
 needs crane on the PATH, and root for what is about users and disks.
 `
 writeFileSync(join(project, 'docs/first-hour.md'), [head, ...parts].join('\n'))
 await more.end()
-console.log(`${mistakes.length + more.mistakes.length} mistakes`)
+console.log(`${all.length} mistakes`)
 
 /** Without what differs from run to run. */
 function neutral(text: string): string {

@@ -1,0 +1,97 @@
+// What newcomers ran into before they were played here, for docs/first-hour.md. The answers are those of the commit below.
+
+const then = '2dea214'
+
+/** What was no answer of the program, with where it is now. */
+const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
+  [
+    'The first push',
+    'At line 235 of the README: after a restart with two more settings, a second program that played a platform, and an organisation, an identity and a binding made with `curl`, by uids',
+    'Three lines after `npm start` ([above](#the-first-screen))',
+  ],
+  [
+    'Organisations, folders, repositories, roles, bindings, invites, providers',
+    "There was `curl`: `unknown command 'iam'`",
+    '`pinfold iam` and `pinfold images`, with names ([commands](commands.md))',
+  ],
+  [
+    'A password for a laptop or a cron job',
+    "There was none: `unknown command 'push-token'`",
+    '[Push tokens](push-tokens.md)',
+  ],
+  ['Who moved a tag', '`BY` was a uid', '`BY` is a name ([above](#the-first-screen))'],
+  [
+    'What there is to pull',
+    '`/v2/_catalog`: `NAME_UNKNOWN`, `there is no such path`',
+    'What the caller may list ([registry](registry.md))',
+  ],
+  ['The address in a browser', '404 and a line of JSON', 'The [console](console.md), or a page that says what this is'],
+  [
+    '`pinfold --version`',
+    '0.88 s of processor time, where Node alone takes 0.04 s, and the credential helper of docker took no less',
+    'What is needed is loaded, and nothing else ([figures](../bench/RESULTS.md))',
+  ],
+  [
+    'An import, a migration, a large layer',
+    'Nothing was seen until the end',
+    'A line with how far it is, on a terminal ([commands](commands.md#what-they-print))',
+  ],
+  [
+    'A container, Kubernetes',
+    'No image, no compose file, no chart',
+    '`npm run image`, a compose file and a chart ([install](install.md))',
+  ],
+  [
+    'TLS',
+    "`unknown option '--tls-cert'`: a proxy was needed",
+    '`--tls-cert` and `--tls-key` ([operations](operations.md#tls-and-proxies))',
+  ],
+]
+
+/** What the program said to the mistake of a title, or the API where there was no command yet. */
+const answers: Readonly<Record<string, string>> = {
+  'The data folder is a file': "EEXIST: file already exists, mkdir 'file'",
+  'A misspelt setting': 'PINFOLD_LISTN is not a setting',
+  'The database is away': 'the database is not available: connect ECONNREFUSED 127.0.0.1:1',
+  'A wrong data folder': 'nothing; `pinfold token --data data/typo` made the folder, and a token that no server took',
+  'The server is not running': 'http://127.0.0.1:8082 cannot be reached: ECONNREFUSED',
+  'Nobody is signed in':
+    'not signed in: run pinfold auth login --identity UID, or set PINFOLD_IDENTITY where the platform gives a token',
+  'The token of another server': 'the token is not one that this server issued',
+  'A token that is none': 'the token is not one that this server issued',
+  'A missing right': 'the caller does not hold the required capabilities',
+  'A push without the right': 'denied: access to the repository is denied',
+  'The same, by whoever runs the server': 'denied: the caller may not create the repository',
+  'A push without an organisation': 'name invalid: the name of the repository is not valid',
+  'An unknown role': 'Invalid argument: role_uid: is not a uid',
+  'A name that is taken': 'iam.pinfold.dev/Group acme already exists: an organisation has this name',
+  'A history of a tag that never was': 'nothing but the head of an empty table, with exit code 0',
+  'Deletion of what is not empty': 'the group still has repos below it; the group still has identities below it',
+  'The data folder belongs to somebody else': "EACCES: permission denied, open 'data/serve.lock'",
+  'https to a server that does not speak TLS': 'https://127.0.0.1:8443 cannot be reached: ERR_SSL_WRONG_VERSION_NUMBER',
+  'A proxy in front, and no URL in the settings':
+    'nothing; docker was sent to 127.0.0.1 of its own machine for a token, and failed there',
+}
+
+/** The line below an answer with what it was at first; empty where it read as it does now, or nobody had tried. */
+export function beforeOf(title: string): string {
+  const was = answers[title]
+  if (was === undefined) return ''
+  return was.startsWith('nothing') ? `\nAt first it said ${was}.\n` : `\nAt first it said \`${was}\`.\n`
+}
+
+/** The chapter about all walls; throws where an answer belongs to no mistake that is played. */
+export function wallsOf(titles: readonly string[]): string {
+  const lost = Object.keys(answers).filter((title) => !titles.includes(title))
+  if (lost.length > 0) throw new Error(`no mistake is called ${lost.join(', ')}`)
+  const rows = walls.map((row) => `| ${row.join(' | ')} |`)
+  return `## The walls
+
+What stood in the way at commit \`${then}\`, before newcomers were played, and how it is now. What was an answer of the program, or of
+the API where there was no command, stands below the answer that there is in its place: "At first it said".
+
+| Wall | As it was | Now |
+| --- | --- | --- |
+${rows.join('\n')}
+`
+}
