@@ -190,8 +190,9 @@ function jibSteps({ host, user, password, tls, place, env }: Scene): Step[] {
     `-Djib.to.auth.password=${password}`,
     ...(tls ? [] : ['-Djib.allowInsecureRegistries=true', '-DsendCredentialsOverHttp=true']),
   ]
-  // What Maven downloads is there after the first time; with our certificate alone it could not download anything.
-  const repository = [`-Dmaven.repo.local=${join(folder, 'm2')}`, ...(tls ? ['--offline'] : [])]
+  // What Maven downloads is there after the first time; with our certificate alone it could not download anything. Jib pushes
+  // nothing where Maven is told to be offline.
+  const repository = [`-Dmaven.repo.local=${join(folder, 'm2')}`, '-Djib.disableUpdateChecks=true']
   const goal = `com.google.cloud.tools:jib-maven-plugin:${jib}:build`
   const build = ['--batch-mode', '--quiet', ...repository, ...settings, goal]
   const options = tls
