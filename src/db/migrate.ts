@@ -212,8 +212,9 @@ const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
     // Whoever waits for a table has everybody who comes later wait behind.
     await tx.run(sql`SET LOCAL lock_timeout = 2000`)
     await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)
+    // From a table, since a connection that has looked before learns only by locking one what others have made since.
     const schema = await tx.get<{ current: string | null; wanted: string }>(
-      sql`SELECT current_schema() AS current, current_setting('search_path') AS wanted`,
+      sql`SELECT current_schema() AS current, current_setting('search_path') AS wanted FROM pg_namespace LIMIT 1`,
     )
     if (schema?.current === null) await tx.run(sql`CREATE SCHEMA ${ident(schema.wanted)}`)
   },
