@@ -144,6 +144,20 @@ function tryDocument(
   round('with uids that exist', seeded.join('\n'), [...absent, ...deletes])
 }
 
+/** A source that speaks of the packages of the demo's image, without which nobody knows whether all is known of it. */
+async function readSource(client: ReturnType<typeof clientOf>): Promise<void> {
+  const source = { name: 'clients', url: 'https://example.com/', licence: 'MIT', ecosystems: ['Alpine:v3.20'] }
+  const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }] }]
+  const affected = [{ ecosystem: 'Alpine:v3.20', name: 'unrelated', state: 'affected', ranges }]
+  const { run } = (await client.post('/control/v1/vulnerabilitySources:begin', { source })).body
+  await client.post('/control/v1/vulnerabilitySources:put', {
+    run,
+    records: [{ id: 'CLIENTS-1', summary: 'x', affected }],
+  })
+  const ended = await client.post('/control/v1/vulnerabilitySources:finish', { run, complete: true })
+  expect('a source is read', ended.status === 200, ended.text)
+}
+
 /** A client of another product, whose names the server answers to. */
 async function tryVendor(): Promise<void> {
   const { server, url } = await startServer('vendor', {
@@ -166,6 +180,7 @@ async function tryVendor(): Promise<void> {
       ...['import', 'lifecycles', join(folder, 'nginx.json'), '--data', join(folder, 'vendor')],
     ])
     expect('the life of a product is imported', imported.code === 0, imported.out)
+    await readSource(clientOf(url, token))
     const done = sh('vendor-names', [url, 'acme', token, org])
     const counts = /^(\d+) passed, 0 failed$/m.exec(done.out)
     expect(`vendor-names: ${counts?.[1] ?? 'not all'} calls hold`, done.code === 0 && counts !== null, done.out)
