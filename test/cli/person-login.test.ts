@@ -259,6 +259,28 @@ test('without a browser, and with --device, a code is typed elsewhere', async ()
   assert.equal((await me.command('auth', 'status')).code, 0)
 })
 
+test('the options that have two words do the same by either', async () => {
+  using me = user()
+  const { url } = scene.pinfold
+  for (const args of [
+    ['--org', 'acme.example', '--device'],
+    ['--org-name', 'acme.example', '--headless'],
+  ]) {
+    const signingIn = me.start('auth', 'login', ...args)
+    assert.equal(await signingIn.says(/Go to (\S+) and type/), `${url}/ui/device`)
+    const code = await signingIn.says(/type the code ([A-Z]{4}-[A-Z]{4})/)
+    const browser = openBrowser()
+    await scene.enter(browser)
+    await browser.submit(`${url}/ui/device/confirm`, { code, answer: 'refuse' })
+    const { code: ended, stderr } = await signingIn.done
+    assert.deepEqual([ended, /\?org=acme\.example&/.test(stderr)], [77, true], args.join(' '))
+  }
+  for (const invite of ['--invite', '--invite-code']) {
+    const { code, stderr } = await me.command('auth', 'login', '--headless', invite, 'x')
+    assert.deepEqual([code, /: open \S+\/ui\/invite in one/.test(stderr)], [64, true], stderr)
+  }
+})
+
 test('an invite is joined, and whom nobody lets in is told why', async () => {
   using me = user()
   scene.somebody()

@@ -63,14 +63,14 @@ With an identity and without --identity-token the platform's own token is used: 
 Kubernetes service account. Tokens are kept in the user's cache folder and the rest in the configuration folder, for this
 user only. The API's audience is always among those that get a token.`,
   options: [
-    { flags: '--device', summary: 'Type a code into a browser elsewhere, also when there is one here' },
+    { flags: '--headless, --device', summary: 'Type a code into a browser elsewhere, also when there is one here' },
     { flags: '--browser', summary: 'Wait for a browser on this machine, also when none is found' },
-    { flags: '--org <name>', summary: 'Your organisation, which signs its people in by itself' },
+    { flags: '--org-name, --org <name>', summary: 'Your organisation, which signs its people in by itself' },
     {
       flags: '--identity-provider <id>',
       summary: "Whom to sign in with: the uid of an organisation's provider, or the name of one of the server's",
     },
-    { flags: '--invite <code>', summary: 'The code of an invite to join with' },
+    { flags: '--invite-code, --invite <code>', summary: 'The code of an invite to join with' },
     { flags: '--identity-token <file>', summary: 'The file with the token to sign in with; - for standard input' },
     ...sessionOptions,
     audienceOption,

@@ -25,7 +25,7 @@ export type Terminal = {
 export type Options = Record<string, string | boolean | readonly string[] | undefined>
 
 export type OptionSpec = {
-  /** The long option with its placeholder, such as `--data <dir>`, and perhaps a letter before it. */
+  /** The long option with its placeholder, such as `--data <dir>`, and perhaps a letter, or another word for it, before it. */
   flags: string
   summary: string
   required?: true
