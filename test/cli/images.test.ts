@@ -311,7 +311,7 @@ test('images repos pull-rules makes, lists, changes and deletes rules, and excep
     '7d',
     'deny',
     'v* stable',
-    team,
+    'acme/team',
   ])
   const until = new Date(start + 5 * 86_400_000).toISOString()
   const except = await cli('except', digestOf('x'), '--group', 'acme', '--reason', 'a fix', '--until', until)
