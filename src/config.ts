@@ -100,7 +100,7 @@ export const settings = {
     env: 'PINFOLD_LEDGER_WITNESSES',
     parse: witnesses,
     default: '',
-    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](ledger-proofs.md#witnesses), with commas. `PINFOLD_ISSUERS_PRIVATE` lists those at private addresses, and `http://` takes `PINFOLD_ALLOW_INSECURE_UPSTREAMS`.',
+    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](ledger-proofs.md#witnesses), with commas. `PINFOLD_WITNESSES_PRIVATE` lists those at private addresses, and `http://` takes `PINFOLD_ALLOW_INSECURE_UPSTREAMS`.',
   }),
   witnessLogs: setting({
     env: 'PINFOLD_WITNESS_LOGS',

@@ -235,7 +235,7 @@ function openUpstreams(config: Config, clock: () => Date, monotonic: () => numbe
 /** The ways to servers that somebody else named, each with the private addresses that it may go to. */
 function openOutgoing(config: Config, log: Logger, clock: () => Date, monotonic: () => number) {
   if (config.allowPrivateAddresses) {
-    log.warn('all private addresses may be called; list those that need it for issuers and sinks instead')
+    log.warn('all private addresses may be called; list those that need it by their purpose instead')
   }
   const listed = (entries: readonly string[]) =>
     config.allowPrivateAddresses ? allPrivateAddresses : privateAddresses(entries)
@@ -247,7 +247,7 @@ function openOutgoing(config: Config, log: Logger, clock: () => Date, monotonic:
       allowed: privateAddresses(config.vulnerabilityPrivate),
       allowHttp: /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])[:/]/.test(config.vulnerabilityMirror),
     }),
-    toWitnesses: createOutgoing({ allowed: listed(config.issuersPrivate), allowHttp: config.allowInsecureUpstreams }),
+    toWitnesses: createOutgoing({ allowed: listed(config.witnessesPrivate), allowHttp: config.allowInsecureUpstreams }),
     toScanners: createOutgoing({
       allowed: privateAddresses(config.scannersPrivate),
       allowHttp: config.allowInsecureScanners,

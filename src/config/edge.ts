@@ -40,7 +40,7 @@ export const edgeSettings = {
     env: 'PINFOLD_ALLOW_PRIVATE_ADDRESSES',
     parse: onOff,
     default: 'off',
-    doc: '`on` lets issuers, sinks and upstreams be at any private address. List them in `PINFOLD_ISSUERS_PRIVATE`, `PINFOLD_SINKS_PRIVATE` and `PINFOLD_UPSTREAMS_PRIVATE` instead.',
+    doc: '`on` lets issuers, sinks, upstreams and witnesses be at any private address. List them in `PINFOLD_ISSUERS_PRIVATE`, `PINFOLD_SINKS_PRIVATE`, `PINFOLD_UPSTREAMS_PRIVATE` and `PINFOLD_WITNESSES_PRIVATE` instead.',
   }),
   issuersPrivate: setting({
     env: 'PINFOLD_ISSUERS_PRIVATE',
@@ -59,6 +59,12 @@ export const edgeSettings = {
     parse: destinations,
     default: '',
     doc: 'The same for the [upstreams](mirrors.md) of repositories.',
+  }),
+  witnessesPrivate: setting({
+    env: 'PINFOLD_WITNESSES_PRIVATE',
+    parse: destinations,
+    default: '',
+    doc: 'The same for the [witnesses](ledger-proofs.md#witnesses) of the ledger.',
   }),
   allowInsecureUpstreams: setting({
     env: 'PINFOLD_ALLOW_INSECURE_UPSTREAMS',

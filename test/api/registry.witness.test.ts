@@ -135,10 +135,10 @@ test('a server that witnesses no log has no such address', async () => {
 })
 
 /** A server whose log other servers witness, as they would be after a restart with these settings. */
-async function witnessed(count: number) {
+async function witnessed(count: number, allowed: Partial<Config> = { witnessesPrivate: ['127.0.0.1'] }) {
   const closing = new AsyncDisposableStack()
   const log = closing.use(
-    await startPinfold({ allowPrivateAddresses: true, allowInsecureUpstreams: true, logLevel: 'error' }),
+    await startPinfold({ allowPrivateAddresses: false, allowInsecureUpstreams: true, logLevel: 'error', ...allowed }),
   )
   const org = (await log.seed.group('', { name: 'acme' })).uid as string
   const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
@@ -160,6 +160,19 @@ async function witnessed(count: number) {
   const claim = { host: new URL(log.url).host, path: 'acme/app', tag: 'v1', digest: digestOf('a'), at: at as string }
   return { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim }
 }
+
+test('a witness at a private address is asked only where the list for witnesses has it', async () => {
+  const elsewhere = { issuersPrivate: ['127.0.0.1'], upstreamsPrivate: ['127.0.0.1'] }
+  for (const [allowed, signatures] of [
+    [{ witnessesPrivate: ['127.0.0.1'] }, 2],
+    [elsewhere, 1],
+  ] as const) {
+    const { closing, log, checkpoint } = await witnessed(1, allowed)
+    await using _ = closing
+    await runDuty(log.app, witnessLedgers)
+    assert.equal((await checkpoint()).match(/^— /gm)!.length, signatures)
+  }
+})
 
 test('a log asks its witnesses, and proofs end in what more than half of them have seen', async () => {
   const { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim } = await witnessed(3)

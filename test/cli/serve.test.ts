@@ -248,6 +248,17 @@ test('a server that listens everywhere and knows its URL has nothing to warn of'
   assert.equal(server.output.stderr, '')
 })
 
+test('the switch that opens all private addresses is warned about, and a list of some is not', async () => {
+  await using place = await makePlace()
+  for (const [env, warned] of [
+    [{ PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on' }, /"level":"warn".*"all private addresses may be called; list those/],
+    [{ PINFOLD_ISSUERS_PRIVATE: '10.2.0.0/16', PINFOLD_WITNESSES_PRIVATE: 'localhost' }, /^$/],
+  ] as const) {
+    await using server = await startProcess(place, { env })
+    assert.match(server.output.stderr, warned)
+  }
+})
+
 test('the link of the operator is printed only where somebody sits and nothing keeps it', async () => {
   const shown = async (line: string, env: Record<string, string> = {}) => {
     await using place = await makePlace()
