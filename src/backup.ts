@@ -2,7 +2,7 @@
 // never used twice and nothing is removed meanwhile, so what is copied after the database is complete for it.
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
-import { join, resolve, sep } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import type { Blobs } from './blobs/blobs.ts'
 import { openDisk } from './blobs/disk.ts'
 import { blobFolder, openBlobs } from './blobs/open.ts'
@@ -18,6 +18,7 @@ import { knownLocations } from './domains/registry/blobs/collection.store.ts'
 import { contentsAfter } from './domains/registry/blobs/copies.store.ts'
 import { trashAfter } from './domains/registry/blobs/holds.store.ts'
 import { holdContents } from './hold-contents.ts'
+import { syncFolder } from './lib/files/folders.ts'
 import { databaseFile, openExisting } from './open-database.ts'
 import { requireOwn } from './tie-blobs.ts'
 import { version } from './version.ts'
@@ -68,6 +69,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const time = skew.now().toISOString()
   const folder = join(to, time.replaceAll(':', '-'))
   await mkdir(folder, { mode: 0o700 })
+  syncFolder(to)
   const copy = await openCopy(db, config, folder)
   opening.defer(() => copy.close())
   const stores = { db, from: blobs, to: target, ...(progress ? { report: progress } : {}) }
@@ -156,4 +158,5 @@ async function writeWhole(file: string, text: string): Promise<void> {
   await part.writeFile(text)
   await part.sync().finally(() => part.close())
   await rename(`${file}.part`, file)
+  syncFolder(dirname(file))
 }

@@ -14,6 +14,7 @@ import {
   utimes,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolder } from '#lib/files/folders.ts'
 import {
   type Blobs,
   type Content,
@@ -38,21 +39,10 @@ const copied = 'c'
 
 /** The folder is made when it is missing. */
 export async function openDisk(folder: string): Promise<Blobs> {
+  makeFolder(folder)
   for (const name of [uploads, ...kept]) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
   await syncFolder(folder)
-
-  const place = async (from: string, to: string): Promise<void> => {
-    const [source, target] = [join(folder, from), join(folder, to)]
-    try {
-      await linkOrCopy(source, target)
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error
-      await mkdir(dirname(target), { mode: 0o700 }).catch(ignore('EEXIST'))
-      await syncFolder(dirname(dirname(target)))
-      await linkOrCopy(source, target)
-    }
-  }
-
+  const place = createPlacing(folder)
   return {
     begin: () => begin(folder),
 
@@ -63,9 +53,9 @@ export async function openDisk(folder: string): Promise<Blobs> {
         async finish() {
           await part.finish()
           await mkdir(join(folder, dirname(dirname(location))), { recursive: true, mode: 0o700 })
+          await syncFolder(folder)
           await place(part.name, location).catch(ignore('EEXIST'))
           await syncFolder(dirname(join(folder, location)))
-          await syncFolder(folder)
           await rm(join(folder, part.name), { force: true })
         },
       }
@@ -120,6 +110,29 @@ export async function openDisk(folder: string): Promise<Blobs> {
 
     isUp: () => true,
     close() {},
+  }
+}
+
+/** Gives a file the name that lasts; the folder that it gets it in is made, and on disk. */
+function createPlacing(folder: string) {
+  /** Those whose names are on disk: who has made one may have been killed before that. */
+  const shards = new Set<string>()
+  const makeShard = async (shard: string): Promise<void> => {
+    await mkdir(shard, { mode: 0o700 }).catch(ignore('EEXIST'))
+    await syncFolder(dirname(shard))
+    shards.add(shard)
+  }
+  return async (from: string, to: string): Promise<void> => {
+    const [source, target] = [join(folder, from), join(folder, to)]
+    const shard = dirname(target)
+    if (!shards.has(shard)) await makeShard(shard)
+    try {
+      await linkOrCopy(source, target)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+      await makeShard(shard)
+      await linkOrCopy(source, target)
+    }
   }
 }
 

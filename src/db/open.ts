@@ -1,5 +1,6 @@
-import { mkdir, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeFolder } from '#lib/files/folders.ts'
 import type { Db } from './sql.ts'
 
 /** Opens PostgreSQL when `database` is a postgres:// URL, else the embedded store in `file`, which only we may read. */
@@ -10,7 +11,7 @@ export async function openDb(options: {
 }): Promise<Db> {
   // Each is loaded when it is the one: commands are short.
   if (options.database) return (await import('./postgres/postgres.ts')).openPostgres(options.database)
-  await mkdir(dirname(options.file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(options.file))
   // SQLite gives the files beside it, the log above all, the rights of the database.
   await (await open(options.file, 'a', 0o600)).close()
   return (await import('./sqlite/sqlite.ts')).openSqlite(options.file, options.checkpoints)

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { enableCompileCache, getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import type { Server } from '#api/server.ts'
@@ -7,6 +7,7 @@ import type { Config } from '#config.ts'
 import { readFact, removeFact, writeFact } from '#db/facts.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
+import { makeFolder } from '#lib/files/folders.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
@@ -116,7 +117,7 @@ const lockWaitMs = 200
 function stayAlone({ database, data }: Config): Disposable {
   if (database !== '') return { [Symbol.dispose]: () => {} }
   try {
-    mkdirSync(data, { recursive: true, mode: 0o700 })
+    makeFolder(data)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new Error(`the data folder ${data} cannot be made: ${code}; choose another with --data`, { cause: error })

@@ -1,11 +1,11 @@
 // Commands of the operator that call a server: the one that runs, or else one in their own process, so that whatever a
 // command does has one way in. Whoever opens the data folder, or has the database URL and the master key, may.
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { App } from '#app.ts'
 import { baseUrl } from '#config/basics.ts'
 import type { Config } from '#config.ts'
 import { codes } from '#lib/errors.ts'
+import { makeFolder } from '#lib/files/folders.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { type Lists, listPages, type Query } from './api-reader.ts'
@@ -197,7 +197,7 @@ async function forgetAddress({ db }: App): Promise<void> {
 /** Before anything is opened: while it is ours no server can start on the folder. `undefined` when one has it. */
 async function lockOf({ data }: Config): Promise<{ release(): void } | undefined> {
   const { takeServeLock } = await import('#db/sqlite/serve-lock.ts')
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  makeFolder(data)
   return takeServeLock(join(data, 'serve.lock'))
 }
 

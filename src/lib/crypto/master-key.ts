@@ -3,7 +3,6 @@ import {
   closeSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -12,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder, syncFolder } from '../files/folders.ts'
 
 const keyBytes = 32
 
@@ -40,7 +40,7 @@ export const readNextMasterKey = (folder: string): Buffer | undefined => readKey
 
 /** Makes the key of a data folder, unless another process was first; then that is the one. */
 export function makeMasterKey(folder: string): Buffer {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   const file = fileOf(folder)
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   writeKey(draft, randomBytes(keyBytes))
@@ -96,12 +96,6 @@ function readKey(file: string): Buffer | undefined {
 function writeKey(file: string, key: Buffer): void {
   const fd = openSync(file, 'wx', 0o600)
   writeSync(fd, `${key.toString('base64')}\n`)
-  fsyncSync(fd)
-  closeSync(fd)
-}
-
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, 'r')
   fsyncSync(fd)
   closeSync(fd)
 }

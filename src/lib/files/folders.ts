@@ -1,0 +1,30 @@
+// Folders whose names survive a power cut: a name is on disk once the folder that it is in was synced.
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/**
+ * Makes a folder for its owner only, and what is missing above it, and has its name on disk, be it new or of a process that was
+ * killed before it had seen to that. What is in a folder that may not be read is left to the system.
+ */
+export function makeFolder(path: string): void {
+  const first = mkdirSync(path, { recursive: true, mode: 0o700 })
+  const top = resolve(first ?? path)
+  for (let at = resolve(path); ; at = dirname(at)) {
+    try {
+      syncFolder(dirname(at))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    }
+    if (at === top) return
+  }
+}
+
+/** Has the names in a folder on disk. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
