@@ -41,6 +41,7 @@ export class HttpArrival extends Arrival {
   /** What follows the question mark. */
   readonly search: string
   readonly #door: Door
+  #called: { as: Called | undefined } | undefined
   /** Its body is being waited for; whoever reads it says so. */
   awaitsBody = false
 
@@ -76,6 +77,11 @@ export class HttpArrival extends Arrival {
 
   /** Under which of our names the client has called us; `undefined` for any other name. */
   get called(): Called | undefined {
+    this.#called ??= { as: this.#findCalled() }
+    return this.#called.as
+  }
+
+  #findCalled(): Called | undefined {
     const { headers, socket } = this.req
     const { hosts, proxies } = this.edge
     const host = String(headers[':authority'] ?? headers.host ?? '')

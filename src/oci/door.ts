@@ -11,7 +11,7 @@ import { linger } from './receive.ts'
 import { noteRefusal } from './refusals.ts'
 import { type Route, routeOf } from './routes.ts'
 import { issueToken } from './token.ts'
-import { nameFrom, noName, prefixAt } from './views/names.ts'
+import { nameFrom, noName, plainName, prefixAt } from './views/names.ts'
 import { type Named, type Registry, type Visit, VisitCall } from './visit.ts'
 
 /** The door of the registry: `/v2/…` and `/token`. */
@@ -54,15 +54,16 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
   const route = path === '/token' ? undefined : routeOf(path, registry.app.vendor?.token)
   const method = `${arrival.verb} ${route?.kind ?? 'token'}`
   arrival.method = { name: method, fullName: method }
-  const visit = await enter(registry, verify, arrival, route, await namedBy(registry, arrival, route))
+  const name = route?.name ?? ''
+  const named = name === '' ? noName : plainName(prefixAt(registry, arrival), name)
+  const visit = await enter(registry, verify, arrival, route, named ?? (await namedBy(registry, arrival, name)))
   if (!route) await tokenOrRefuse(visit)
   else await handle(visit, route)
 }
 
 /** A view is read only, whoever asks. */
-async function namedBy(registry: Registry, arrival: HttpArrival, route: Route | undefined): Promise<Named> {
-  if (!route || route.name === '') return noName
-  const named = await nameFrom(registry, prefixAt(registry, arrival), route.name)
+async function namedBy(registry: Registry, arrival: HttpArrival, name: string): Promise<Named> {
+  const named = await nameFrom(registry, prefixAt(registry, arrival), name)
   if (named.view && arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
     const message = `${named.view.name} is a view of the repository, and cannot be written to`
     throw new OciError('UNSUPPORTED', message, { headers: { allow: 'GET, HEAD' } })
@@ -118,7 +119,10 @@ function visitOf(registry: Registry, arrival: HttpArrival, named: Named): Visit 
     call: new VisitCall(registry.app, arrival),
     req,
     res,
-    ...named,
+    name: named.name,
+    written: named.written,
+    whole: named.whole,
+    view: named.view,
     prefix: prefixAt(registry, arrival),
     // A host that is not ours does no harm here, but nobody is led there.
     origin: called?.origin ?? registry.url,

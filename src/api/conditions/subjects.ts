@@ -1,6 +1,6 @@
 // Which resource a write is about, and what names its state. Both follow from the contract: a method that answers with what
 // a `Get…` of its service shows, or deletes it, is about that; version 1 is about what version 2 shows.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { create, type DescMessage, type DescMethod, getOption, type Message, toBinary } from '@bufbuild/protobuf'
 import type { EventTable } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
@@ -159,10 +159,7 @@ function lasting(desc: DescMessage, resource: Message): Message {
 
 /** Of what the resource shows, so that two changes in one millisecond have two, and no column is needed for it. */
 function entityTagOf(desc: DescMessage, resource: Message): string {
-  return createHash('sha256')
-    .update(toBinary(desc, lasting(desc, resource)))
-    .digest('base64url')
-    .slice(0, 22)
+  return hash('sha256', toBinary(desc, lasting(desc, resource)), 'base64url').slice(0, 22)
 }
 
 /** All that may name its state: a tag is also what it points to, as it is at the registry. */

@@ -66,7 +66,8 @@ export function parseEntry(text: string): TagEntry | undefined {
 
 /** JSON without spaces and with its members in order, so that there is one text for each row. */
 export function openingText(opening: Opening): string {
-  return JSON.stringify(Object.fromEntries(members.map((name) => [name, opening[name]])))
+  const { actor, digest, event, nonce, organization, path, previousDigest, source, tag, time } = opening
+  return JSON.stringify({ actor, digest, event, nonce, organization, path, previousDigest, source, tag, time })
 }
 
 /** `undefined` unless it is exactly the text of an opening. */

@@ -7,13 +7,22 @@ import type { Named, Registry } from '../visit.ts'
 
 export const noName: Named = { name: '', written: '', whole: '', view: undefined }
 
+/** The name of what is no view, which needs no look-up; `undefined` for what may be one. */
+export function plainName(prefix: string, written: string): Named | undefined {
+  const whole = prefix === '' ? written : `${prefix}/${written}`
+  const end = whole.indexOf('/')
+  if (looksLikeView(end < 0 ? whole : whole.slice(0, end))) return undefined
+  return { name: whole, written, whole, view: undefined }
+}
+
 /** An organisation that has the name of a view keeps it. Throws NAME_INVALID for a view that is none. */
 export async function nameFrom(registry: Registry, prefix: string, written: string): Promise<Named> {
+  const plain = plainName(prefix, written)
+  if (plain) return plain
   const whole = prefix === '' ? written : `${prefix}/${written}`
   const [first = '', ...rest] = whole.split('/')
   const { paths } = registry.app
-  if (!looksLikeView(first) || (await paths.hasOrganization(first)))
-    return { name: whole, written, whole, view: undefined }
+  if (await paths.hasOrganization(first)) return { name: whole, written, whole, view: undefined }
   const view = viewOf(first)
   // Clients of a mirror write the version of the protocol behind its path.
   const doubled = rest[0] === 'v2' && !(await paths.hasOrganization('v2'))
@@ -38,9 +47,11 @@ function viewOf(text: string): View {
 }
 
 /** What the settings put before the paths at the host that the client has called. */
-export function prefixAt({ app }: Registry, { called }: HttpArrival): string {
+export function prefixAt({ app }: Registry, arrival: HttpArrival): string {
   const { hostPaths } = app.config
-  if (hostPaths.size === 0 || !called) return ''
+  if (hostPaths.size === 0) return ''
+  const { called } = arrival
+  if (!called) return ''
   const host = called.origin.slice(called.origin.indexOf('://') + 3)
   // What stands below such a host is that host to whoever has set it.
   for (let name = host; name !== ''; name = name.includes('.') ? name.slice(name.indexOf('.') + 1) : '') {

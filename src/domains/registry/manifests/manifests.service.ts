@@ -54,10 +54,12 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   const { manifest, document, tags } = push
   // What rules say of the tags is remembered when it was read outside of a transaction.
   await work.app.laws.of(work.app.db, push.target.uid)
+  let isNew = false
   const result = await push.target.tx(async (tx, there): Promise<PushResult> => {
     const repo = await there('alone')
     if (!repo) return 'no repo'
-    if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
+    isNew = !(await store.hasManifest(tx, repo.id, manifest.digest))
+    if (isNew) {
       const listed = await lookUp(tx, repo, push)
       const problem =
         sizeProblem(push, listed) ??
@@ -91,8 +93,8 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     }
     return 'stored'
   })
-  work.app.images.pushed.notify()
-  if (isScannable(document)) work.app.scanning.scans.notify()
+  if (isNew) work.app.images.pushed.notify()
+  if (isNew && isScannable(document)) work.app.scanning.scans.notify()
   if (mayBeReport(document)) work.app.scanning.reported.notify()
   return result
 }

@@ -165,7 +165,8 @@ export async function readyRows(tx: Tx, { ledger, afterTag }: ReadyLedger, most:
 }
 
 export function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
-  return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
+  for (const name in numbers) if (numbers[name] === number) return name
+  throw new Error(`${number} is the number of none of ${Object.keys(numbers).join(', ')}`)
 }
 
 export async function insertEntries(tx: Tx, log: number, entries: readonly EntryRow[]): Promise<void> {

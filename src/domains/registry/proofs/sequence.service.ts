@@ -103,7 +103,7 @@ function openedSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
 }
 
 /** The entry of a tag that was logged last. */
-type Last = { time: string; path: string; chain: string; seq: number; leaf: string }
+type Last = { time: string; path: string; chain: string; seq: number; leaf: Buffer }
 
 /**
  * A row goes on with the chain of the row before only where that is the last one of its chain, and at the same path: nothing
@@ -114,6 +114,8 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
   const lasts = new Map<string, Last>()
   const entries: EntryRow[] = []
   const opened: OpeningRow[] = []
+  const leaves: Buffer[] = []
+  const nonces = randomBytes(nonceBytes * rows.length)
   for (const [i, row] of rows.entries()) {
     const { ledger, tag, path, time } = row
     const name = `${ledger}/${tag}`
@@ -122,23 +124,25 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
     const opening: Opening = {
       ...row,
       organization: log.organization,
-      nonce: randomBytes(nonceBytes).toString('hex'),
+      nonce: nonces.toString('hex', i * nonceBytes, (i + 1) * nonceBytes),
     }
     const chain = former?.chain ?? chainOf(saltOf(secret, saltedBy(row, time)), opening)
     const seq = former ? former.seq + 1 : 0
     const kind = store.nameOf(kindNumbers, row.kind)
     const commitment = commitmentOf(openingText(opening))
-    const entry = entryText({ chain, seq, prev: former?.leaf ?? '', time, kind, commitment })
+    const entry = entryText({ chain, seq, prev: former?.leaf.toString('hex') ?? '', time, kind, commitment })
     const index = log.size + i
     entries.push({ index, chain, seq, entry })
     opened.push({ ledger, tag, time, path, nonce: opening.nonce, index })
-    lasts.set(name, { time, path, chain, seq, leaf: leafOf(entry) })
+    const leaf = leafOf(entry)
+    leaves.push(leaf)
+    lasts.set(name, { time, path, chain, seq, leaf })
   }
-  await addLeaves(tx, log, entries)
+  await addLeaves(tx, log, entries, leaves)
   await store.openEntries(tx, log.id, opened)
 }
 
-const leafOf = (entry: string): string => leafHash(Buffer.from(entry)).toString('hex')
+const leafOf = (entry: string): Buffer => leafHash(Buffer.from(entry))
 
 /** The row of the tag before, where this log has it. */
 function loggedBefore({ id }: LedgerLog, row: PendingRow): Last | undefined {
@@ -147,13 +151,15 @@ function loggedBefore({ id }: LedgerLog, row: PendingRow): Last | undefined {
   return { time: before, path: beforePath!, chain: beforeChain!, seq: beforeSeq!, leaf: leafOf(beforeEntry) }
 }
 
-async function addLeaves(tx: Tx, log: LedgerLog, entries: readonly EntryRow[]): Promise<void> {
+/** `leaves` are those of the entries, in order. */
+async function addLeaves(
+  tx: Tx,
+  log: LedgerLog,
+  entries: readonly EntryRow[],
+  leaves = entries.map(({ entry }) => leafOf(entry)),
+): Promise<void> {
   const open = await store.readTiles(tx, log.id, openTiles(log.size))
-  const changed = appended(
-    log.size,
-    open,
-    entries.map(({ entry }) => leafHash(Buffer.from(entry))),
-  )
+  const changed = appended(log.size, open, leaves)
   await store.insertEntries(tx, log.id, entries)
   await store.writeTiles(tx, log.id, [...changed.values()])
   await store.resizeLog(tx, log.id, log.size + entries.length)

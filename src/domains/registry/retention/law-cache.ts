@@ -16,6 +16,8 @@ export type LawCache = {
    * it reads is not remembered, since it may be of the past, or never come to be.
    */
   of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<Law>
+  /** Nobody has said anything, as was found a moment ago. */
+  isEmpty(): boolean
   clear(): void
 }
 
@@ -58,6 +60,7 @@ export function createLawCache(db: Reader, monotonic: () => number): LawCache {
       else if (any) remember(organization, { law, version, size: sizeOf(law), at, epoch: started })
       return law
     },
+    isEmpty: () => isFresh(none),
     clear() {
       epoch++
       none = Number.NEGATIVE_INFINITY
