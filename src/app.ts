@@ -23,6 +23,7 @@ import type { Witnessing } from './domains/registry/proofs/witnessing.ts'
 import type { PullRuleCache } from './domains/registry/pull-rules/pull-rules.model.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { LawCache } from './domains/registry/retention/law-cache.ts'
+import type { TagCache } from './domains/registry/tags/tag-cache.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
 import type { GateCache } from './domains/scanning/gates/gates.model.ts'
 import type { AccessToken, CallerSession } from './issuer/access-token.ts'
@@ -88,6 +89,8 @@ export type App = {
   removals: Signal
   /** A plan of what rules let go is to be made, or applied. */
   retention: Signal
+  /** Tags that were pulled lately. */
+  tags: TagCache
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */

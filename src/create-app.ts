@@ -27,6 +27,7 @@ import { createWitnessing } from './domains/registry/proofs/witnessing.ts'
 import { createPullRuleCache } from './domains/registry/pull-rules/pull-rule-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createLawCache } from './domains/registry/retention/law-cache.ts'
+import { createTagCache } from './domains/registry/tags/tag-cache.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
 import { createGateCache } from './domains/scanning/gates/gate-cache.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
@@ -156,6 +157,7 @@ function openCaches(db: Db, config: Config, clock: () => Date, monotonic: () => 
     grants: createGrantCache(db, monotonic),
     laws: createLawCache(db, monotonic),
     manifests: createManifestCache(monotonic),
+    tags: createTagCache(db, monotonic),
     paths: createPathCache(db, monotonic),
     sessions: createLiveSessions(db, config, monotonic),
     pushTokens: createLivePushTokens(db, { config, clock }, monotonic),

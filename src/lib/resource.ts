@@ -2,7 +2,16 @@
 export type Verb = 'insert' | 'update' | 'delete'
 
 /** What is remembered of rows for a moment, and forgotten when they change. */
-export type CacheName = 'grants' | 'paths' | 'manifests' | 'sessions' | 'pushTokens' | 'pullRules' | 'laws' | 'gates'
+export type CacheName =
+  | 'grants'
+  | 'paths'
+  | 'tags'
+  | 'manifests'
+  | 'sessions'
+  | 'pushTokens'
+  | 'pullRules'
+  | 'laws'
+  | 'gates'
 
 /** One row for each thing that a domain keeps, from which follows whatever has to know of all of them. */
 export type Resource = {

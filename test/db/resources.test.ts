@@ -11,6 +11,7 @@ import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
 import { exceptionsBelow, rulesBelow } from '#domains/registry/pull-rules/pull-rules.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
 import { rulesBelow as lawsBelow, marksBelow } from '#domains/registry/retention/retention.store.ts'
+import { digestOf } from '#domains/registry/tags/tags.store.ts'
 import { exceptionsBelow as gateExceptionsBelow, gatesBelow } from '#domains/scanning/gates/gates.store.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { clearOnCommit, resources } from '../../src/resources.ts'
@@ -108,7 +109,7 @@ test('every domain with resources is collected', () => {
 test('no service clears a cache itself', () => {
   const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
   const clearing = files.filter((file) =>
-    /\b(?:grants|paths|manifests)\.clear\(/.test(readFileSync(`${root}/${file}`, 'utf8')),
+    /\b(?:grants|paths|tags|manifests)\.clear\(/.test(readFileSync(`${root}/${file}`, 'utf8')),
   )
   assert.deepEqual(clearing, [])
 })
@@ -136,6 +137,7 @@ test('a cache depends on every table that it reads', async () => {
   const fills: Record<CacheName, (reader: Reader) => Promise<unknown>> = {
     grants: (reader) => createGrantCache(reader, () => 0).of('a'),
     paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
+    tags: (reader) => digestOf(reader, 1, 'a'),
     manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
     pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),
@@ -181,12 +183,13 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'delete pull_rules: pullRules',
     'delete push_tokens: pushTokens',
     'delete quarantined: laws',
-    'delete repos: manifests paths',
+    'delete repos: manifests paths tags',
     'delete retention_rules: laws',
     'delete role_bindings: grants',
     'delete roles: grants',
     'delete sessions: sessions',
     'delete tag_rules: laws',
+    'delete tags: tags',
     'insert follows: paths',
     'insert gate_exceptions: gates',
     'insert gates: gates',
@@ -194,10 +197,11 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'insert pull_rule_exceptions: pullRules',
     'insert pull_rules: pullRules',
     'insert quarantined: laws',
-    'insert repo_removals: manifests paths',
+    'insert repo_removals: manifests paths tags',
     'insert retention_rules: laws',
     'insert role_bindings: grants',
     'insert tag_rules: laws',
+    'insert tags: tags',
     'update follows: paths',
     'update gate_exceptions: gates',
     'update gates: gates',
@@ -210,6 +214,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'update role_bindings: grants',
     'update roles: grants',
     'update tag_rules: laws',
+    'update tags: tags',
   ]
   const { db } = pinfold.app
   let cleared: string[] = []
@@ -217,6 +222,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
   clearOnCommit(db, {
     grants: cache('grants'),
     manifests: cache('manifests'),
+    tags: cache('tags'),
     paths: cache('paths'),
     sessions: cache('sessions'),
     pushTokens: cache('pushTokens'),

@@ -59,6 +59,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/manifests/manifest-document.ts',
     'registry/pull-rules/pull-rule-cache.ts',
     'registry/retention/law-cache.ts',
+    'registry/tags/tag-cache.ts',
     'registry/usage/digest-usage.ts',
     'scanning/gates/gate-cache.ts',
   ],

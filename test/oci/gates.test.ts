@@ -391,11 +391,13 @@ test('what was found out is asked once for many pulls', async () => {
 test('where there is no gate, a pull asks the database nothing more', async () => {
   let clock = 0
   await using plain = await startRegistry({ monotonic: () => clock })
-  await plain.pusher.pushImage('acme/app', 'stable')
+  for (const tag of ['stable', 'other']) await plain.pusher.pushImage('acme/app', tag)
   await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
   clock += 100
   const asked = await askedWhile(plain.app, async () => {
-    for (let i = 0; i < 20; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
+    for (let i = 0; i < 18; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
+    // This one is pulled for the first time: where its tag points to and its manifest are asked for.
+    await plain.puller.ok(200, 'GET', 'acme/app/manifests/other')
   })
   assert.ok(asked.length <= 20, asked.join('\n'))
   assert.ok(

@@ -226,7 +226,7 @@ test('a rule is read, listed, changed and deleted, and refuses what makes no sen
 test('where there is no rule, a pull asks the database nothing more', async () => {
   let clock = 0
   await using plain = await startRegistry({ monotonic: () => clock })
-  await plain.pusher.pushImage('acme/app', 'stable')
+  for (const tag of ['stable', 'other']) await plain.pusher.pushImage('acme/app', tag)
   const asked: string[] = []
   const { db } = plain.app
   for (const name of ['get', 'all'] as const) {
@@ -239,7 +239,9 @@ test('where there is no rule, a pull asks the database nothing more', async () =
   await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
   clock += 100
   asked.length = 0
-  for (let i = 0; i < 20; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
+  for (let i = 0; i < 18; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
+  // This one is pulled for the first time: where its tag points to and its manifest are asked for.
+  await plain.puller.ok(200, 'GET', 'acme/app/manifests/other')
   assert.ok(asked.length <= 20, asked.join('\n'))
   assert.ok(
     asked.some((text) => text.includes('FROM tags')),

@@ -21,7 +21,7 @@ export const resources: readonly Resource[] = [
     uid: 'place',
     groupDeletion: 'blocks',
     // A path that is not there is not remembered, and a repo keeps its name.
-    clears: { paths: ['delete'], manifests: ['delete'] },
+    clears: { paths: ['delete'], tags: ['delete'], manifests: ['delete'] },
   },
   // Its repo is hidden by an update, which would clear the caches with each description that is changed.
   {
@@ -30,7 +30,7 @@ export const resources: readonly Resource[] = [
     kinds: ['repo_removals'],
     uid: 'none',
     groupDeletion: 'blocks',
-    clears: { paths: ['insert'], manifests: ['insert'] },
+    clears: { paths: ['insert'], tags: ['insert'], manifests: ['insert'] },
   },
   // Not a place any more, since nothing can be below it.
   { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
@@ -42,6 +42,7 @@ export const resources: readonly Resource[] = [
     kinds: visibleShapes(everyShape).map((shape) => `tags.${shape}`),
     uid: 'place',
     groupDeletion: 'apart',
+    clears: { tags: ['insert', 'update', 'delete'] },
   },
   {
     type: imageType,

@@ -14,7 +14,6 @@ import { heldOf, keptOf, Look } from '../retention/kept.service.ts'
 import { promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
 import type { Kept } from '../retention/retention.model.ts'
 import { actorOf, assignTag, removeTagNamed, removeTagsOf, requireTagAt } from '../tags/tag-moves.service.ts'
-import { tagForPull } from '../tags/tags.service.ts'
 import { readListed } from './manifest-document.ts'
 import {
   type Manifest,
@@ -177,8 +176,7 @@ export type Pulled = { manifest: Manifest; since: string | undefined }
 
 /** What the tag points to, and since when; `undefined` when there is no such tag. */
 export async function pullTag(work: Work, repo: RepoRef, tag: string): Promise<Pulled | undefined> {
-  const { db } = work.app
-  const found = await tagForPull(db, repo, tag)
+  const found = await work.app.tags.of(repo, tag)
   return found && pullFound(work, repo, found)
 }
 

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Db } from '#db/sql.ts'
+import { createTagCache } from './tag-cache.ts'
+
+const repo = { id: 1 } as Parameters<ReturnType<typeof createTagCache>['of']>[0]
+
+/** A database that says of each tag what `digest` is now, when `wait` lets it. */
+function scene(engine: 'sqlite' | 'postgres') {
+  const state = { digest: 'one', asked: 0, now: 0, wait: Promise.resolve() }
+  const get = async () => {
+    state.asked++
+    const { digest } = state
+    await state.wait
+    return digest === '' ? undefined : { digest, since: 'then' }
+  }
+  return { state, cache: createTagCache({ engine, get } as unknown as Db, () => state.now) }
+}
+
+test('a tag is remembered for half a second, and not once a commit has changed any', async () => {
+  const { state, cache } = scene('sqlite')
+  for (const _ of [1, 2]) assert.equal((await cache.of(repo, 'a'))?.digest, 'one')
+  assert.equal(state.asked, 1)
+  state.digest = 'two'
+  cache.clear()
+  assert.equal((await cache.of(repo, 'a'))?.digest, 'two')
+  state.digest = 'three'
+  state.now = 499
+  assert.equal((await cache.of(repo, 'a'))?.digest, 'two')
+  state.now = 500
+  assert.equal((await cache.of(repo, 'a'))?.digest, 'three')
+  state.digest = ''
+  cache.clear()
+  assert.equal(await cache.of(repo, 'a'), undefined)
+  state.digest = 'four'
+  assert.equal((await cache.of(repo, 'a'))?.digest, 'four')
+})
+
+test('what was read while a tag moved is not remembered', async () => {
+  const { state, cache } = scene('sqlite')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.wait = promise
+  const before = cache.of(repo, 'a')
+  state.digest = 'two'
+  cache.clear()
+  resolve()
+  assert.equal((await before)?.digest, 'one')
+  assert.equal((await cache.of(repo, 'a'))?.digest, 'two')
+})
+
+test('servers that share a database ask it each time', async () => {
+  const { state, cache } = scene('postgres')
+  for (const digest of ['one', 'two']) {
+    state.digest = digest
+    assert.equal((await cache.of(repo, 'a'))?.digest, digest)
+  }
+})
+
+test('only so many tags are remembered, the newest', async () => {
+  const { state, cache } = scene('sqlite')
+  for (let i = 0; i <= 10_000; i++) await cache.of(repo, `tag-${i}`)
+  const { asked } = state
+  await cache.of(repo, 'tag-10000')
+  await cache.of(repo, 'tag-1')
+  assert.equal(state.asked, asked)
+  await cache.of(repo, 'tag-0')
+  assert.equal(state.asked, asked + 1)
+})
