@@ -6,7 +6,12 @@ import type { Verb } from '#lib/resource.ts'
 export type Value = string | number | null | Uint8Array
 
 /** A piece of SQL with its parameters; there is always one more part than there are values. */
-export type Sql = { readonly parts: readonly string[]; readonly values: readonly Value[] }
+/** `template`: the place in the program that its whole text stands at, which is the same each time. */
+export type Sql = {
+  readonly parts: readonly string[]
+  readonly values: readonly Value[]
+  readonly template?: TemplateStringsArray | undefined
+}
 
 /** What a statement does to a table. An INSERT that may update the row it meets counts as both. */
 export type Change = `${Verb} ${string}`
@@ -79,14 +84,17 @@ export type Db = Reader & {
 class Fragment implements Sql {
   readonly parts: readonly string[]
   readonly values: readonly Value[]
-  constructor(parts: readonly string[], values: readonly Value[]) {
+  readonly template: TemplateStringsArray | undefined
+  constructor(parts: readonly string[], values: readonly Value[], template?: TemplateStringsArray) {
     this.parts = parts
     this.values = values
+    this.template = template
   }
 }
 
 /** Writes a query; every `${}` is a parameter, except fragments, which become part of the text. */
 export function sql(strings: TemplateStringsArray, ...values: (Value | Sql)[]): Sql {
+  if (!values.some((value) => value instanceof Fragment)) return new Fragment(strings, values.map(checked), strings)
   const parts = [strings[0]!]
   const flat: Value[] = []
   for (const [i, value] of values.entries()) {

@@ -37,6 +37,8 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   // Most pages are read where the system has them in memory. Each connection fills its own cache and never gives it back.
   db.exec('PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456')
   const kept = new Map<string, Prepared>()
+  /** Texts of the program, each made once: a new one would have to be hashed to be found again. */
+  const texts = new WeakMap<object, string>()
 
   function prepare(text: string): Prepared {
     let prepared = kept.get(text)
@@ -53,8 +55,18 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
     return prepared
   }
 
+  function textOf(query: Sql): string {
+    const { template } = query
+    if (!template) return compile(query, '?')
+    const known = texts.get(template)
+    if (known !== undefined) return known
+    const text = compile(query, '?')
+    texts.set(template, text)
+    return text
+  }
+
   function prepareFor(query: Sql, changes: Set<Change> | undefined): Prepared {
-    const prepared = prepare(compile(query, '?'))
+    const prepared = prepare(textOf(query))
     if (changes) for (const change of prepared.changes) changes.add(change)
     return prepared
   }

@@ -9,6 +9,8 @@ import { sequenceSome, signSome } from './sequence.service.ts'
 
 /** What it locks is the lease; the rows that wait are only ever added by others. */
 const rowLocks = { isolation: 'rowLocks' } as const
+/** The signature behind it waits for the disk, and takes along what it is about; what is lost before that is logged anew. */
+const beforeSigning = { ...rowLocks, durability: 'later' } as const
 
 /** Of some hundred rows each. */
 const batchesPerRun = 20
@@ -24,7 +26,7 @@ export const sequenceLedgers: Duty = {
     if (host === '') return {}
     // However much comes, what is there is signed once a second.
     let left = batchesPerRun
-    const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), rowLocks)
+    const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), beforeSigning)
     const process = answersTo(app)
     let checkpoints = await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
     if (process && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {

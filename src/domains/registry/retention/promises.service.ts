@@ -17,6 +17,7 @@ import {
   mostMoves,
   mostTagsNamed,
   noEnd,
+  noLaw,
   untaggedUntil,
   untilAfter,
 } from './retention.model.ts'
@@ -25,7 +26,8 @@ type By = { app: Pick<App, 'laws'> }
 
 /** What people have said that holds in the repo. Asks the database nothing where it is known that nobody has. */
 async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
-  return lawAt(await app.laws.of(reader, repo), repo)
+  const law = await app.laws.of(reader, repo)
+  return law === noLaw ? law : lawAt(law, repo)
 }
 
 /** A tag leaves the digest: from now on the date counts that the rules give. */
