@@ -131,7 +131,8 @@ test('what is found in packages counts too, and no more when it is taken back', 
     Array.from({ length: 20 }, (_, j) => recordAbout(`CVE-2026-${i * 20 + j}`, ecosystem, `third-${j}`, '9')),
   ).flat()
   await readSource(registry.app, ecosystem, records)
-  assert.equal(await bytesOf(), before + 400 * 200)
+  const found = (await bytesOf()) - before
+  assert.ok(found >= 64 * 1024 && found <= 400 * 200, `${found}: what is less than a step is not written down`)
   await checkUsage(registry)
   now = new Date('2026-03-03T08:00:00Z')
   const withdrawTime = now.toISOString()

@@ -98,6 +98,20 @@ test('of another image with a package of such a list all is found, also by later
   assert.deepEqual(await differences(), [])
 })
 
+test('what is found in a package of such a list since another image has it counts in both', async () => {
+  const counted = async () => {
+    const rows = await registry.app.db.all<{ open: number }>(sql`
+      SELECT l.open_findings AS open FROM component_lists l WHERE l.over_limit = 1 ORDER BY l.id`)
+    return rows.map(({ open }) => Number(open))
+  }
+  const [ofFirst = 0, ofSecond] = await counted()
+  const found = await open('a')
+  await push(['a0 1-r0 big'], 'late')
+  assert.ok((await open('a')) > found)
+  assert.deepEqual(await counted(), [ofFirst + (await open('a')) - found, ofSecond])
+  assert.deepEqual(await differences(), [])
+})
+
 test('when so much is taken back that the rest may be kept, all of it is found', async () => {
   await at('2026-03-03T08:00:00Z')
   const withdrawn = records.slice(10).map((one) => ({ ...one, withdrawTime: '2026-03-03T00:00:00.000Z' }))

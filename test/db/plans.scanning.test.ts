@@ -11,6 +11,7 @@ import { createSharedKnown } from '#domains/scanning/known/shared-known.store.ts
 import * as limits from '#domains/scanning/lists/limits.store.ts'
 import * as lists from '#domains/scanning/lists/lists.store.ts'
 import * as findings from '#domains/scanning/matching/findings.store.ts'
+import * as open from '#domains/scanning/matching/open-findings.store.ts'
 import * as suppressions from '#domains/scanning/matching/suppressions.store.ts'
 import * as queue from '#domains/scanning/queue/queue.store.ts'
 import * as records from '#domains/scanning/records/records.store.ts'
@@ -36,7 +37,6 @@ const run = { sourceNo: 1, generation: 1, now: time }
 const edited = { record: recordAbout('CVE-2026-1', 'PyPI', 'flask', '9'), hash: 'h', core: 'c', place: '' }
 const pair = { asOwner: true, one: 1, other: 1 }
 const found = { componentNo: 1, affectedNo: 1 }
-const light = { ...found, place: '', state: 1, severity: 1, recordId: '', aliases: '', upstream: '', suppressed: 0 }
 
 /** The statements of each, and the answers that make it go on; without one there is nothing. */
 const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> = {
@@ -47,7 +47,6 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   organizationsWith: { ask: (tx) => contents.organizationsWith(tx, 'x', 10) },
   completeListOf: { ask: (tx) => lists.completeList(tx, 1) },
   unmatchedOf: { ask: (tx) => lists.unmatchedOf(tx, 1, 10) },
-  listsWith: { ask: (tx) => lists.listsWith(tx, [1, 2], page) },
   noteListMatched: { ask: (tx) => lists.noteListMatched(tx, 1, time) },
   findLists: { ask: (tx) => lists.findLists(tx, [key, { ...key, hash: 'y' }]) },
   ecosystemsOfList: { ask: (tx) => lists.ecosystemsOfList(tx, { listNo: 1, ecosystems: undefined }) },
@@ -87,9 +86,21 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   pastTexts: { ask: (tx) => known.pastTexts(tx, [1, 2]) },
   editRecord: { ask: (tx) => records.editRecord(tx, run, 1, edited) },
   ratingNames: { ask: (tx) => records.ratingNames(tx, [1, 2]) },
-  findLight: { ask: (tx) => known.findLight(tx, 1, { after: light, most: 10 }) },
-  findCounts: { ask: (tx) => known.findCounts(tx, 1) },
-  saveCounts: { ask: (tx) => known.saveCounts(tx, 1, new Map(), time) },
+  countedOf: { ask: (tx) => open.countedOf(tx, [1, 2]) },
+  countComponents: { ask: (tx) => open.countComponents(tx, [1, 2]) },
+  uncountedOf: { ask: (tx) => open.uncountedOf(tx, 1, page) },
+  addChanges: { ask: (tx) => open.addChanges(tx, [{ componentNo: 1, delta: 1 }]) },
+  nextChange: { ask: (tx) => open.nextChange(tx, 1) },
+  advanceChange: { ask: (tx) => open.advanceChange(tx, 1, 2) },
+  endChange: { ask: (tx) => open.endChange(tx, 1) },
+  listsWith: { ask: (tx) => open.listsWith(tx, 1, page) },
+  changeLists: { ask: (tx) => open.changeLists(tx, [1, 2], 1) },
+  openOfPage: { ask: (tx) => open.openOfPage(tx, 1, page), rows: [{ total: 0, last: null, least: null, open: 0 }] },
+  setOpen: { ask: (tx) => open.setOpen(tx, 1, 1) },
+  listsToFollow: { ask: (tx) => open.listsToFollow(tx, [1, 2], { most: 10, leastCharged: 100 }) },
+  forgetOpen: { ask: (tx) => open.forgetOpen(tx, 1) },
+  openOfComponent: { ask: (tx) => open.openOfComponent(tx, 1) },
+  openOfList: { ask: (tx) => open.openOfList(tx, 1) },
   nextMatch: { ask: (tx) => queue.nextMatch(tx, 'a') },
   ownedMatches: { ask: (tx) => queue.ownedMatches(tx) },
   claimMatch: { ask: (tx) => queue.claimMatch(tx, item, 'node') },
@@ -142,7 +153,7 @@ async function queriesOf({ ask, rows = [] }: (typeof asked)[string]): Promise<Sq
   }
   const reader: Reader = {
     all: <T>(query: Sql) => note(query, rows as T[]),
-    get: <T>(query: Sql) => note(query, undefined as T | undefined),
+    get: <T>(query: Sql) => note(query, rows[0] as T | undefined),
   }
   await ask({
     ...reader,

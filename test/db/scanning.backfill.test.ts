@@ -20,7 +20,7 @@ const push = (version: number) =>
 
 async function forgetLists(): Promise<void> {
   const { db } = registry.app
-  for (const table of ['list_severities', 'list_components', 'component_lists'] as const) {
+  for (const table of ['list_components', 'component_lists'] as const) {
     await db.tx((tx) => tx.run(sql`DELETE FROM ${raw(table)}`))
   }
   await db.tx((tx) => queueMatches(tx, [{ kind: 'backfill', place: '', item: '' }], new Date().toISOString()))

@@ -83,6 +83,7 @@ import { migration as scanningWeights } from './0127-expand-scanning-weights.ts'
 import { migration as madeRepos } from './0128-expand-made-repos.ts'
 import { migration as whatIsCounted } from './0129-expand-what-is-counted.ts'
 import { migration as morePins } from './0131-expand-more-pins.ts'
+import { migration as openFindings } from './0132-expand-open-findings.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -170,4 +171,5 @@ export const migrations: readonly Migration[] = [
   madeRepos,
   whatIsCounted,
   morePins,
+  openFindings,
 ]

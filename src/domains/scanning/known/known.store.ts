@@ -1,4 +1,4 @@
-import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Known } from './known.model.ts'
 import {
@@ -94,85 +94,4 @@ async function suppressedIn(reader: Reader, listNo: number, most: number) {
       JOIN components c ON c.id = s.owner_id
      WHERE l.list_id = ${listNo} AND l.owner_id <> 0 ORDER BY s.id LIMIT ${most}`)
   return rows.map(toSuppressed)
-}
-
-export type LightFinding = {
-  componentNo: number
-  affectedNo: number
-  place: string
-  state: number
-  severity: number
-  recordId: string
-  aliases: string
-  upstream: string
-  /** 1: it does not count in this list. */
-  suppressed: number
-}
-
-/** The findings that a list has now, as far as counts need them, behind the last of the page before, in order. */
-export async function findLight(
-  reader: Reader,
-  listNo: number,
-  { after, most }: { after: LightFinding | undefined; most: number },
-): Promise<LightFinding[]> {
-  const [component, affected] = [Number(after?.componentNo ?? 0), Number(after?.affectedNo ?? 0)]
-  return reader.all<LightFinding>(sql`
-    SELECT f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity,
-           r.record_id AS "recordId", r.aliases, r.upstream,
-           CASE WHEN l.owner_id <> 0 AND EXISTS (
-                SELECT 1 FROM suppressions s
-                 WHERE s.finding_id = f.id AND s.owner_id = l.owner_id AND s.until_time = '') THEN 1 ELSE 0 END AS suppressed
-      FROM list_components l
-      JOIN findings f ON f.component_id = l.component_id
-      JOIN affected_packages a ON a.id = f.affected_id
-      JOIN vulnerability_records r ON r.id = a.record_no
-     WHERE l.list_id = ${listNo} AND f.gone_time = '' AND l.component_id >= ${component}
-       AND (l.component_id > ${component} OR f.affected_id > ${affected})
-     ORDER BY l.component_id, f.affected_id LIMIT ${most}`)
-}
-
-export type Counts = {
-  critical: number
-  high: number
-  medium: number
-  low: number
-  negligible: number
-  unknown: number
-  gaps: number
-}
-
-export async function saveCounts(
-  tx: Tx,
-  listNo: number,
-  counts: ReadonlyMap<string, Counts>,
-  now: string,
-): Promise<void> {
-  for (const [place, one] of counts) {
-    await tx.run(sql`
-      INSERT INTO list_severities (list_id, place, critical, high, medium, low, negligible, unknown, gaps, change_time)
-      VALUES (${listNo}, ${place}, ${one.critical}, ${one.high}, ${one.medium}, ${one.low}, ${one.negligible},
-              ${one.unknown}, ${one.gaps}, ${now})
-          ON CONFLICT (list_id, place) DO UPDATE SET critical = excluded.critical, high = excluded.high,
-             medium = excluded.medium, low = excluded.low, negligible = excluded.negligible,
-             unknown = excluded.unknown, gaps = excluded.gaps, change_time = excluded.change_time
-           WHERE list_severities.critical <> excluded.critical OR list_severities.high <> excluded.high
-              OR list_severities.medium <> excluded.medium OR list_severities.low <> excluded.low
-              OR list_severities.negligible <> excluded.negligible OR list_severities.unknown <> excluded.unknown
-              OR list_severities.gaps <> excluded.gaps`)
-  }
-  await tx.run(sql`
-    DELETE FROM list_severities WHERE list_id = ${listNo} AND place NOT IN (${list([...counts.keys()])})`)
-}
-
-/** The counts of a list by place. */
-export async function findCounts(reader: Reader, listNo: number): Promise<Map<string, Counts>> {
-  const rows = await reader.all<Counts & { place: string }>(sql`
-    SELECT place, critical, high, medium, low, negligible, unknown, gaps
-      FROM list_severities WHERE list_id = ${listNo} ORDER BY place`)
-  return new Map(
-    rows.map(({ place, ...counts }) => {
-      const numbers = Object.entries(counts).map(([name, count]) => [name, Number(count)])
-      return [place, Object.fromEntries(numbers) as Counts]
-    }),
-  )
 }

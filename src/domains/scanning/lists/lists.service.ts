@@ -6,7 +6,6 @@ import { type Distribution, isOfDistribution, type Package } from '#contents/pac
 import type { Tx } from '#db/sql.ts'
 import { countBytes } from '#domains/registry/blobs/usage.service.ts'
 import { chunks } from '#lib/chunks.ts'
-import { bytesOfFinding } from '../matching/findings.model.ts'
 import { queueMatches } from '../queue/queue.store.ts'
 import { type Component, keyOf, type ListKey, listStates } from './lists.model.ts'
 import * as store from './lists.store.ts'
@@ -82,20 +81,25 @@ export async function completeList(
   if (list?.state !== listStates.complete) throw new Error(`the list of packages ${listNo} has gone meanwhile`)
 }
 
-/** A change by less is not written down, since every record changes the counts of many lists. */
-const leastCharged = 64 * 1024
+/** A change by less is not written down, since every record changes how much is found in many lists. */
+export const leastCharged = 64 * 1024
+
+/** A list, who is charged for it, and how many bytes more that should be; fewer below zero. */
+export type Charge = store.Payer & { listNo: number; added: number }
 
 /**
- * Charges whoever is charged for the list with what is found in it now, too: what counts for everybody, since what
- * organisations find by their own advisories is theirs.
+ * Charges whoever is charged for lists with what is found in them now, too: what counts for everybody, since what organisations
+ * find by their own advisories is theirs.
  */
-export async function chargeFindings(tx: Tx, listNo: number, findings: number): Promise<void> {
-  const paid = await store.findPayer(tx, listNo)
-  if (!paid || paid.payer === '') return
-  const added = paid.bytes + findings * bytesOfFinding - paid.charged
-  if (Math.abs(added) < leastCharged) return
-  await store.setPayer(tx, listNo, { ...paid, charged: paid.charged + added })
-  await countBytes(tx, paid.payer, added)
+export async function chargeFindings(tx: Tx, charges: readonly Charge[]): Promise<void> {
+  const due = charges.filter(({ payer, added }) => payer !== '' && Math.abs(added) >= leastCharged)
+  for (const { listNo, added, ...paid } of due) {
+    await store.setPayer(tx, listNo, { ...paid, charged: paid.charged + added })
+  }
+  for (const [payer, all] of Map.groupBy(due, (one) => one.payer)) {
+    const added = all.reduce((sum, one) => sum + one.added, 0)
+    await countBytes(tx, payer, added)
+  }
 }
 
 /** Another organisation is charged from now on, or nobody. */

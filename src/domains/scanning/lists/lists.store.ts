@@ -156,19 +156,6 @@ export async function unmatchedOf(reader: Reader, listNo: number, most: number):
   return rows.map(toMatched)
 }
 
-/** Of the lists that have one of the components, those behind `after`, in order. */
-export async function listsWith(
-  reader: Reader,
-  components: readonly number[],
-  { after, most }: { after: number; most: number },
-): Promise<number[]> {
-  const rows = await reader.all<{ listNo: number }>(sql`
-    SELECT DISTINCT l.list_id AS "listNo" FROM list_components l
-     WHERE l.component_id IN (${list(components)}) AND l.held IN (0, 1) AND l.list_id > ${after}
-     ORDER BY l.list_id LIMIT ${most}`)
-  return rows.map(({ listNo }) => Number(listNo))
-}
-
 /** Notes that all packages of a list have been compared; one that was before keeps its first time. */
 export async function noteListMatched(tx: Tx, listNo: number, now: string): Promise<void> {
   await tx.run(sql`UPDATE component_lists SET match_time = ${now}

@@ -1,13 +1,13 @@
-// What the items of the queue are done with: comparing in slices, what is suppressed, and which counts follow.
+// What the items of the queue are done with: comparing in slices, and what is suppressed.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { TxOptions } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
-import { listsWith } from '../lists/lists.store.ts'
 import type { DueMatch } from '../queue/queue.model.ts'
 import * as queue from '../queue/queue.store.ts'
 import { matchSlice } from './matching.service.ts'
+import { noteChanged } from './open-findings.service.ts'
 import { suppress } from './suppression.service.ts'
 import type { FoundCursor, OwnedPair } from './suppressions.store.ts'
 
@@ -20,7 +20,6 @@ const mostComponents = 64
 /** Packages times what is said of them, since all packages of a slice may be built from the same. */
 const compared = { least: 64, first: 1024, most: 64_000 }
 const mostRows = 1000
-const listsAtOnce = 500
 const pairsAtOnce = 16
 const findingsAtOnce = 500
 
@@ -28,8 +27,8 @@ const findingsAtOnce = 500
 export type Doing = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
 
 /** Gives way to what waits; the item goes on from the progress. */
-export async function pause({ app, item }: Doing, progress = ''): Promise<void> {
-  await app.db.tx((tx) => queue.pauseMatch(tx, { ...item, progress }, app.clock().toISOString()), later)
+export async function pause({ app, item }: Doing, progress = '', dueTime = app.clock().toISOString()): Promise<void> {
+  await app.db.tx((tx) => queue.pauseMatch(tx, { ...item, progress }, dueTime), later)
 }
 
 export async function end({ app, item }: Doing): Promise<void> {
@@ -37,74 +36,48 @@ export async function end({ app, item }: Doing): Promise<void> {
 }
 
 /** `next`: where the statements begin that were not compared, since enough was found; undefined when all were. */
-export type Matched = { changed: number[]; added: number; addedForAll: number; next: number | undefined }
+export type Matched = { added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Compares components with all that is said of them behind `after`, until `isEnough`, which is asked after each slice;
- * answers with those whose findings have changed. What goes on with a turn of before does not note them as compared: they
- * may have been held meanwhile.
+ * Compares components with all that is said of them behind `after`, until `isEnough`, which is asked after each slice.
+ * What goes on with a turn of before does not note them as compared: they may have been held meanwhile.
  */
 export async function matchAll(
-  { app, signal, pace }: Doing,
+  { app, item, signal, pace }: Doing,
   components: readonly MatchedComponent[],
   { after: first = 0, isEnough }: { after?: number; isEnough(so: Matched): boolean },
 ): Promise<Matched> {
-  const so: Matched & { changed: number[] } = { changed: [], added: 0, addedForAll: 0, next: first }
-  const changed = new Set<number>()
+  const so: Matched = { added: 0, addedForAll: 0, next: first }
   for (let after: number | undefined = first; after !== undefined; after = so.next) {
     signal.throwIfAborted()
     const began = performance.now()
     const from: number = after
     const rows = pace.rowsFor(components.length)
-    const slice = await app.db.tx(
-      (tx) =>
-        matchSlice(tx, components, { after: from, most: rows, whole: first === 0, now: app.clock().toISOString() }),
-      later,
-    )
+    const page = { after: from, most: rows, whole: first === 0, now: app.clock().toISOString() }
+    const slice = await app.db.tx(async (tx) => {
+      const done = await matchSlice(tx, components, page)
+      await noteChanged(tx, done.changed, item)
+      return done
+    }, later)
     pace.took(performance.now() - began)
-    for (const one of slice.changed) changed.add(one)
     so.added += slice.added
     so.addedForAll += slice.addedForAll
     so.next = slice.next
     await setImmediate()
     if (isEnough(so)) break
   }
-  return { ...so, changed: [...changed] }
+  return so
 }
 
-/** Brings what is suppressed in pairs to what is said now; answers with the packages for which that has changed. */
-export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedPair[]): Promise<number[]> {
-  const changed = new Set<number>()
+/** Brings what is suppressed in pairs to what is said now. */
+export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedPair[]): Promise<void> {
   for (const some of chunks(pairs, pairsAtOnce)) {
     for (let after: FoundCursor | undefined; ; ) {
       signal.throwIfAborted()
       const page = { after, most: findingsAtOnce, now: app.clock().toISOString() }
-      const done: Awaited<ReturnType<typeof suppress>> = await app.db.tx((tx) => suppress(tx, some, page), later)
-      for (const one of done.changed) changed.add(one)
+      after = await app.db.tx((tx) => suppress(tx, some, page), later)
       await setImmediate()
-      if (!done.next) break
-      after = done.next
-    }
-  }
-  return [...changed]
-}
-
-/** The counts of all lists with one of the components are to be made anew, in the turn of whoever the item is of. */
-export async function queueCounts(
-  { app, item, signal }: Doing,
-  changed: Iterable<number>,
-  dueTime = app.clock().toISOString(),
-): Promise<void> {
-  for (const some of chunks([...changed], 400)) {
-    for (let after = 0; ; ) {
-      signal.throwIfAborted()
-      const lists = await listsWith(app.db, some, { after, most: listsAtOnce })
-      const last = lists.at(-1)
-      if (last === undefined) break
-      after = last
-      const items = lists.map((list) => ({ kind: 'counts' as const, place: item.place, item: String(list) }))
-      await app.db.tx((tx) => queue.queueMatches(tx, items, dueTime), later)
-      await setImmediate()
+      if (!after) break
     }
   }
 }

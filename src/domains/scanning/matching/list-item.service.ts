@@ -1,14 +1,12 @@
-// A list of packages is compared, as far as what is found in one list is kept, and counted.
+// A list of packages is compared, as far as what is found in one list is kept, and what is found in it is counted.
 import { setImmediate } from 'node:timers/promises'
-import type { Tx } from '#db/sql.ts'
-import { countsOf } from '../known/counts.service.ts'
-import { saveCounts } from '../known/known.store.ts'
 import * as limits from '../lists/limits.store.ts'
 import { listStates } from '../lists/lists.model.ts'
-import { chargeFindings } from '../lists/lists.service.ts'
 import { findListByNo, noteListMatched, unmatchedOf } from '../lists/lists.store.ts'
+import { readCountsItem } from '../queue/queue.model.ts'
 import * as queue from '../queue/queue.store.ts'
 import { type Doing, end, later, matchAll, pause, suppressAll } from './doing.service.ts'
+import { countList, countPackages, spreadPage } from './open-findings.service.ts'
 import { pairsOfList } from './suppressions.store.ts'
 
 const componentsAtOnce = 64
@@ -37,42 +35,42 @@ export async function doList(doing: Doing): Promise<void> {
     await suppressAll(doing, pairs)
     if (doing.isLate()) return pause(doing, String(after))
   }
-  const counted = await countsOf(app.db, listNo, app.config.findingsPerList)
+  await countAll(doing, listNo)
+}
+
+/** Has lists follow what is found in a package now, or counts one as a whole. */
+export async function doCounts(doing: Doing): Promise<void> {
+  const what = readCountsItem(doing.item.item)
+  return 'listNo' in what ? countAll(doing, what.listNo) : spread(doing, what.componentNo)
+}
+
+/** From then on the list follows by what changes. */
+async function countAll(doing: Doing, listNo: number): Promise<void> {
+  const { app, item } = doing
+  await countPackages(doing, listNo)
   await app.db.tx(async (tx) => {
-    const now = app.clock().toISOString()
-    await saveCounts(tx, listNo, counted.counts, now)
-    await chargeFindings(tx, listNo, counted.open)
-    await noteListMatched(tx, listNo, now)
+    const list = await findListByNo(tx, listNo)
+    if (list && list.state !== listStates.gone) {
+      await countList(tx, doing, listNo)
+      if (item.kind === 'list') await noteListMatched(tx, listNo, app.clock().toISOString())
+    }
     await queue.endMatch(tx, item)
   }, later)
 }
 
-/** Counts a list anew, and tells whether more is found in it than is kept of one, or no longer. */
-export async function doCounts({ app, item }: Doing): Promise<void> {
-  const listNo = Number(item.item)
-  // A change meanwhile queues it anew.
-  const counted = await countsOf(app.db, listNo, app.config.findingsPerList)
-  await app.db.tx(async (tx) => {
-    const now = app.clock().toISOString()
-    const list = await findListByNo(tx, listNo)
-    if (!list || list.state === listStates.gone) return queue.endMatch(tx, item)
-    await saveCounts(tx, listNo, counted.counts, now)
-    await chargeFindings(tx, listNo, counted.open)
-    if (await hasTurned(tx, { listNo, open: counted.open, most: app.config.findingsPerList }, now)) {
-      await queue.queueMatches(tx, [{ kind: 'list', place: item.place, item: item.item }], item.dueTime)
-    }
-    return queue.endMatch(tx, item)
-  }, later)
-}
-
-/** Whether it is over now and was not, or the other way round; only when it has fallen to half is all looked for again. */
-async function hasTurned(
-  tx: Tx,
-  { listNo, open, most }: { listNo: number; open: number; most: number },
-  now: string,
-): Promise<boolean> {
-  if (open > most) return limits.setOver(tx, listNo, now)
-  return open < most / 2 && (await limits.setWithin(tx, listNo, now))
+async function spread(doing: Doing, componentNo: number): Promise<void> {
+  const { app, item, signal } = doing
+  for (;;) {
+    signal.throwIfAborted()
+    const isDone = await app.db.tx(async (tx) => {
+      if (await spreadPage(tx, doing, componentNo)) return false
+      await queue.endMatch(tx, item)
+      return true
+    }, later)
+    if (isDone) return
+    await setImmediate()
+    if (doing.isLate()) return pause(doing, '', item.dueTime)
+  }
 }
 
 /** Has the packages of a list follow whether it is over. */

@@ -22,12 +22,14 @@ import { severityOf } from './severity.model.ts'
 /** Where a slice begins and ends, by the numbers of what is said. */
 type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast: boolean }
 
-/** `added`: how many findings there are more than before, of all and of those that count for everybody. */
+/**
+ * `changed`: the components for which what counts for everybody has changed. `added`: how many findings there are more than
+ * before, of all and of those that count for everybody.
+ */
 export type Slice = { changed: number[]; added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Brings the findings of some components to what follows from what is known now; answers with those whose findings have
- * changed. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared.
+ * Brings the findings of some components to what follows from what is known now. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared.
  * With no more than `most` statements about packages. `whole`: the slices before
  * have compared all up to `after`, so that after the last the components count as compared. What is found in components that are held gets less, never more.
  */
@@ -65,7 +67,7 @@ export async function matchSlice(
   const compared = numbers.filter((number) => !held.has(number))
   if (page.isLast && whole && compared.length > 0) await store.noteMatched(tx, compared, now)
   return {
-    changed: [...new Set([...gone, ...added].map(({ componentNo }) => componentNo))],
+    changed: [...new Set([...gone, ...added].filter(isForAll).map(({ componentNo }) => componentNo))],
     added: added.length - gone.length,
     addedForAll: added.filter(isForAll).length - gone.filter(isForAll).length,
     next: page.isLast ? undefined : page.upTo,

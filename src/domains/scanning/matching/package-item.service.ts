@@ -1,12 +1,12 @@
 // Something else is said of a package now: all components of its name are compared, in turns that others of the queue share.
 
 import { readPackageItem } from '../queue/queue.model.ts'
-import { type Doing, end, matchAll, pause, queueCounts, suppressAll } from './doing.service.ts'
+import { type Doing, end, matchAll, pause, suppressAll } from './doing.service.ts'
 import { componentsNamed } from './findings.store.ts'
 import { type PairCursor, pairsTouching } from './suppressions.store.ts'
 
 /**
- * Of what is kept of one list a turn adds no more than this part, but for its last slice. Between two turns the lists are
+ * Of what is kept of one list a turn adds no more than this part, but for its last slice. Between two turns it is
  * counted, so that of one in which too much is found no more than that is found until it is held.
  */
 const turnsOfList = 5
@@ -23,25 +23,22 @@ const start: Progress = { after: 0, upTo: Number.MAX_SAFE_INTEGER, row: 0, pair:
 export async function doPackage(doing: Doing): Promise<void> {
   const { app, item } = doing
   const { name } = readPackageItem(item.item)
-  const turn: Turn = { changed: new Set(), added: 0, most: app.config.findingsPerList / turnsOfList }
+  const turn: Turn = { added: 0, most: app.config.findingsPerList / turnsOfList }
   for (let at = item.progress === '' ? start : (JSON.parse(item.progress) as Progress); ; ) {
     const most = at.upTo === start.upTo ? doing.pace.size : mostInProgress
     const components = await componentsNamed(app.db, name, { after: at.after, upTo: at.upTo, most })
     const last = components.at(-1)
     if (!last) break
-    // Whoever was at it before may have changed findings without having told which counts follow.
-    if (item.attempts > 1) for (const { componentNo } of components) turn.changed.add(componentNo)
     at = await advance(doing, turn, { ...at, upTo: last.componentNo }, components)
-    if (doing.isLate() || turn.added > turn.most) return giveWay(doing, turn, at)
+    if (doing.isLate() || turn.added > turn.most) return pause(doing, JSON.stringify(at))
   }
-  await queueCounts(doing, turn.changed)
   await end(doing)
 }
 
 /** What was begun together is not more than a slice takes. */
 const mostInProgress = 64
 
-type Turn = { changed: Set<number>; added: number; most: number }
+type Turn = { added: number; most: number }
 
 /** Compares the components, then goes on with what is suppressed in them; as far as the turn allows. */
 async function advance(
@@ -52,24 +49,16 @@ async function advance(
 ): Promise<Progress> {
   if (!at.pair) {
     const isEnough = ({ added }: { added: number }) => doing.isLate() || turn.added + added > turn.most
-    const { changed, added, next } = await matchAll(doing, components, { after: at.row, isEnough })
+    const { added, next } = await matchAll(doing, components, { after: at.row, isEnough })
     turn.added += added
-    for (const one of changed) turn.changed.add(one)
     if (next !== undefined) return { ...at, row: next }
   }
   const numbers = components.map(({ componentNo }) => componentNo)
   for (let pair = at.pair; ; ) {
     const page = await pairsTouching(doing.app.db, numbers, { after: pair, most: pairsAtOnce })
-    for (const one of await suppressAll(doing, page.pairs)) turn.changed.add(one)
+    await suppressAll(doing, page.pairs)
     if (!page.next) return { ...start, after: at.upTo }
     pair = page.next
     if (doing.isLate()) return { ...at, pair }
   }
-}
-
-/** The counts come before the item goes on, whatever the clock says. */
-async function giveWay(doing: Doing, { changed }: Turn, at: Progress): Promise<void> {
-  const before = new Date(Date.parse(doing.item.dueTime) - 1).toISOString()
-  await queueCounts(doing, changed, before)
-  await pause(doing, JSON.stringify(at))
 }

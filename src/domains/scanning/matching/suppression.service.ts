@@ -11,15 +11,12 @@ import * as store from './suppressions.store.ts'
 /** What is suppressed now, and what should be, of the findings in some pairs. */
 export type Suppressed = { open: (store.Suppression & { id: number })[]; wanted: store.Suppression[] }
 
-/**
- * Brings what is suppressed to what is said now, of so many findings behind `after`; answers with the packages for which
- * that has changed, and where the next page begins.
- */
+/** Brings what is suppressed to what is said now, of so many findings behind `after`; answers with where the next page begins. */
 export async function suppress(
   tx: Tx,
   pairs: readonly store.OwnedPair[],
   { now, ...page }: { after: store.FoundCursor | undefined; most: number; now: string },
-): Promise<{ changed: number[]; next: store.FoundCursor | undefined }> {
+): Promise<store.FoundCursor | undefined> {
   const found = await store.foundIn(tx, [...new Set(pairs.map(({ componentNo }) => componentNo))], page)
   const { open, wanted } = await suppressedOf(tx, pairs, found)
   const stays = new Set(wanted.map(keyOf))
@@ -32,11 +29,7 @@ export async function suppress(
     now,
   )
   await store.beginSuppressions(tx, begun, now)
-  const componentOf = new Map(found.map(({ findingNo, componentNo }) => [findingNo, componentNo]))
-  return {
-    changed: [...new Set([...ended, ...begun].map(({ findingNo }) => componentOf.get(findingNo)!))],
-    next: found.length < page.most ? undefined : found.at(-1),
-  }
+  return found.length < page.most ? undefined : found.at(-1)
 }
 
 /** Names what is suppressed and should not be, or should be and is not. */

@@ -1,7 +1,7 @@
 // The numbers are stored; they keep their meaning for good.
 /**
  * What waits to be compared: a package of an ecosystem that something else is said of now; an advisory of ours that has
- * changed; a list of packages that is new; a list whose counts may have changed; lists of before there was any of this.
+ * changed; a list of packages that is new; how much is found in lists; lists of before there was any of this.
  */
 export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4, backfill: 5 } as const
 export type MatchKind = keyof typeof matchKinds
@@ -18,4 +18,16 @@ export const packageItem = (ecosystem: string, name: string): string => `${ecosy
 export function readPackageItem(item: string): { ecosystem: string; name: string } {
   const end = item.indexOf('\n')
   return { ecosystem: item.slice(0, end), name: item.slice(end + 1) }
+}
+
+/**
+ * Items of `counts`: the lists that have a package in which more is found now, or less, and one list that is counted as a whole.
+ * Earlier builds name a list by its number only, and cannot take either for one.
+ */
+export const changedPackage = (componentNo: number): string => `c${componentNo}`
+export const wholeList = (listNo: number): string => `l${listNo}`
+
+export function readCountsItem(item: string): { componentNo: number } | { listNo: number } {
+  if (item.startsWith('c')) return { componentNo: Number(item.slice(1)) }
+  return { listNo: Number(item.startsWith('l') ? item.slice(1) : item) }
 }

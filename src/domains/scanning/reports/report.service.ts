@@ -68,7 +68,7 @@ export function reportAt(knowledge: ImageKnowledge, digest: string, time: string
 }
 
 /** The worst severity of each vulnerability at a moment, by its id. */
-export function severitiesAt({ found }: ImageKnowledge, time: string): Map<string, number> {
+export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: string): Map<string, number> {
   const levels = new Map<string, number>()
   for (const one of found) {
     for (const id of countedAt(one, time)) {

@@ -8,6 +8,9 @@ import { isInUse, organizationsWith } from '#domains/registry/images/past-conten
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 import { passOn } from '../lists/lists.service.ts'
 import * as lists from '../lists/lists.store.ts'
+import { forgetOpen } from '../matching/open-findings.store.ts'
+import { type MatchItem, wholeList } from '../queue/queue.model.ts'
+import { queueMatches } from '../queue/queue.store.ts'
 import * as store from './upkeep.store.ts'
 
 /** `tx` is that of the lease; `check` throws when it has ended. */
@@ -31,7 +34,8 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
     const last = page.at(-1)
     if (!last) return deleted
     after = last.listNo
-    for (const { listNo, state, createTime, payer, isPlaced, ...key } of page) {
+    await countLists(sweeping, page)
+    for (const { listNo, state, createTime, payer, isPlaced, isUncounted: _, ...key } of page) {
       if (!isPlaced && state === listStates.complete) await noteEcosystems(sweeping, listNo)
       if (state !== listStates.gone) {
         if (createTime >= before) continue
@@ -52,6 +56,14 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
     }
     await pause(sweeping)
   }
+}
+
+/** Those that a server of before has compared, which does not count them so. */
+async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]): Promise<void> {
+  const items = page
+    .filter(({ isUncounted }) => isUncounted)
+    .map(({ listNo }): MatchItem => ({ kind: 'counts', place: '', item: wholeList(listNo) }))
+  if (items.length > 0) await tx((within) => queueMatches(within, items, app.clock().toISOString()))
 }
 
 /** Of a list of before nobody has noted them. */
@@ -101,6 +113,7 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
   for (;;) {
     const step = await sweeping.tx(async (within): Promise<'more' | 'done' | 'kept'> => {
       if (await store.isListed(within, componentNo)) return 'kept'
+      await forgetOpen(within, componentNo)
       if (await deleteFindings(within, componentNo)) return 'more'
       if ((await store.deleteTies(within, componentNo, rowsAtOnce)) > 0) return 'more'
       await store.deleteComponent(within, componentNo)

@@ -9,25 +9,42 @@ export type ListPage = ListKey & {
   payer: string
   /** Whether it is noted of which ecosystems its packages are. */
   isPlaced: boolean
+  /** Whether it was compared and what is found in it was not counted. */
+  isUncounted: boolean
 }
 
 /** Lists behind `after`, in order. */
 export async function listsAfter(reader: Reader, after: number, most: number): Promise<ListPage[]> {
-  type Row = Omit<ListPage, 'distribution' | 'isPlaced'> & { id: string; version: string; placed: number }
+  type Row = Omit<ListPage, 'distribution' | 'isPlaced' | 'isUncounted'> & {
+    id: string
+    version: string
+    placed: number
+    uncounted: number
+  }
   const rows = await reader.all<Row>(sql`
     SELECT id AS "listNo", hash, distribution AS id, distribution_version AS version, state, create_time AS "createTime",
-           payer, CASE WHEN ecosystems = '' THEN 0 ELSE 1 END AS placed
+           payer, CASE WHEN ecosystems = '' THEN 0 ELSE 1 END AS placed,
+           CASE WHEN open_findings < 0 AND match_time <> '' THEN 1 ELSE 0 END AS uncounted
       FROM component_lists WHERE id > ${after} ORDER BY component_lists.id LIMIT ${most}`)
-  return rows.map(({ listNo, state, id, version, placed, ...row }) => {
-    const isPlaced = Number(placed) === 1
-    return { ...row, listNo: Number(listNo), state: Number(state), distribution: { id, version }, isPlaced }
+  return rows.map(({ listNo, state, id, version, placed, uncounted, ...row }) => {
+    const [isPlaced, isUncounted] = [Number(placed) === 1, Number(uncounted) === 1]
+    return {
+      ...row,
+      listNo: Number(listNo),
+      state: Number(state),
+      distribution: { id, version },
+      isPlaced,
+      isUncounted,
+    }
   })
 }
 
 /** From now on nobody finds it, and an image with the same packages gets a list of its own. */
 export async function bury(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`
-    UPDATE component_lists SET state = ${listStates.gone}, hash = ${`gone ${listNo}`}, match_time = '' WHERE id = ${listNo}`)
+    UPDATE component_lists
+       SET state = ${listStates.gone}, hash = ${`gone ${listNo}`}, match_time = '', open_findings = -1
+     WHERE id = ${listNo}`)
 }
 
 /** Takes some packages out of a list; those that no list is left to count for are held. Answers with how many. */
