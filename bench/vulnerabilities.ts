@@ -3,7 +3,7 @@
 // `bin/pinfold-node bench/vulnerabilities.ts --images 100000 --records 300000`. A list of packages is what images share: with
 // `--shared 10` ten images each, and without as many lists as images, which is the worst there is (`--lists` says it directly).
 // It ends with 1 where a bound is missed that holds for 100,000 images. `--packages 200 --names 5000` are in a list and in all.
-// With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
+// With PINFOLD_TEST_DATABASE set it measures PostgreSQL. It runs with the settings that `bin/pinfold` starts a server with.
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,6 +27,9 @@ import { runDuty } from '../test/support/duties.ts'
 import { pushLayers } from '../test/support/images.ts'
 import { clientOf } from '../test/support/pinfold.ts'
 import { registryClient } from '../test/support/registry.ts'
+import { runAsServer } from './as-server.ts'
+
+runAsServer()
 
 const { values } = parseArgs({
   options: {
@@ -147,15 +150,16 @@ async function untilTold(): Promise<void> {
   while (!(await app.db.get(told))) await sleep(50)
 }
 
-/** Without the files that are mapped, of which the database is one: those the system takes back when it needs the room. */
-function ownMemory(): number {
-  const kibibytes = /^RssAnon:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
-  return Number(kibibytes ?? 0) * 1024
+/** All of it, its own, and of files, of which the mapped database is one: those the system takes back when it needs the room. */
+function memory(): Record<'rss' | 'anon' | 'file', number> {
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024
+  return { rss: mebibytes('VmRSS'), anon: mebibytes('RssAnon'), file: mebibytes('RssFile') }
 }
 
 /** What others see meanwhile, and how much memory there is. */
 function watch() {
-  const [times, most] = [[] as number[], { rss: 0, own: 0 }]
+  const [times, most] = [[] as number[], { rss: 0, anon: 0, file: 0 }]
   let ended = false
   const asking = (async () => {
     const [headers, puller] = [{ authorization: `Bearer ${await tokenFor(door.url)}` }, await registryOf()]
@@ -166,8 +170,8 @@ function watch() {
       pulls.all++
       const answer = await puller.call('GET', `${pushed}/manifests/latest`).catch(() => ({ status: 0 }))
       if (answer.status !== 200) pulls.refused.push(answer.status)
-      most.rss = Math.max(most.rss, process.memoryUsage.rss())
-      most.own = Math.max(most.own, ownMemory())
+      const now = memory()
+      for (const name of ['rss', 'anon', 'file'] as const) most[name] = Math.max(most[name], now[name])
       await sleep(10)
     }
   })()
@@ -177,8 +181,8 @@ function watch() {
     const sorted = times.toSorted((a, b) => a - b)
     const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1)
     const [median, p99] = [at(0.5), at(0.99)]
-    const [rss, own] = [most.rss, most.own].map((bytes) => Math.round(bytes / 2 ** 20)) as [number, number]
-    return { requests: sorted.length, median, p99, rss, own }
+    const [rss, anon, file] = [most.rss, most.anon, most.file].map(Math.round) as [number, number, number]
+    return { requests: sorted.length, median, p99, rss, anon, file }
   }
 }
 
@@ -193,9 +197,9 @@ async function timed(what: string, job: () => Promise<void>, bounds?: Bounds): P
   await job()
   const { user, system } = process.cpuUsage(cpu)
   const [wall, busy] = [(performance.now() - began) / 1000, (user + system) / 1e6]
-  const { requests, median, p99, rss, own } = await stop()
-  const memory = `RSS at most ${rss} MiB, ${own} MiB of it no file`
-  const others = `${requests} requests meanwhile, median ${median} ms, p99 ${p99} ms; ${memory}`
+  const { requests, median, p99, rss, anon, file } = await stop()
+  const held = `RSS at most ${rss} MiB, RssAnon ${anon} MiB, RssFile ${file} MiB`
+  const others = `${requests} requests meanwhile, median ${median} ms, p99 ${p99} ms; ${held}`
   console.log(`${what}: ${wall.toFixed(1)} s, ${busy.toFixed(1)} s of CPU; ${others}`)
   if (!bounds) return
   const over = [
@@ -228,7 +232,7 @@ await timed(
     while (await app.db.get(sql`SELECT 1 AS waits FROM match_queue WHERE kind = ${matchKinds.package} LIMIT 1`))
       await sleep(5)
     console.log(
-      `found in all of them after ${((performance.now() - began) / 1000).toFixed(1)} s; the counts of the lists follow`,
+      `found in all of them after ${((performance.now() - began) / 1000).toFixed(1)} s; what is counted in the lists follows`,
     )
     await untilMatched()
   },

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Has the process begin anew (same pid) with what `bin/pinfold` starts a server with, unless it has it already. */
+export function runAsServer(): void {
+  const text = readFileSync(join(import.meta.dirname, '..', 'bin', 'pinfold'), 'utf8')
+  const settings = [...text.matchAll(/^export (MALLOC_\w+)="\$\{\w+-(\d+)\}"$/gm)].map(([, name, value]) => [
+    name!,
+    value!,
+  ])
+  if (settings.length === 0) throw new Error('bin/pinfold says nothing of memory')
+  if (globalThis.gc && settings.every(([name]) => process.env[name!] !== undefined)) return
+  const args = [process.execPath, '--expose-gc', ...process.execArgv, ...process.argv.slice(1)]
+  process.execve!(process.execPath, args, { ...Object.fromEntries(settings), ...process.env })
+}
