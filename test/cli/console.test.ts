@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
-import { cleanEnv, makePlace, program, project, run, startProcess } from '../support/process.ts'
+import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
 
 test('pinfold console prints a link that one browser enters with, and serve prints no link into a file', async () => {
   await using place = await makePlace()
@@ -31,9 +31,10 @@ test('pinfold console prints a link that one browser enters with, and serve prin
 
 const missing = spawnSync('script', ['--version']).status === 0 ? false : 'there is no `script`'
 
-test('to a terminal serve prints the link itself', { skip: missing }, async () => {
+test('npm start with the demo prints to a terminal a link that opens what it has made', { skip: missing }, async () => {
   await using place = await makePlace()
-  const quoted = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((one) => `'${one}'`).join(' ')
+  const line = ['npm', 'start', '--', '--demo', ...place.args, '--listen', '127.0.0.1:0']
+  const quoted = line.map((one) => `'${one}'`).join(' ')
   const { container: _, ...env } = cleanEnv(place.env)
   const child = spawn('script', ['-qec', quoted, '/dev/null'], { cwd: project, env, stdio: ['pipe', 'pipe', 'pipe'] })
   const closed = once(child, 'close')
@@ -48,12 +49,22 @@ test('to a terminal serve prints the link itself', { skip: missing }, async () =
       await sleep(20)
     }
     const [, url, code] = link()!
-    const entered = await openBrowser().submit(`${url}/ui/enter`, { code: code! })
+    const browser = openBrowser()
+    const entered = await browser.submit(`${url}/ui/enter`, { code: code! })
     assert.match(entered.text, /the operator/)
+    const read = async (path: string) => {
+      const answer = await browser.ask(`${url}/ui/api${path}`, { headers: { 'sec-fetch-site': 'same-origin' } })
+      return JSON.parse(answer.text)
+    }
+    const { groups } = await read('/iam/v2/groups?name=edge')
+    const { repos } = await read(`/registry/v2/repos?name=nginx&uidp.children_of=${groups[0].uid}`)
+    const { records } = await read(`/registry/v2/repos/${repos[0].uid}/tagHistory?tag=candidate`)
+    assert.equal(records.length, 2)
   } finally {
     // What runs in the terminal is told that it is gone.
     child.kill('SIGTERM')
     await closed
+    await place.settled()
   }
 })
 
