@@ -209,8 +209,10 @@ export const SearchTagsResponseSchema: GenMessage<SearchTagsResponse, {jsonType:
 export const TagSearchService: GenService<{
   /**
    * Lists the tags of a repo whose names begin with a text or have one anywhere in them, by name. Each page looks at
-   * 10,000 names at most, so that it may have fewer tags than were asked for, and none, with a token all the same. Tags
-   * of referrers, dated tags and package epochs are left out unless asked for.
+   * 10,000 names at most, so that it may have fewer tags than were asked for, and none, with a token all the same. A
+   * prefix leaves only the names that begin with it to be looked at. A part without a prefix takes a page for each 10,000
+   * tags of the repo at least, 100 of a million, until all that have it are found. Tags of referrers, dated tags and package
+   * epochs are left out unless asked for.
    *
    * @generated from rpc pinfold.control.registry.v1.TagSearchService.SearchTags
    */
