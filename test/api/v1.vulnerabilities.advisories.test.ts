@@ -264,6 +264,14 @@ test('an advisory is made with events, approved at once by who may', async () =>
   assert.deepEqual((await only(made.id)).events, made.events)
 })
 
+test('an advisory with as many events as it may have takes no more', async () => {
+  const event = { author: 'ed', fixed: { fixedVersion: '2' } }
+  const { id } = ok(await create(content({ events: Array(199).fill(event) })))
+  ok(await addEvent(id, event))
+  assertInvalid(await addEvent(id, event), 'parent_id')
+  assert.equal((await only(id)).events.length, 200)
+})
+
 test('that a component moved is told in version 1 alone, and changes nothing of how things stand', async () => {
   const { id, advisoryId } = ok(await create(content(), approver))
   const approved = { author: 'ed', status: 'APPROVED' }

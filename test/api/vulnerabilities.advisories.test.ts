@@ -258,6 +258,24 @@ test('events and reviews that were made here outlive another import', async () =
   assert.deepEqual(body.events, [{ ...before.events[0], reviewState: 'REVIEW_STATE_REJECTED' }, own])
 })
 
+test('events that say the same keep a uid each, however often they are imported', async () => {
+  const given = sample({ events: [fixed(1), fixed(1)] })
+  ok(await send(org, given))
+  const [before] = (await listed(`advisory_ids=${given.advisory.advisoryId}`)).advisories
+  const uids = before.events.map(({ uid }: Json) => uid)
+  assert.equal(new Set(uids).size, 2)
+  for (const alias of ['CVE-2024-2', 'CVE-2024-3']) {
+    const changed = { ...given, advisory: { ...given.advisory, aliases: [alias] } }
+    assert.deepEqual(ok(await send(org, changed)), { created: 0, updated: 1, unchanged: 0 })
+    const { body } = await operator.get(pathOf(before))
+    assert.deepEqual(body.aliases, [alias])
+    assert.deepEqual(
+      body.events.map(({ uid }: Json) => uid),
+      uids,
+    )
+  }
+})
+
 test('a group that has advisories is not deleted', async () => {
   const folder = (await pinfold.seed.group(org)).uid
   ok(await send(folder, sample()))

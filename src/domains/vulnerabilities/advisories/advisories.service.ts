@@ -97,9 +97,10 @@ export async function importAdvisories(
 /** Events keep their uid and their review as long as they say the same, and those that were added here stay. */
 function merge(call: Call, parent: string, given: ImportedAdvisory, before: Advisory | undefined): Advisory {
   const uid = before?.uid ?? newUid(parent)
-  const old = new Map(before?.events.map((event) => [contentOf(event), event]))
+  const old = Map.groupBy(before?.events ?? [], contentOf)
   const events = inOrder([
-    ...given.events.map((event) => withHistory(event, takeFrom(old, contentOf(event)), uid)),
+    // Of two events that say the same, each has its own.
+    ...given.events.map((event) => withHistory(event, old.get(contentOf(event))?.shift(), uid)),
     ...(before?.events.filter((event) => !event.imported) ?? []),
   ])
   const times = events.map(({ createTime }) => createTime)
@@ -111,13 +112,6 @@ function withHistory(event: AdvisoryEvent, before: AdvisoryEvent | undefined, ad
   const reviewed = before.reviewState !== reviewStates.pending
   const { uid, reviewState, reviewer } = before
   return reviewed ? { ...event, uid, reviewState, reviewer } : { ...event, uid }
-}
-
-/** Of two events that say the same, each has its own. */
-function takeFrom<T>(old: Map<string, T>, content: string): T | undefined {
-  const found = old.get(content)
-  old.delete(content)
-  return found
 }
 
 function contentOf({ createTime, type, data, imported }: AdvisoryEvent): string {
