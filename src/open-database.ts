@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { keepFact, readFact } from './db/facts.ts'
-import { hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
+import { breakingChange, hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
 import { migrationIds } from './db/migration-ids.ts'
+import { livingNode } from './db/nodes.ts'
 import { openDb } from './db/open.ts'
 import { opensRows } from './db/sealed-rows.ts'
 import type { Db } from './db/sql.ts'
@@ -45,6 +46,7 @@ export async function openDatabase(
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
+    if (db.shared && how !== 'serve') await requireNobody(db, config, how === 'finish')
     const { migrations } = await import('./db/migrations/all.ts')
     const applied = await migrate(db, migrations, { finish: how === 'finish', ...(progress && { progress }) })
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
@@ -58,6 +60,19 @@ async function requireCurrent(db: Db): Promise<void> {
   if ((await schemaState(db, migrationIds())) !== 'old') return
   throw new Error(
     'the database is that of an earlier version; run pinfold migrate, or set PINFOLD_MIGRATE_AT_START=on to have servers do that',
+  )
+}
+
+/** Throws while servers run that would break by what is missing. */
+async function requireNobody(db: Db, { leaseMs }: Config, finish: boolean): Promise<void> {
+  const breaking = () => breakingChange(db, migrationIds(), finish)
+  if ((await breaking()) === undefined || !(await hasTable(db, 'nodes'))) return
+  const alive = await livingNode(db, () => true, leaseMs)
+  // Not where it has made the change itself meanwhile.
+  const id = alive && (await breaking())
+  if (id === undefined) return
+  throw new Error(
+    `migration ${id} changes what servers of the earlier version need, and one runs, as ${alive!.url}; stop them all first`,
   )
 }
 

@@ -73,6 +73,15 @@ function firstContraction(applied: ReadonlyMap<string, string>, migrations: read
   return migrations.findIndex(({ id }) => phaseOf(id) === 'contract' && !applied.has(id))
 }
 
+/** The first that is missing, and for now, of the changes that no earlier build can be beside. */
+export async function breakingChange(db: Db, ids: readonly string[], finish: boolean): Promise<string | undefined> {
+  const applied = await appliedBefore(db)
+  if (applied.size === 0) return undefined
+  const first = ids.find((id) => phaseOf(id) === 'whole' && !applied.has(id))
+  const waits = ids.find((id) => phaseOf(id) === 'contract' && !applied.has(id))
+  return !finish && first !== undefined && waits !== undefined && first > waits ? undefined : first
+}
+
 type Parts = SplitChange & { id: string; checksum: string }
 
 /** What a change does in its transaction, and what after it where others are beside. */

@@ -237,6 +237,29 @@ test('migrate --finish refuses while a server of another version lives, and not 
   assert.deepEqual((await finish()).code, 0)
 })
 
+test('migrate makes beside servers only what they can be beside', {
+  skip: !onPostgres && 'there is one server',
+}, async () => {
+  await using place = await makePlace()
+  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
+  await using server = await startProcess(place, { env })
+  const forget = (id: string) => place.query(`DELETE FROM ${place.schema}.schema_migrations WHERE id = '${id}'`)
+  const migrateNow = () => run(['migrate', ...place.args], { env })
+  await place.query(`ALTER TABLE ${place.schema}.upstreams DROP COLUMN make_repos`)
+  await forget('0128-expand-made-repos')
+  const beside = await migrateNow()
+  assert.deepEqual([beside.code, beside.stderr], [0, ''])
+  await place.query(`DROP INDEX ${place.schema}.tag_history_by_time`)
+  await forget('0086-history-by-time')
+  const refused = await migrateNow()
+  assert.notEqual(refused.code, 0)
+  assert.match(refused.stderr, /migration 0086-history-by-time .* one runs, as http:.*; stop them all first/)
+  server.kill('SIGTERM')
+  await server.exited
+  const alone = await migrateNow()
+  assert.deepEqual([alone.code, alone.stderr], [0, ''])
+})
+
 test('what a build that knows no versions of the law writes raises them all the same', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
