@@ -7,7 +7,7 @@ type Schema = Record<string, unknown>
 /** Settings that the chart has values of its own for. */
 const ofChart = [
   ...['PINFOLD_LISTEN', 'PINFOLD_URL', 'PINFOLD_DATA', 'PINFOLD_BLOBS', 'PINFOLD_DATABASE', 'PINFOLD_MASTER_KEY'],
-  ...['PINFOLD_TLS_CERT', 'PINFOLD_TLS_KEY', 'PINFOLD_METRICS_LISTEN'],
+  ...['PINFOLD_TLS_CERT', 'PINFOLD_TLS_KEY', 'PINFOLD_METRICS_LISTEN', 'PINFOLD_MIGRATE_AT_START'],
 ]
 /** Settings that belong into a secret of the cluster. */
 const secrets = ['PINFOLD_MASTER_KEY_NEW', 'PINFOLD_METRICS_TOKEN']
@@ -52,6 +52,13 @@ export function chartSchema(): string {
       database: fromSecret,
       masterKey: fromSecret,
       replicas: whole(0, 100),
+      autoscaling: only({
+        enabled: flag,
+        minReplicas: whole(1, 100),
+        maxReplicas: whole(1, 100),
+        cpu: { type: ['string', 'integer'] },
+      }),
+      strategy: { enum: ['', 'rolling', 'recreate'] },
       blobs: text,
       blobCredentials: only({ existingSecret: text }),
       storage: only({

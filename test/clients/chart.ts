@@ -1,7 +1,7 @@
 // The Helm chart, by hand: rendered by Helm, decoded strictly into the types of the Kubernetes API by `chart/` beside this
 // file, and its settings read as the server reads them. Needs helm and chart-types on the PATH:
 //
-//   go install helm.sh/helm/v3/cmd/helm@v3.22.0
+//   go install helm.sh/helm/v4/cmd/helm@v4.3.1
 //   (cd test/clients/chart && go build -o ~/go/bin/chart-types .)
 //   bin/pinfold-node test/clients/chart.ts
 import assert from 'node:assert/strict'
@@ -47,11 +47,13 @@ function render(values: Values): Values[] {
 
 const kindsOf = (objects: Values[]) => objects.map(({ kind }) => kind).sort()
 const one = (objects: Values[], kind: string) => objects.find((object) => object.kind === kind)!
-const podOf = (objects: Values[]) => objects.find(({ spec }) => spec.template)!.spec.template.spec
+const templateOf = (objects: Values[], kinds = ['Deployment', 'StatefulSet']): Values =>
+  objects.find(({ kind }) => kinds.includes(kind))!.spec.template
+const podOf = (objects: Values[]) => templateOf(objects).spec
 
 /** The settings of the pod, as the server would read them. */
-function configOf(objects: Values[]) {
-  const env = podOf(objects).containers[0].env as { name: string; value?: string; valueFrom?: object }[]
+function configOf(objects: Values[], pod = podOf(objects)) {
+  const env = pod.containers[0].env as { name: string; value?: string; valueFrom?: object }[]
   assert.equal(new Set(env.map(({ name }) => name)).size, env.length, 'a variable is there twice')
   return readConfig(
     Object.fromEntries(env.map(({ name, value, valueFrom }) => [name, valueFrom ? secretValues[name] : value])),
@@ -133,10 +135,10 @@ check('several servers with PostgreSQL and a volume that they share', () => {
     ingress: { enabled: true, className: 'nginx', tlsSecret: 'cert', annotations: { a: 'b' } },
     settings: { PINFOLD_TRUSTED_PROXIES: '10.0.0.0/8' },
   })
-  const kinds = ['Deployment', 'Ingress', 'PersistentVolumeClaim', 'PodDisruptionBudget', 'Service']
+  const kinds = ['Deployment', 'Ingress', 'Job', 'PersistentVolumeClaim', 'PodDisruptionBudget', 'Service']
   assert.deepEqual(kindsOf(objects), kinds)
   const { spec } = one(objects, 'Deployment')
-  assert.deepEqual([spec.replicas, spec.strategy.type], [3, 'Recreate'])
+  assert.equal(spec.replicas, 3)
   const claim = one(objects, 'PersistentVolumeClaim')
   assert.equal(claim.metadata.annotations['helm.sh/resource-policy'], 'keep')
   assert.equal(podOf(objects).volumes[0].persistentVolumeClaim.claimName, claim.metadata.name)
@@ -146,6 +148,75 @@ check('several servers with PostgreSQL and a volume that they share', () => {
   const { service } = rule.http.paths[0].backend
   const served = one(objects, 'Service')
   assert.deepEqual([service.name, service.port.number], [served.metadata.name, served.spec.ports[0].port])
+})
+
+const bucket = { blobs: 's3://bucket/prefix?region=eu-central-1' }
+
+check('servers that share everything are replaced one by one, after a job has migrated the database', () => {
+  const extraVolumes = [{ name: 'provider', secret: { secretName: 'provider' } }]
+  const extraVolumeMounts = [{ name: 'provider', mountPath: '/run/provider', readOnly: true }]
+  const objects = render({
+    ...withPostgres,
+    ...bucket,
+    extraVolumes,
+    extraVolumeMounts,
+    affinity: { podAntiAffinity: {} },
+  })
+  const { spec } = one(objects, 'Deployment')
+  const rolling = { maxUnavailable: 0, maxSurge: 1 }
+  assert.deepEqual(spec.strategy, { type: 'RollingUpdate', rollingUpdate: rolling })
+  const job = one(objects, 'Job')
+  assert.equal(job.metadata.annotations['helm.sh/hook'], 'pre-upgrade')
+  const { metadata, spec: pod } = templateOf(objects, ['Job'])
+  const [[migrating], [serving]] = [pod.containers, podOf(objects).containers]
+  assert.deepEqual([migrating.args, pod.restartPolicy, pod.affinity], [['migrate'], 'Never', undefined])
+  for (const part of ['image', 'env', 'securityContext', 'volumeMounts'])
+    assert.deepEqual(migrating[part], serving[part], part)
+  for (const part of ['securityContext', 'volumes', 'enableServiceLinks', 'automountServiceAccountToken'])
+    assert.deepEqual(pod[part], podOf(objects)[part], part)
+  assert.equal(configOf(objects, pod).migrateAtStart, false)
+  const selected = Object.entries<string>(one(objects, 'Service').spec.selector)
+  assert.deepEqual(selected, Object.entries(spec.selector.matchLabels))
+  assert.ok(
+    selected.some(([key, value]) => metadata.labels[key] !== value),
+    'the job would be served from',
+  )
+})
+
+check('where servers cannot be beside each other all of them end first, and migrate as they start', () => {
+  const ofMany = { ...withPostgres, replicas: 3, storage: { accessModes: ['ReadWriteMany'] } }
+  for (const values of [
+    withPostgres,
+    { ...ofMany, strategy: 'recreate' },
+    { ...withPostgres, ...bucket, strategy: 'recreate' },
+  ]) {
+    const objects = render(values)
+    assert.deepEqual(one(objects, 'Deployment').spec.strategy, { type: 'Recreate' })
+    assert.ok(!kindsOf(objects).includes('Job'))
+    assert.equal(configOf(objects).migrateAtStart, true)
+  }
+  const [embedded] = [render({ ...least, strategy: 'recreate' })]
+  assert.deepEqual(kindsOf(embedded), ['Service', 'StatefulSet'])
+})
+
+check('with PostgreSQL and a bucket there is no volume that one pod could keep from another', () => {
+  const objects = render({ ...withPostgres, ...bucket, replicas: 2 })
+  assert.ok(!kindsOf(objects).includes('PersistentVolumeClaim'))
+  assert.deepEqual(podOf(objects).volumes, [{ name: 'data', emptyDir: {} }])
+  const own = render({ ...withPostgres, ...bucket, storage: { existingClaim: 'mine' } })
+  assert.equal(podOf(own).volumes[0].persistentVolumeClaim.claimName, 'mine')
+})
+
+check('as many servers as there is work for', () => {
+  const objects = render({ ...withPostgres, ...bucket, autoscaling: { enabled: true, maxReplicas: 9 } })
+  const { spec } = one(objects, 'HorizontalPodAutoscaler')
+  const { kind, name } = spec.scaleTargetRef
+  assert.equal(one(objects, kind).metadata.name, name)
+  assert.deepEqual([spec.minReplicas, spec.maxReplicas, one(objects, kind).spec.replicas], [2, 9, undefined])
+  const [{ resource }] = spec.metrics
+  assert.deepEqual(resource, { name: 'cpu', target: { type: 'AverageValue', averageValue: '700m' } })
+  assert.ok(kindsOf(objects).includes('PodDisruptionBudget'))
+  assert.ok(podOf(objects).topologySpreadConstraints)
 })
 
 check('metrics have a service of their own, and a monitor of it', () => {
@@ -229,6 +300,24 @@ checkRefusal('a URL with a path', { ...least, url: 'https://a.example.com/b' }, 
 checkRefusal('PostgreSQL without a key', { ...least, database: { existingSecret: 'db' } }, /needs masterKey/)
 checkRefusal('several servers without PostgreSQL', { ...least, replicas: 2 }, /needs PostgreSQL/)
 checkRefusal('several servers and a volume for one', { ...withPostgres, replicas: 2 }, /ReadWriteMany/)
+checkRefusal(
+  'a rolling update of an embedded database',
+  { ...least, strategy: 'rolling' },
+  /rolling update needs PostgreSQL/,
+)
+checkRefusal('a rolling update and a volume for one', { ...withPostgres, strategy: 'rolling' }, /ReadWriteMany/)
+checkRefusal('as many as there is work for, of one', { ...least, autoscaling: { enabled: true } }, /needs PostgreSQL/)
+checkRefusal(
+  'more servers at least than at most',
+  { ...withPostgres, ...bucket, autoscaling: { enabled: true, minReplicas: 6 } },
+  /maxReplicas is less/,
+)
+checkRefusal('another strategy', { ...least, strategy: 'Recreate' }, /strategy/)
+checkRefusal(
+  'a migration that the strategy decides on',
+  { ...least, settings: { PINFOLD_MIGRATE_AT_START: 'on' } },
+  /PINFOLD_MIGRATE_AT_START/,
+)
 checkRefusal('a misspelt setting', { ...least, settings: { PINFOLD_LOG_LEVLE: 'warn' } }, /PINFOLD_LOG_LEVLE/)
 checkRefusal('a setting of the chart', { ...least, settings: { PINFOLD_LISTEN: '[::]:80' } }, /PINFOLD_LISTEN/)
 checkRefusal('a secret in plain sight', { ...least, settings: { PINFOLD_METRICS_TOKEN: 'x' } }, /PINFOLD_METRICS_TOKEN/)

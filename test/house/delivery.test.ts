@@ -84,7 +84,7 @@ test('the chart has the version of the server that it installs', () => {
 
 test('a pod of the chart gets no variables that the server would refuse', () => {
   const pod = ofChart('templates/_pod.tpl')
-  assert.match(pod, /^ {2}enableServiceLinks: false$/m)
+  assert.match(pod, /^enableServiceLinks: false$/m)
   for (const line of ['readOnlyRootFilesystem: true', 'runAsUser: 65532', 'capabilities: { drop: [ALL] }'])
     assert.ok(pod.includes(line), line)
   assert.throws(() => readConfig({ PINFOLD_PORT: 'tcp://10.0.0.1:80' }), /PINFOLD_PORT is not a setting/)

@@ -36,6 +36,25 @@ resources:
     storage: {{ .Values.storage.size | quote }}
 {{- end }}
 
+{{- /* Whether several servers can be there at once. */}}
+{{- define "pinfold.shared" -}}
+{{- if and .Values.database.existingSecret (or (hasPrefix "s3:" .Values.blobs) .Values.storage.existingClaim (has "ReadWriteMany" .Values.storage.accessModes)) }}yes{{ end }}
+{{- end }}
+
+{{- /* Whether there may be more than one. */}}
+{{- define "pinfold.several" -}}
+{{- if or .Values.autoscaling.enabled (gt (int64 .Values.replicas) 1) }}yes{{ end }}
+{{- end }}
+
+{{- define "pinfold.strategy" -}}
+{{- .Values.strategy | default (ternary "rolling" "recreate" (ne (include "pinfold.shared" .) "")) }}
+{{- end }}
+
+{{- /* With a bucket nothing that lasts is in a volume. */}}
+{{- define "pinfold.scratch" -}}
+{{- if and .Values.database.existingSecret (hasPrefix "s3:" .Values.blobs) (not .Values.storage.existingClaim) }}yes{{ end }}
+{{- end }}
+
 {{- /* What YAML reads as true, false or a large number, as the server reads it. */}}
 {{- define "pinfold.setting" -}}
 {{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else if kindIs "string" . }}{{ . }}{{ else }}{{ int64 . }}{{ end }}
@@ -47,10 +66,12 @@ resources:
 {{- if not $v.image.repository }}{{ fail "set image.repository to where the image of `npm run image` was pushed" }}{{ end }}
 {{- if not (regexMatch "^https?://[^/]+/?$" $v.url) }}{{ fail "set url to what clients call the server, such as https://registry.example.com" }}{{ end }}
 {{- if and $v.database.existingSecret (not $v.masterKey.existingSecret) }}{{ fail "database.existingSecret needs masterKey.existingSecret, which has the key that encrypts every stored secret" }}{{ end }}
-{{- if gt (int64 $v.replicas) 1 }}
-{{- if not $v.database.existingSecret }}{{ fail "more than one replica needs PostgreSQL: set database.existingSecret" }}{{ end }}
-{{- if not (or (hasPrefix "s3:" $v.blobs) $v.storage.existingClaim (has "ReadWriteMany" $v.storage.accessModes)) }}{{ fail "replicas share the blobs: set blobs to a bucket, storage.accessModes to [ReadWriteMany], or storage.existingClaim" }}{{ end }}
+{{- if or (include "pinfold.several" .) (eq $v.strategy "rolling") }}
+{{- $what := ternary "more than one replica" "a rolling update" (ne (include "pinfold.several" .) "") }}
+{{- if not $v.database.existingSecret }}{{ fail (printf "%s needs PostgreSQL: set database.existingSecret" $what) }}{{ end }}
+{{- if not (include "pinfold.shared" .) }}{{ fail (printf "%s needs blobs that servers share: set blobs to a bucket, storage.accessModes to [ReadWriteMany], or storage.existingClaim" $what) }}{{ end }}
 {{- end }}
+{{- if and $v.autoscaling.enabled (lt (int64 $v.autoscaling.maxReplicas) (int64 $v.autoscaling.minReplicas)) }}{{ fail "autoscaling.maxReplicas is less than autoscaling.minReplicas" }}{{ end }}
 {{- range $name := keys $v.secretSettings }}
 {{- if hasKey $v.settings $name }}{{ fail (printf "%s is in settings and in secretSettings" $name) }}{{ end }}
 {{- end }}

@@ -39,6 +39,10 @@
 - name: PINFOLD_METRICS_LISTEN
   value: {{ printf "%s:%d" .Values.listenAddress (int64 .Values.metrics.port) | quote }}
 {{- end }}
+{{- if and .Values.database.existingSecret (eq (include "pinfold.strategy" .) "recreate") }}
+- name: PINFOLD_MIGRATE_AT_START
+  value: "on"
+{{- end }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
   value: {{ include "pinfold.setting" $value | quote }}
@@ -50,13 +54,37 @@
 {{- end }}
 {{- end }}
 
-{{- define "pinfold.container" -}}
-{{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.tls.existingSecret "") -}}
-name: pinfold
+{{- define "pinfold.image" -}}
 {{- with .Values.image }}
 image: {{ ternary (printf "%s@%s" .repository .digest) (printf "%s:%s" .repository (.tag | default $.Chart.AppVersion)) (ne .digest "") | quote }}
 imagePullPolicy: {{ .pullPolicy }}
 {{- end }}
+{{- end }}
+
+{{- define "pinfold.containerRights" -}}
+securityContext:
+  readOnlyRootFilesystem: true
+  allowPrivilegeEscalation: false
+  capabilities: { drop: [ALL] }
+{{- end }}
+
+{{- define "pinfold.mounts" -}}
+- name: data
+  mountPath: /var/lib/pinfold
+{{- if .Values.tls.existingSecret }}
+- name: tls
+  mountPath: /run/tls
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "pinfold.container" -}}
+{{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.tls.existingSecret "") -}}
+name: pinfold
+{{- include "pinfold.image" . }}
 args: [serve]
 env:
   {{- include "pinfold.env" . | nindent 2 }}
@@ -87,30 +115,14 @@ livenessProbe:
 lifecycle:
   preStop:
     sleep: { seconds: {{ int64 .Values.preStopSeconds }} }
-securityContext:
-  readOnlyRootFilesystem: true
-  allowPrivilegeEscalation: false
-  capabilities: { drop: [ALL] }
+{{ include "pinfold.containerRights" . }}
 resources: {{ toJson .Values.resources }}
 volumeMounts:
-  - name: data
-    mountPath: /var/lib/pinfold
-  {{- if .Values.tls.existingSecret }}
-  - name: tls
-    mountPath: /run/tls
-    readOnly: true
-  {{- end }}
-  {{- with .Values.extraVolumeMounts }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- include "pinfold.mounts" . | nindent 2 }}
 {{- end }}
 
-{{- /* The volume of a stateful set comes from its template. */}}
-{{- define "pinfold.volumes" -}}
-{{- if or .Values.database.existingSecret .Values.storage.existingClaim }}
-- name: data
-  persistentVolumeClaim: { claimName: {{ include "pinfold.claim" . | quote }} }
-{{- end }}
+{{- /* What is mounted beside the data. */}}
+{{- define "pinfold.ownVolumes" -}}
 {{- with .Values.tls.existingSecret }}
 - name: tls
   secret: { secretName: {{ . | quote }}, defaultMode: 0440 }
@@ -118,6 +130,37 @@ volumeMounts:
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* The volume of a stateful set comes from its template. */}}
+{{- define "pinfold.volumes" -}}
+{{- if include "pinfold.scratch" . }}
+- name: data
+  emptyDir: {}
+{{- else if or .Values.database.existingSecret .Values.storage.existingClaim }}
+- name: data
+  persistentVolumeClaim: { claimName: {{ include "pinfold.claim" . | quote }} }
+{{- end }}
+{{- include "pinfold.ownVolumes" . }}
+{{- end }}
+
+{{- define "pinfold.podRights" -}}
+# The variables of service links begin with PINFOLD_ as well, and the server refuses what is no setting.
+enableServiceLinks: false
+automountServiceAccountToken: false
+{{- with .Values.serviceAccountName }}
+serviceAccountName: {{ . | quote }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
 {{- define "pinfold.pod" -}}
@@ -131,31 +174,16 @@ metadata:
   annotations: {{ toJson . }}
   {{- end }}
 spec:
-  # The variables of service links begin with PINFOLD_ as well, and the server refuses what is no setting.
-  enableServiceLinks: false
-  automountServiceAccountToken: false
-  {{- with .Values.serviceAccountName }}
-  serviceAccountName: {{ . | quote }}
-  {{- end }}
-  {{- with .Values.imagePullSecrets }}
-  imagePullSecrets: {{ toJson . }}
-  {{- end }}
+  {{- include "pinfold.podRights" . | nindent 2 }}
   # The sleep before the end, PINFOLD_LAMEDUCK_MS and PINFOLD_DRAIN_MS rounded up, and a few seconds.
   terminationGracePeriodSeconds: {{ add (int64 .Values.preStopSeconds) (div (add (int64 (.Values.settings.PINFOLD_LAMEDUCK_MS | default 0)) (int64 (.Values.settings.PINFOLD_DRAIN_MS | default 10000)) 999) 1000) 10 }}
-  securityContext:
-    runAsNonRoot: true
-    runAsUser: 65532
-    runAsGroup: 65532
-    fsGroup: 65532
-    fsGroupChangePolicy: OnRootMismatch
-    seccompProfile: { type: RuntimeDefault }
   containers:
     - {{ include "pinfold.container" . | nindent 6 | trim }}
   {{- with include "pinfold.volumes" . | trim }}
   volumes:
     {{- . | nindent 4 }}
   {{- end }}
-  {{- if gt (int64 .Values.replicas) 1 }}
+  {{- if include "pinfold.several" . }}
   topologySpreadConstraints:
     - maxSkew: 1
       topologyKey: kubernetes.io/hostname

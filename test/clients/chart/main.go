@@ -12,6 +12,8 @@ import (
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -28,6 +30,8 @@ var types = map[string]func() any{
 	"kubelet.config.k8s.io/v1 CredentialProviderConfig":               func() any { return &kubelet.CredentialProviderConfig{} },
 	"credentialprovider.kubelet.k8s.io/v1 CredentialProviderRequest":  func() any { return &credentials.CredentialProviderRequest{} },
 	"credentialprovider.kubelet.k8s.io/v1 CredentialProviderResponse": func() any { return &credentials.CredentialProviderResponse{} },
+	"batch/v1 Job":                            func() any { return &batch.Job{} },
+	"autoscaling/v2 HorizontalPodAutoscaler":  func() any { return &autoscaling.HorizontalPodAutoscaler{} },
 	"v1 Service":                              func() any { return &core.Service{} },
 	"v1 PersistentVolumeClaim":                func() any { return &core.PersistentVolumeClaim{} },
 	"networking.k8s.io/v1 Ingress":            func() any { return &networking.Ingress{} },
