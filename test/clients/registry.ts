@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, type Place, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, freeAddress, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
 let passed = 0
@@ -242,16 +242,28 @@ function tryName(name: string, { host, skopeo, oras, crane = [], trust }: Called
   const copy = ['copy', ...authfile, ...skopeo.map((one) => one.replace('--', '--dest-')), 'oci:lay:v1']
   expect(at('skopeo pushes'), sh('skopeo', ['--policy', 'policy.json', ...copy, `docker://${repository}:skopeo`], env))
   const inspect = ['inspect', ...authfile, ...skopeo, `docker://${repository}:skopeo`]
+  const back = [
+    'copy',
+    ...authfile,
+    ...skopeo.map((one) => one.replace('--', '--src-')),
+    `docker://${repository}:skopeo`,
+  ]
+  expect(at('skopeo pulls'), sh('skopeo', ['--policy', 'policy.json', ...back, `oci:skopeo-${name}:v1`], env))
   expect(at('skopeo inspects'), sh('skopeo', inspect, env), (out) => out.includes('"Digest"'))
 }
 
-/** A proxy that ends TLS in front of a server, for the names of a certificate that is made for it. */
-async function startProxy(target: string, names: readonly string[]) {
-  const subject = names.map((one) => (/^[\d.]+$/.test(one) ? `IP:${one}` : `DNS:${one}`)).join(',')
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'proxy.key']
-  const certificate = ['-subj', '/CN=proxy', '-days', '2', '-addext', `subjectAltName=${subject}`, '-out', 'proxy.crt']
+/** For this machine, in `<name>.crt` and `<name>.key`. */
+function makeCertificate(name: string): void {
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`]
+  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+  const certificate = ['-subj', `/CN=${name}`, '-days', '2', '-addext', names, '-out', `${name}.crt`]
   const made = sh('openssl', ['req', '-x509', ...key, ...certificate])
   if (made.code !== 0) throw new Error(made.all)
+}
+
+/** A proxy that ends TLS in front of a server. */
+async function startProxy(target: string) {
+  makeCertificate('proxy')
   // A thread of its own: this one stands still while a client runs.
   const worker = new Worker(new URL('./tls-proxy.ts', import.meta.url), {
     workerData: {
@@ -311,6 +323,31 @@ async function tryBucket(): Promise<void> {
   expect('what came back is the same', sh('cmp', ['large.bin', 'from-bucket/large.bin']))
 }
 
+const tlsOf = (name: string) => ({
+  skopeo: [],
+  oras: ['--plain-http=false', '--ca-file', `${name}.crt`],
+  trust: `${name}.crt`,
+})
+
+/** Without a proxy: the server shows a certificate itself. */
+async function tryOwnTls(): Promise<void> {
+  makeCertificate('server')
+  await using place = await makePlace()
+  const args = ['--tls-cert', join(folder, 'server.crt'), '--tls-key', join(folder, 'server.key')]
+  await using server = await startProcess(place, { args, env: { PINFOLD_LOG_LEVEL: 'error' } })
+  const env = { ...place.env, NODE_EXTRA_CA_CERTS: join(folder, 'server.crt') }
+  const made = await run(['iam', 'organizations', 'create', 'acme', ...place.args], { env })
+  if (made.code !== 0) throw new Error(made.stderr)
+  const token = await tokenOf(place, ['--audience', 'registry'])
+  const host = `localhost:${new URL(server.url).port}`
+  tryName('own-tls', { host, ...tlsOf('server') }, token)
+  const stranger = login(host, 'login-unsure', token)
+  expectRefusal(
+    'crane trusts no certificate that it was not given',
+    sh('crane', ['ls', `${host}/acme/names/own-tls`], stranger),
+  )
+}
+
 const plain = { skopeo: ['--tls-verify=false'], oras: ['--plain-http'] }
 // The first is resolved to this machine where the resolver follows RFC 6761.
 const secondName = await firstOnLoopback(['registry.localhost', hostname()])
@@ -343,14 +380,10 @@ try {
   tryName('localhost', { host: `localhost:${port}`, ...plain }, token)
   if (secondName === undefined) console.log('skip the second name: this machine has none on loopback')
   else tryName('second', { host: `${secondName}:${port}`, ...plain, crane: ['--insecure'] }, token)
-  await using proxy = await startProxy(server.url, ['localhost', '127.0.0.1'])
-  const tls = {
-    skopeo: ['--tls-verify=false'],
-    oras: ['--plain-http=false', '--ca-file', 'proxy.crt'],
-    trust: 'proxy.crt',
-  }
-  tryName('tls', { host: `localhost:${proxy.port}`, ...tls }, token)
-  tryName('tls-loopback', { host: `127.0.0.1:${proxy.port}`, ...tls }, token)
+  await using proxy = await startProxy(server.url)
+  tryName('tls', { host: `localhost:${proxy.port}`, ...tlsOf('proxy') }, token)
+  tryName('tls-loopback', { host: `127.0.0.1:${proxy.port}`, ...tlsOf('proxy') }, token)
+  await tryOwnTls()
   await tryBucket()
   expectRefusal('a wrong password is refused', sh('crane', ['ls', `${host}/acme/crane/app`], stranger))
 } finally {

@@ -73,6 +73,36 @@ function tryGrpcurl(url: string, token: string, org: string): void {
   expect('grpcurl asks for health', health.out.includes('SERVING'), health.out)
 }
 
+/** Over a certificate that the server shows itself, to clients that trust it and to one that does not. */
+async function tryTls(): Promise<void> {
+  const [cert, key] = ['server.crt', 'server.key'].map((name) => join(folder, name)) as [string, string]
+  const made = sh('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=server', '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert],
+  ])
+  if (made.code !== 0) throw new Error(made.out)
+  const { server, url } = await startServer('tls', { PINFOLD_TLS_CERT: cert, PINFOLD_TLS_KEY: key })
+  try {
+    const host = `localhost:${new URL(url).port}`
+    const token = sh(join(root, 'bin/pinfold'), ['token', '--data', join(folder, 'tls')]).out.trim()
+    const ask = (...more: string[]) =>
+      sh('curl', ['-sS', '-H', `Authorization: Bearer ${token}`, ...more, `https://${host}/iam/v2/groups`])
+    for (const version of ['--http1.1', '--http2']) {
+      const listed = ask('--cacert', cert, version)
+      expect(`curl ${version} lists groups over TLS`, listed.out.includes('"groups":[{'), listed.out)
+    }
+    expect('curl asks no server whose certificate it does not trust', ask().code === 60, ask().out)
+    const check = (...more: string[]) => sh('grpcurl', [...more, host, 'grpc.health.v1.Health/Check'])
+    const health = check('-cacert', cert)
+    expect('grpcurl asks for health over TLS', health.out.includes('SERVING'), health.out)
+    expect('grpcurl neither', check().out.includes('certificate'), check().out)
+    const plain = check('-plaintext')
+    expect('grpcurl gets nothing in cleartext there', plain.code !== 0, plain.out)
+  } finally {
+    await stopServer(server)
+  }
+}
+
 function tryCurl(url: string, token: string, org: string): void {
   const auth = ['-s', '-H', `Authorization: Bearer ${token}`]
   const created = sh('curl', [...auth, `${url}/registry/v2/repos/${org}`, '-d', '{"name":"by-curl"}'])
@@ -207,6 +237,7 @@ try {
   const binding = await made(`/iam/v2/roleBindings/${org}`, { identityUid: identity, roleUid: role })
   tryCurl(url, token, org)
   tryGrpcurl(url, token, org)
+  await tryTls()
   await tryVendor()
   const uids = { Group: org, Identity: identity, Role: role, Repo: repo, RepoReadme: repo, RoleBinding: binding }
   trySchemathesis(url, token, uids)
