@@ -182,6 +182,46 @@ test('logout ends the session at the server', async () => {
   assert.deepEqual(readdirSync(join(me.home.home, 'config')), [])
 })
 
+test('delete-account asks, deletes the account with its session, and forgets it here', async () => {
+  using me = user()
+  const { uid } = scene.somebody()
+  await login(me)
+  const token = (await me.command('auth', 'token')).stdout.trim()
+  const account = `the account ${uid} at ${scene.pinfold.url}`
+  const asked = await me.command('auth', 'delete-account')
+  assert.deepEqual([asked.code, asked.stdout], [64, ''])
+  assert.equal(
+    asked.stderr,
+    `pinfold: this would delete ${account}, with all its roles and sessions; nobody can be asked here, and --yes does it\n`,
+  )
+  assert.equal((await me.command('auth', 'status')).code, 0)
+  const done = { code: 0, stdout: `deleted ${account}\n`, stderr: '' }
+  assert.deepEqual(await me.command('auth', 'delete-account', '--yes'), done)
+  assert.equal((await scene.pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
+  assert.equal((await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 404)
+  assert.deepEqual(readdirSync(join(me.home.home, 'config')), [])
+  assert.equal((await me.command('auth', 'status')).code, 77)
+})
+
+test('delete-account of whoever is not a person, or the last owner, changes nothing', async () => {
+  using me = user()
+  const { seed, tokenFor } = scene.pinfold
+  const org = (await seed.group()).uid
+  const owner = (await seed.person()).uid
+  await seed.binding(org, owner, roleUids.owner)
+  const workload = (await seed.identity(org)).uid
+  for (const [uid, said] of [
+    [owner, /last owner/],
+    [workload, /is an identity of a workload and has no account/],
+  ] as const) {
+    const env = { ...me.env, PINFOLD_TOKEN: await tokenFor(uid) }
+    const refused = await run(['auth', 'delete-account', '--yes'], { env })
+    assert.deepEqual([refused.code === 0, refused.stdout], [false, ''])
+    assert.match(refused.stderr, said)
+    assert.equal((await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 200)
+  }
+})
+
 test('a new login ends the session that there was', async () => {
   using me = user()
   scene.somebody()

@@ -74,6 +74,8 @@ test('compare shows what differs, and what is not known of either', async () => 
     ['changed', 'libssl3', '3.1.4-r2 → 3.1.4-r5', 'Alpine:v3.19'],
   ])
   assert.equal(stderr, '')
+  const diff = await run(['images', 'diff', `acme/app@${first}`, 'acme/app'], { env })
+  assert.deepEqual(diff, { code: 0, stdout, stderr })
   const pusher = await registry.registryAs(registry.pusher.uid)
   await pusher.pushImage('acme/app', 'unread')
   assert.match(

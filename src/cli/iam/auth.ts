@@ -262,7 +262,20 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
 export const auth: CommandGroup = {
   name: 'auth',
   summary: 'Sign in to a server, as a person or as a CI job, a pod or a cloud workload',
-  commands: [login, status, token, configureDocker, pullToken, pushToken, logout],
+  commands: [
+    login,
+    status,
+    token,
+    configureDocker,
+    pullToken,
+    pushToken,
+    logout,
+    {
+      name: 'delete-account',
+      summary: 'Delete your own account at the server, with all its roles and sessions',
+      load: async () => (await import('./delete-account.ts')).deleteAccount,
+    },
+  ],
 }
 
 type Who = Record<string, unknown>

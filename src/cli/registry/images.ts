@@ -113,6 +113,11 @@ export const images: CommandGroup = {
     ...kept,
     imagesHistory,
     imagesResolve,
+    {
+      name: 'diff',
+      summary: 'Show what differs from one image to another, in packages and in vulnerabilities',
+      load: async () => (await import('../vulnerabilities/vulnerabilities-compare.ts')).imagesDiff,
+    },
     imagesReferrers,
     imagesPulls,
     imagesUnpulled,

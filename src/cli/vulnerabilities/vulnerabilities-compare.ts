@@ -57,6 +57,16 @@ than resolved.`,
   },
 }
 
+/** The same, in the order in which other clients name the two. */
+export const imagesDiff: Command = {
+  ...vulnerabilitiesCompare,
+  name: 'diff',
+  arguments: [
+    { name: '<base>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…' },
+    { name: '<image>', summary: 'What is compared with it, such as acme/team/app:1.1' },
+  ],
+}
+
 const cellsOf = ({ vulnerability, severity, purls = [] }: Vulnerability): string[] => [
   vulnerability,
   severity,

@@ -1,0 +1,36 @@
+import { parentOf, top } from '#lib/uid.ts'
+import { send } from '../shape/api-client.ts'
+import { CliError, type Command, exitCodes } from '../shape/command.ts'
+import { withLock } from '../shape/file-lock.ts'
+import { confirm, yesOption } from '../shape/outputs.ts'
+import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'
+import { lockOfPerson, removePerson, removeProfile, removeTokens } from '../shape/user-files.ts'
+
+export const deleteAccount: Command = {
+  name: 'delete-account',
+  summary: 'Delete your own account at the server, with all its roles and sessions',
+  details: `For people; an identity of a workload is deleted with iam identities delete. The last owner of an organisation has to make
+somebody else one first. What you have pushed stays.`,
+  options: [yesOption, ...sessionOptions],
+  async run(terminal, options) {
+    const session = sessionOf(terminal, options)
+    const { api, identity, files } = session
+    const token = await callerToken(terminal, session)
+    const who = await send('GET', new URL('/auth/v1/ok', api), token)
+    const [subject, email] = [String(who.subject), String(who.email ?? '')]
+    if (parentOf(subject) !== top) {
+      const instead = 'whoever may, deletes it with pinfold iam identities delete'
+      throw new CliError(exitCodes.refused, `${subject} is an identity of a workload and has no account; ${instead}`)
+    }
+    const account = `the account ${email === '' ? subject : `${email} (${subject})`} at ${api}`
+    await confirm(terminal, options.yes, `delete ${account}, with all its roles and sessions`)
+    await send('DELETE', new URL(`/auth/v1/delete/${subject}`, api), token)
+    if (subject === identity) {
+      await withLock(lockOfPerson(files, api), async () => removePerson(files, api))
+      removeTokens(files)
+      removeProfile(files)
+    }
+    terminal.print(`deleted ${account}`)
+    return exitCodes.ok
+  },
+}
