@@ -3,7 +3,7 @@ import type { Work } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
 import { rootOf } from '#lib/uid.ts'
-import { countedAt, heldAt, type Known } from '../known/known.model.ts'
+import { countedAt, heldAt, isOwnFullAt, type Known } from '../known/known.model.ts'
 import { findKnownNow, sightingsIn } from '../known/known.store.ts'
 import type { StoredList } from '../lists/lists.model.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
@@ -39,7 +39,7 @@ export async function judgeVulnerabilities(
   if (packages === '') return incomplete ?? passes('it contains no packages')
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return waits('its packages wait to be compared')
-  const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], mostFindings)
+  const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], mostFindings + 1)
   const place = rootOf(repo.uid)
   const meant = await oldEnough(
     app,
@@ -54,9 +54,18 @@ export async function judgeVulnerabilities(
     const bad = known.filter((one) => countedAt(one, cause.now).some((id) => ids.includes(id)))
     return fails(`it has ${what}`, { count: ids.length, since: () => badSince(app, bad, rule, place) })
   }
-  const silent = strict && (await isSilent(app, list, all, cause.now))
-  if (silent) return fails('of some of its packages nobody says whether they are vulnerable')
+  const unsaid = strict ? await unsaidOf(app, list, all, cause.now) : ''
+  if (unsaid !== '') return fails(unsaid)
   return incomplete ?? passes(`it has ${what}`)
+}
+
+/** Why what was found in a list may not be all there is; empty where it is all. */
+async function unsaidOf(app: Work['app'], list: StoredList, found: readonly Known[], now: string): Promise<string> {
+  if (list.isOver) return 'more is found in it than is kept of one image'
+  if (isOwnFullAt(found, now)) return 'more advisories of the organisation are about it than are kept of one package'
+  if (found.length > mostFindings) return 'more is found in it than is looked at'
+  const silent = await isSilent(app, list, found, now)
+  return silent ? 'of some of its packages nobody says whether they are vulnerable' : ''
 }
 
 /** Whether no source speaks of some packages of a list, or only in versions that cannot be compared. */
