@@ -45,6 +45,7 @@ import type { SinkClient } from './lib/net/sink-client.ts'
 import type { RegistryClient } from './lib/registries/registry-client.ts'
 import type { Resource } from './lib/resource.ts'
 import type { Signal } from './lib/signal.ts'
+import type { Memory } from './lib/turns/memory.ts'
 import type { Metrics } from './metrics.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
@@ -106,9 +107,9 @@ export type App = {
   images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
   /**
    * `queued`: there is something to compare with what is known of vulnerabilities. `reported`: a report of another scanner waits
-   * to be read. `scans`: there is an image to have scanned.
+   * to be read. `scans`: there is an image to have scanned. `reading`: bytes of reports that are held in memory for answers.
    */
-  scanning: { queued: Signal; reported: Signal; scans: Signal }
+  scanning: { queued: Signal; reported: Signal; scans: Signal; reading: Memory }
   /**
    * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `flights`: what pulls bring from upstreams just now. `silent`:
    * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
@@ -194,6 +195,8 @@ export type Call = Work & {
   /** Whose names the client uses, where they are not ours. */
   vendor: Vendor | undefined
   signal: AbortSignal
+  /** Calls `listener` once the answer was made, or there is to be none. */
+  whenOver(listener: () => void): void
 }
 
 export type Caller = {

@@ -30,6 +30,7 @@ import { createLawCache } from './domains/registry/retention/law-cache.ts'
 import { createTagCache } from './domains/registry/tags/tag-cache.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
 import { createGateCache } from './domains/scanning/gates/gate-cache.ts'
+import { createReportMemory } from './domains/scanning/outside/report-memory.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
@@ -176,7 +177,10 @@ function createSignals(
     collections: { asked: createSignal(), moved: createSignal() },
     removals: createSignal(),
     retention: createSignal(),
-    scanning: { queued: createSignal(), reported: createSignal(), scans: createSignal() },
+    scanning: {
+      ...{ queued: createSignal(), reported: createSignal(), scans: createSignal() },
+      reading: createReportMemory(),
+    },
     images: {
       ...{ pushed: createSignal(), read: createSignal() },
       ...{ turns: createReadTurns(monotonic), full: createLapsing(mostFull) },

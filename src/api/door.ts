@@ -149,6 +149,10 @@ class RequestCall implements Call {
   get signal(): AbortSignal {
     return this.#arrival.signal
   }
+
+  whenOver(listener: () => void): void {
+    this.#arrival.whenOver(listener)
+  }
 }
 
 class StreamingCall extends RequestCall implements StreamCall {

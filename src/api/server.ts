@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
+import { downloadsDoor } from '#downloads/door.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
 import { maxHeadBytes } from '#edge/request-limits.ts'
@@ -126,6 +127,7 @@ export async function bindServer(app: App): Promise<Server> {
     consoleApiDoor(api, endpoints),
     pagesDoor(edge),
     scimDoor(edge),
+    downloadsDoor(edge),
     ledgerDoor(edge),
     referenceDoor(edge),
     restDoor(api, endpoints),

@@ -104,6 +104,7 @@ export abstract class Arrival {
   #deadline: NodeJS.Timeout | undefined
   #abort: AbortController | undefined
   #isCounted = false
+  #ends: (() => void)[] | undefined
 
   constructor(edge: Edge, rules: Rules, said: Said) {
     this.edge = edge
@@ -161,6 +162,12 @@ export abstract class Arrival {
     this.edge.app.limits.check('request', this.source)
   }
 
+  /** Calls `listener` once there is an answer, and what it was made of is not needed any more. */
+  whenOver(listener: () => void): void {
+    this.#ends ??= []
+    this.#ends.push(listener)
+  }
+
   /** The answer has begun in time. */
   begun(): void {
     clearTimeout(this.#deadline)
@@ -179,6 +186,7 @@ export abstract class Arrival {
       await this.refuse(error)
     } finally {
       this.begun()
+      for (const end of this.#ends ?? []) end()
       if (!quiet) inFlight.dec()
       this.#record()
     }

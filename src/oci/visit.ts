@@ -1,11 +1,11 @@
 // One request at the registry's door, and who makes it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { App, Caller, Work } from '#app.ts'
 import type { Judgement } from '#domains/events/outbox/emit-registry.ts'
 import type { Found } from '#domains/registry/repos/repos.model.ts'
 import type { View } from '#domains/registry/views/views.model.ts'
 import type { HttpArrival } from '#edge/doors.ts'
+import { limitIdle } from '#edge/idle-limit.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
 
@@ -76,11 +76,4 @@ export class VisitCall implements Work {
 }
 
 /** Ends the request when nothing comes or goes for as long as a call to the API may take; its whole time is not limited. */
-export function idleLimit({ req, registry }: Visit): void {
-  const cut = (): void => {
-    // Of HTTP/2 the request is only a view; the stream is what a client holds open.
-    if ('stream' in req) (req.stream as ServerHttp2Stream).close(http2.constants.NGHTTP2_CANCEL)
-    else req.destroy()
-  }
-  req.setTimeout(registry.app.config.requestTimeoutMs, cut)
-}
+export const idleLimit = ({ req, registry }: Visit): void => limitIdle(req, registry.app.config.requestTimeoutMs)

@@ -162,7 +162,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   edge: (one, to) => ['edge', 'issuer', 'lib', 'tracing'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
     if (['api', 'edge', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
-    const doors = ['src/ledger/door.ts', 'src/oci/door.ts', 'src/scim/door.ts']
+    const doors = ['src/downloads/door.ts', 'src/ledger/door.ts', 'src/oci/door.ts', 'src/scim/door.ts']
     if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
     return one.to === 'src/db/unavailable.ts' && one.from === 'src/api/errors.ts'
   },
@@ -192,6 +192,11 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     if (one.to === 'src/db/unavailable.ts') return one.from === 'src/ledger/errors.ts'
     if (one.to === 'src/domains/iam/access/capabilities.ts') return true
     return domainOf(one.to) === 'registry' && ['service', 'model'].includes(to)
+  },
+  downloads: (one, to) => {
+    if (['downloads', 'edge', 'lib'].includes(to)) return true
+    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/downloads/errors.ts'
+    return domainOf(one.to) === 'scanning' && ['service', 'model'].includes(to)
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),
   cli: (one, to) => {

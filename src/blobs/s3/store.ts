@@ -1,12 +1,12 @@
 // Blobs as objects of a bucket: the key that is chosen when one begins is where it stays, so nothing is ever copied.
 import { randomBytes } from 'node:crypto'
+import { createMemory } from '#lib/turns/memory.ts'
 import type { Blobs } from '../blobs.ts'
-import { ContentMissing } from '../blobs.ts'
+import { ContentMissing, StoreAway } from '../blobs.ts'
 import type { Observe } from '../operations.ts'
 import type { Bucket } from './bucket.ts'
 import { createClient, Refused } from './client.ts'
 import { createCredentials, type Environment } from './credentials.ts'
-import { createMemory } from './memory.ts'
 import { readObject } from './read.ts'
 import { abortUploads, listObjects, removeObjects } from './sweep.ts'
 import { createUpload, sizeOf } from './upload.ts'
@@ -43,7 +43,11 @@ export async function openBucket(
   { env, observe, memoryBytes = 256 << 20, lookMs = 2000, monotonic = () => performance.now() }: S3Options,
 ): Promise<Blobs> {
   const client = createClient(bucket, createCredentials(env, bucket.region), observe)
-  const memory = createMemory(memoryBytes, { waitMs: memoryWaitMs })
+  const memory = createMemory(memoryBytes, {
+    waitMs: memoryWaitMs,
+    crowded: 'too many uploads are on their way to the bucket',
+    refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
+  })
   const known = createPresence(monotonic)
   const readId = async (): Promise<string | undefined> => {
     const ask = { operation: 'GetObject', method: 'GET', key: idObject } as const

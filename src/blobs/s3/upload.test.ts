@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ContentTooLarge } from '../blobs.ts'
+import { createMemory } from '#lib/turns/memory.ts'
+import { ContentTooLarge, StoreAway } from '../blobs.ts'
 import type { Client } from './client.ts'
-import { createMemory } from './memory.ts'
 import { createUpload, pieceBytes } from './upload.ts'
 
 const mebibyte = 1024 * 1024
@@ -14,7 +14,11 @@ test('pieces grow with the content, and no client makes them larger than there i
 })
 
 test('a content of more pieces than a bucket takes is refused before anything is asked of it', () => {
-  const memory = createMemory(mebibyte, { waitMs: 1 })
+  const memory = createMemory(mebibyte, {
+    waitMs: 1,
+    crowded: 'too many',
+    refusal: (why) => new StoreAway(why),
+  })
   const begin = (expected: number) => () => createUpload({} as Client, memory, 'c/00', expected, '')
   assert.throws(begin(10_000 * 64 * mebibyte + 1), ContentTooLarge)
   assert.doesNotThrow(begin(10_000 * 64 * mebibyte))

@@ -3,7 +3,7 @@
 /** `key` names the rows of the table; values that are NULL or empty are not sealed. */
 export type SealedColumn = { table: string; key: string; column: string }
 
-/** The columns of each purpose; page tokens are not stored, and those of another master key are refused. */
+/** The columns of each purpose; page tokens and links are not stored, and those of another master key are refused. */
 export const sealedColumns = {
   'signing-key': [{ table: 'signing_keys', key: 'kid', column: 'private_jwk' }],
   'identity-provider-secret': [{ table: 'identity_providers', key: 'uid', column: 'client_secret' }],
@@ -23,6 +23,7 @@ export const sealedColumns = {
     { table: 'witness_keys', key: 'vkey', column: 'private_key' },
   ],
   'page-token': [],
+  'report-link': [],
 } as const satisfies Record<string, readonly SealedColumn[]>
 
 export type Purpose = keyof typeof sealedColumns

@@ -39,12 +39,12 @@ const mostRepos = { page: 500, all: 20_000 }
 export async function contentsEverywhere(
   reader: DbReader,
   digest: string,
-  { sees, most }: { sees(repoUid: string): boolean; most: number },
+  { sees, most }: { sees(repoUid: string, repo: number): boolean; most: number },
 ): Promise<Awaited<ReturnType<typeof store.findEverywhere>>> {
   const found: Awaited<ReturnType<typeof store.findEverywhere>> = []
   for (let after = 0, looked = 0; looked < mostRepos.all && found.length < most; looked += mostRepos.page) {
     const page = await store.findEverywhere(reader, digest, { after, most: mostRepos.page })
-    found.push(...page.filter(({ repoUid }) => sees(repoUid)))
+    found.push(...page.filter(({ repoUid, repo }) => sees(repoUid, Number(repo))))
     if (page.length < mostRepos.page) break
     after = page.at(-1)!.repo
   }

@@ -3,7 +3,6 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { findBlob, readBlob } from '#domains/registry/blobs/blobs.service.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
@@ -15,6 +14,7 @@ import { worse } from '../matching/severity.model.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from '../reports/reports.model.ts'
 import { joinReports } from './joined-report.model.ts'
 import { keepReport } from './kept-report.service.ts'
+import { holdForCall } from './report-memory.service.ts'
 import {
   maxReportBytes,
   mostBytes,
@@ -103,13 +103,26 @@ export async function listOutside(call: Call, query: OutsideQuery): Promise<Imag
     const isMeant = scanner === undefined || one.scanner === scanner
     return isMeant && one.createTime > since && (version === '' || versionOf(one) === version)
   })
-  const reports: ImageReport[] = []
+  const wanted: ReportFacts[] = []
   const left = { vulnerabilities: maxVulnerabilities, bytes: mostBytes.listed }
-  for (const { id, total, size } of facts.slice(0, maxReports)) {
+  for (const one of facts.slice(0, maxReports)) {
+    left.vulnerabilities -= one.total
+    left.bytes -= one.size
+    if (Math.min(left.vulnerabilities, left.bytes) < 0 && wanted.length > 0) break
+    wanted.push(one)
+  }
+  return readAll(call, wanted)
+}
+
+/** What they say, once there is room for it. */
+async function readAll(call: Call, wanted: readonly ReportFacts[]): Promise<ImageReport[]> {
+  await holdForCall(
+    call,
+    wanted.reduce((sum, { size }) => sum + size, 0),
+  )
+  const reports: ImageReport[] = []
+  for (const { id } of wanted) {
     call.signal.throwIfAborted()
-    left.vulnerabilities -= total
-    left.bytes -= size
-    if (Math.min(left.vulnerabilities, left.bytes) < 0 && reports.length > 0) break
     const report = await store.findReport(call.app.db, id)
     if (report) reports.push(toImageReport(report))
   }
@@ -146,21 +159,16 @@ const isRead = ({ state }: ReportFacts): boolean => state === 'read'
 const mostLooked = 2000
 const placesAtOnce = 100
 
-/** One as it was handed in: that of a time, else the newest of before; the newest of all without a time. */
-export async function findRaw(
+/** Which report was handed in: that of a time, else the newest of before; the newest of all without a time. */
+export async function findKept(
   call: Call,
   digest: string,
   scanner: number,
   time: string,
-): Promise<{ report: ImageReport; raw: string } | undefined> {
-  const { db } = call.app
+): Promise<ReportFacts | undefined> {
   const until = time === '' ? undefined : time
   const [facts] = await factsOfDigest(call, digest, { scanner, since: '', until, most: 1 })
-  if (!facts) return undefined
-  const blob = await findBlob(call, { id: facts.repo }, facts.rawDigest)
-  const bytes = blob && (await readBlob(call, { id: facts.repo }, blob, maxReportBytes))
-  const report = await store.findReport(db, facts.id)
-  return bytes && report && { report: toImageReport(report), raw: bytes.toString() }
+  return facts
 }
 
 /**
@@ -171,18 +179,15 @@ export async function newestOutside(call: Call, repoUid: string, digest: string)
   const { db } = call.app
   const repo = await findRepoByUid(db, repoUid)
   const facts = repo ? (await store.listFacts(db, repo.id, digest, mostLooked)).filter(isRead) : []
-  const reports: ImageReport[] = []
-  let left = mostBytes.listed
-  for (const { id, size } of newestOfEach(facts)) {
-    call.signal.throwIfAborted()
-    left -= size
-    if (left < 0 && reports.length > 0) throw tooLong()
-    const report = await store.findReport(db, id)
-    if (report) reports.push(toImageReport(report))
-  }
-  const [newest, ...others] = reports
+  const wanted = newestOfEach(facts)
+  const bytes = wanted.reduce((sum, { size }) => sum + size, 0)
+  if (bytes > mostBytes.listed && wanted.length > 1) throw tooLong()
+  const [newest, ...others] = await readAll(call, wanted)
   return newest && joinReports([newest, ...others])
 }
+
+/** What is known of one without reading what it says. */
+export const headOf = (facts: ReportFacts): ImageReport => toImageReport({ ...facts, vulnerabilities: [] })
 
 const tooLong = () =>
   new AppError('RESOURCE_EXHAUSTED', 'the reports of all scanners together are too long; list them for one scanner', {

@@ -7,6 +7,7 @@ import { isKnownImage } from '#domains/registry/images/image-contents.service.ts
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
+import { holdForCall } from './report-memory.service.ts'
 import type { StatedVulnerability } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
@@ -29,13 +30,18 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
   if (!(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
-  const all: Statement[] = []
+  const wanted: number[] = []
   let bytes = 0
   for (const { id, size } of await store.documentsOf(db, repo.id, digest, most.documents)) {
-    call.signal.throwIfAborted()
     // One that is too long hides no others.
-    if (bytes + size > most.bytes && all.length > 0) continue
+    if (bytes + size > most.bytes && wanted.length > 0) continue
     bytes += size
+    wanted.push(id)
+  }
+  await holdForCall(call, bytes)
+  const all: Statement[] = []
+  for (const id of wanted) {
+    call.signal.throwIfAborted()
     const document = await store.findStatements(db, id)
     for (const [i, one] of (document?.statements ?? []).entries()) {
       if (all.length >= most.statements) return all

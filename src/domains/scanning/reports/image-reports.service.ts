@@ -83,18 +83,47 @@ const tooLong = (digest: string) =>
     },
   )
 
-/** The report of a digest that was made at a time, else the newest of before; the newest of all without a time. */
-export async function findReport(call: Call, digest: string, createTime: string): Promise<ImageReport> {
-  const [image] = await imagesFor(call, { repo: '', digest, tag: '', since: '' })
-  const told = image?.told ?? []
+/** Which report: of a digest, as of a time, for whoever sees it in these repos, by their numbers. */
+export type ReportKey = { digest: string; time: string; repos: readonly number[] }
+
+/**
+ * The report of a digest that was made at a time, else the newest of before; the newest of all without a time. Throws NOT_FOUND
+ * when there is none.
+ */
+export async function findReport(
+  call: Call,
+  digest: string,
+  createTime: string,
+): Promise<{ report: ImageReport; key: ReportKey }> {
+  const query = { repo: '', digest, tag: '', since: '' }
+  requireDigest(digest)
+  const placed = await placedEverywhere(call, digest, seenBy(call))
+  const report = placed && reportOf(await imageOf(call, knowledgeFor(call, query), placed), createTime)
+  if (!report) throw notFound(vulnReportType, digest)
+  return { report, key: { digest, time: report.createTime, repos: placed.numbers } }
+}
+
+/** The same report for the same key, and the repos; undefined when it is not there any more. */
+export async function reportAgain(
+  asking: Asking,
+  { digest, time, repos }: ReportKey,
+): Promise<{ report: ImageReport; repos: readonly string[] } | undefined> {
+  const wanted = new Set(repos)
+  const placed = await placedEverywhere(asking, digest, (_, repo) => wanted.has(repo))
+  if (placed?.numbers.length !== wanted.size) return undefined
+  const query = { repo: '', digest, tag: '', since: '' }
+  const report = reportOf(await imageOf(asking, knowledgeFor(asking, query), placed), time)
+  return report && { report, repos: placed.repos }
+}
+
+function reportOf({ digest, phases, told }: KnownImage, createTime: string): ImageReport | undefined {
   // One that was told before more of the same import came can be asked for again.
-  const exact = image?.phases.find(({ from, until, knowledge }) => {
+  const exact = phases.find(({ from, until, knowledge }) => {
     return from <= createTime && (until === '' || createTime < until) && toldAtAll(knowledge, createTime)
   })
   if (exact) return reportAt(exact.knowledge, digest, createTime)
   const one = createTime === '' ? told[0] : told.find(({ time }) => time <= createTime)
-  if (!one) throw notFound(vulnReportType, digest)
-  return reportAt(one.knowledge, digest, one.time)
+  return one && reportAt(one.knowledge, digest, one.time)
 }
 
 /** The newest report of an image of a repo, for those who may see it there; undefined when there is none. */
@@ -102,11 +131,7 @@ export async function newestReport(call: Call, repoUid: string, digest: string):
   const repo = await findRepoByUid(call.app.db, repoUid)
   const spans = repo ? (await contentsOverTime(call.app.db, repo.id, [digest])).get(digest) : undefined
   if (spans?.[0]?.state !== 'known') return undefined
-  const { told } = await imageOf(call, createKnowledge(call.app, tooMuchOfDigest), {
-    digest,
-    spans,
-    repos: [repoUid],
-  })
+  const { told } = await imageOf(call, createKnowledge(call.app, tooMuchOfDigest), { digest, spans, repos: [repoUid] })
   return told[0] && reportAt(told[0].knowledge, digest, told[0].time)
 }
 
@@ -118,7 +143,7 @@ type Phase = { knowledge: ImageKnowledge; from: string; until: string }
 /** The moments that reports tell of, the newest first. */
 type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
 
-async function imageOf(call: Call, knowledge: Knowledge, { digest, spans, repos }: Placed): Promise<KnownImage> {
+async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repos }: Placed): Promise<KnownImage> {
   const places = [...new Set(repos.map(rootOf))].sort()
   const images = repos.map((repoUid) => ({ repoUid, digest }))
   const phases: Phase[] = []
@@ -140,14 +165,15 @@ async function imageOf(call: Call, knowledge: Knowledge, { digest, spans, repos 
   return { digest, phases, told }
 }
 
+/** Refuses to look at too much. */
+function knowledgeFor({ app }: Asking, { digest }: ReportQuery): Knowledge {
+  const field = digest === '' ? 'repo_id' : 'digest'
+  const description = `has more than ${maxFindings} findings in its images; name a tag or a digest`
+  return createKnowledge(app, () => invalid({ field, description }))
+}
+
 async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> {
-  const field = query.digest === '' ? 'repo_id' : 'digest'
-  const knowledge = createKnowledge(call.app, () => {
-    return invalid({
-      field,
-      description: `has more than ${maxFindings} findings in its images; name a tag or a digest`,
-    })
-  })
+  const knowledge = knowledgeFor(call, query)
   const found: KnownImage[] = []
   for (const placed of await contentsFor(call, query)) {
     call.signal.throwIfAborted()
@@ -157,16 +183,17 @@ async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> 
 }
 
 type Placed = { digest: string; spans: readonly ContentsSpan[]; repos: string[] }
+/** `numbers` are those of the repos. */
+type PlacedEverywhere = Placed & { numbers: number[] }
+type Asking = Pick<Call, 'app' | 'now'>
 
 async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Promise<Placed[]> {
   const { db } = call.app
-  const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
+  const sees = seenBy(call)
   if (digest !== '') {
-    if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
-    const everywhere = await contentsEverywhere(db, digest, { sees, most: maxRepos })
-    const [first] = everywhere
-    const spans = first && (await contentsOverTime(db, first.repo, [digest])).get(digest)
-    return spans ? [{ digest, spans, repos: everywhere.map(({ repoUid }) => repoUid) }] : []
+    requireDigest(digest)
+    const placed = await placedEverywhere(call, digest, sees)
+    return placed ? [placed] : []
   }
   if (repo === '') throw invalid({ field: 'repo_id', description: 'is required unless digest is given' })
   if (!isUid(repo)) throw invalid({ field: 'repo_id', description: 'is not a uid' })
@@ -176,4 +203,28 @@ async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Prom
   const wanted = digests.filter((one) => one !== undefined)
   const contents = await contentsOverTime(db, row.id, wanted)
   return [...contents].map(([one, spans]) => ({ digest: one, spans, repos: [repo] }))
+}
+
+function requireDigest(digest: string): void {
+  if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+}
+
+const seenBy =
+  ({ reach }: Call) =>
+  (uid: string): boolean =>
+    reach.some((place) => isAtOrBelow(uid, place))
+
+async function placedEverywhere(
+  { app: { db } }: Asking,
+  digest: string,
+  sees: (uid: string, repo: number) => boolean,
+): Promise<PlacedEverywhere | undefined> {
+  const everywhere = await contentsEverywhere(db, digest, { sees, most: maxRepos })
+  const [first] = everywhere
+  const spans = first && (await contentsOverTime(db, first.repo, [digest])).get(digest)
+  if (!spans) return undefined
+  return {
+    ...{ digest, spans, repos: everywhere.map(({ repoUid }) => repoUid) },
+    numbers: everywhere.map(({ repo }) => Number(repo)),
+  }
 }

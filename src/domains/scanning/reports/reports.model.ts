@@ -71,6 +71,9 @@ export function lengthOf(one: ReportedVulnerability): number {
 export const packagesLength = ({ packages }: ReportedVulnerability): number =>
   packages.reduce((sum, { purl, name, version }) => sum + purl.length + name.length + version.length, 0)
 
+/** Where raw reports are that are too long for an answer; a ticket follows. */
+export const rawReportPath = '/downloads/reports/'
+
 /** How many characters a raw report has at most, and about how many any other answer with reports has. */
 export const maxRaw = 32 * 1024 * 1024
 

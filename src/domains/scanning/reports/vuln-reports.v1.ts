@@ -11,21 +11,14 @@ import {
   type VulnReport,
 } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { isDigest } from '#lib/digest.ts'
-import { AppError, found, invalid } from '#lib/errors.ts'
+import { invalid } from '#lib/errors.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import { findRaw, listOutside } from '../outside/scan-reports.service.ts'
+import { listOutside } from '../outside/scan-reports.service.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listCounts } from './count-reports.service.ts'
-import { toCycloneDx } from './cyclone-dx.service.ts'
-import { findReport, listReports, roomForReports } from './image-reports.service.ts'
-import {
-  type CountReport,
-  type ImageReport,
-  maxRaw,
-  maxVulnerabilities,
-  type ReportedVulnerability,
-  vulnReportType,
-} from './reports.model.ts'
+import { listReports, roomForReports } from './image-reports.service.ts'
+import { findRaw } from './raw-reports.service.ts'
+import { type CountReport, type ImageReport, type ReportedVulnerability, rawReportPath } from './reports.model.ts'
 
 export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {
@@ -44,26 +37,19 @@ export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async getRawVulnReport(call, { digest, scanner, createdAt }) {
     if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
     const time = createdAt ? toIso(createdAt) : ''
-    const ours = isOurs(scanner) ? await findReport(call, digest, time).catch(unlessMissing) : undefined
-    const theirs = ours ? undefined : await findRaw(call, digest, scanner, time)
-    const report = found(ours ?? theirs?.report, vulnReportType, digest)
+    const { report, text, ticket } = await findRaw(call, { digest, ours: isOurs(scanner), scanner, time })
     return {
       $typeName: 'pinfold.platform.registry.RawVulnReport',
       digest,
       scanner: scannerOf(report, call.app.version),
       createdAt: timestamp(report.createTime),
-      rawReport: theirs?.raw ?? rawReport(report, call.app.version),
-      rawReportUrl: '',
+      rawReport: text,
+      rawReportUrl: ticket === '' ? '' : `${call.url}${rawReportPath}${ticket}`,
     }
   },
 
   listVulnCountReports: (call, filter) => countsFor(call, filter, false),
   listCumulativeVulnCountReports: (call, filter) => countsFor(call, filter, true),
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (error instanceof AppError && error.code === 'NOT_FOUND') return undefined
-  throw error
 }
 
 /** Ours and others' together, within what an answer has room for. */
@@ -74,16 +60,6 @@ function newest(reports: readonly ImageReport[]): ImageReport[] {
   const room = roomForReports()
   const cut = sorted.findIndex((report) => !room.takes(report))
   return cut < 0 ? sorted : sorted.slice(0, cut)
-}
-
-/** Refuses one that is longer than an answer can be. */
-function rawReport(report: ImageReport, version: string): string {
-  const text =
-    report.vulnerabilities.length > maxVulnerabilities ? '' : toCycloneDx(report, { name: 'pinfold', version })
-  if (text !== '' && text.length <= maxRaw) return text
-  throw new AppError('RESOURCE_EXHAUSTED', `the report is longer than ${maxRaw} characters`, {
-    reason: 'LIST_TOO_LONG',
-  })
 }
 
 const isOurs = (name: Scanner_Name | undefined): boolean => name === undefined || name === Scanner_Name.UNKNOWN
@@ -100,7 +76,7 @@ async function countsFor(call: Call, filter: VulnCountReportFilter, cumulative: 
   return { $typeName: 'pinfold.platform.registry.VulnCountReportList', items }
 }
 
-function scannerOf({ buildTime, scanner }: ImageReport, version: string): Scanner {
+function scannerOf({ buildTime, scanner }: Pick<ImageReport, 'buildTime' | 'scanner'>, version: string): Scanner {
   return {
     $typeName: 'pinfold.platform.registry.Scanner',
     name: (scanner?.name ?? Scanner_Name.UNKNOWN) as Scanner_Name,

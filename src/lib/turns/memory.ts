@@ -1,10 +1,8 @@
-// How much of uploads a process holds in memory. A piece is reserved as a whole before it is filled, so whoever has begun
+// How much of something a process holds in memory, such as of uploads. A piece is reserved as a whole before it is filled, so whoever has begun
 // one can also send it, and nobody waits for somebody who waits. Of one owner no more than half is held while others wait for
 // theirs: what it has begun beyond that, and what it fills slowly, it loses to those who wait.
-import { StoreAway } from '../blobs.ts'
-
 export type Memory = {
-  /** Waits for its turn. Rejects with StoreAway when that takes too long, and when `signal` is aborted. */
+  /** Waits for its turn. Rejects with an error of `refusal` when that takes too long, and when `signal` is aborted. */
   reserve(bytes: number, signal: AbortSignal, by?: Holder): Promise<Reserved>
   /** Bytes that are reserved now. */
   held(): number
@@ -16,7 +14,7 @@ export type Holder = {
   /** Bytes that have come of the piece; `undefined` once all of them have. */
   filled(): number | undefined
   /** Told when others are to have the piece; it is free then. */
-  take(why: StoreAway): void
+  take(why: Error): void
 }
 
 export type Reserved = {
@@ -26,6 +24,10 @@ export type Reserved = {
 
 export type MemoryOptions = {
   waitMs: number
+  /** Makes the error of what has to wait too long, and of what is taken away. */
+  refusal(why: string): Error
+  /** Why one has to wait too long. */
+  crowded: string
   /** From when on a piece that is still being filled may be taken away: whatever its owner has beyond its half, */
   slowMs?: number
   /** and where fewer bytes than these have come in a second. */
@@ -69,7 +71,8 @@ function hasMore(pieces: Iterable<Piece>, { bytes: one, owner }: Piece, bytes: n
 
 /** One that is larger than all there is gets in alone. */
 export function createMemory(bytes: number, options: MemoryOptions): Memory {
-  const { waitMs, slowMs = defaultSlowMs, leastRate = defaultRate, monotonic = () => performance.now() } = options
+  const { waitMs, refusal, slowMs = defaultSlowMs, leastRate = defaultRate } = options
+  const { monotonic = () => performance.now() } = options
   let held = 0
   const pieces = new Set<Piece>()
   const waiting = new Set<Waiter>()
@@ -115,7 +118,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
       if (waiting.size === 0) return
       const why = whyTaken(piece, filled)
       if (why === undefined) continue
-      piece.holder!.take(crowded(why))
+      piece.holder!.take(refusal(why))
       piece.free()
     }
     if (waiting.size > 0) lookLater()
@@ -144,7 +147,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
             resolve(take(size, holder))
           },
         }
-        const end = whenOver(signal, waitMs, leave)
+        const end = whenOver(signal, waitMs, () => leave(refusal(options.crowded)), leave)
         waiting.add(entry)
         // It may have its share to come where those before have had theirs.
         admit()
@@ -154,15 +157,13 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
   }
 }
 
-/** Tells `leave` when it takes too long and when `signal` is aborted, until the result is called. */
-function whenOver(signal: AbortSignal, waitMs: number, leave: (error: unknown) => void): () => void {
+/** Tells `late` when it takes too long, and `leave` when `signal` is aborted, until the result is called. */
+function whenOver(signal: AbortSignal, waitMs: number, late: () => void, leave: (error: unknown) => void): () => void {
   const stop = (): void => leave(signal.reason)
-  const timer = setTimeout(() => leave(crowded('too many uploads are on their way to the bucket')), waitMs)
+  const timer = setTimeout(late, waitMs)
   signal.addEventListener('abort', stop)
   return () => {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
   }
 }
-
-const crowded = (why: string): StoreAway => new StoreAway(why, { reason: 'TOO_BUSY' })

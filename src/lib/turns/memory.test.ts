@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { StoreAway } from '../blobs.ts'
 import { createMemory } from './memory.ts'
+
+const options = { waitMs: 60_000, crowded: 'too many', refusal: (why: string) => new Error(why) }
 
 const { signal } = new AbortController()
 
 test('whoever comes waits for those before, in order, and never holds more than there is', async () => {
-  const memory = createMemory(10, { waitMs: 60_000 })
+  const memory = createMemory(10, options)
   const order: number[] = []
   const first = await memory.reserve(6, signal)
   const take = async (at: number, bytes: number) => {
@@ -28,7 +29,7 @@ test('whoever comes waits for those before, in order, and never holds more than 
 })
 
 test('what is larger than all there is gets in alone', async () => {
-  const memory = createMemory(10, { waitMs: 60_000 })
+  const memory = createMemory(10, options)
   const large = await memory.reserve(50, signal)
   const small = memory.reserve(1, signal)
   large.free()
@@ -37,9 +38,9 @@ test('what is larger than all there is gets in alone', async () => {
 })
 
 test('who waits for too long is refused, who is gone is forgotten, and others go on', async () => {
-  const memory = createMemory(10, { waitMs: 5 })
+  const memory = createMemory(10, { ...options, waitMs: 5 })
   const first = await memory.reserve(10, signal)
-  await assert.rejects(memory.reserve(1, signal), StoreAway)
+  await assert.rejects(memory.reserve(1, signal), { message: 'too many' })
   const gone = new AbortController()
   const leaving = memory.reserve(1, gone.signal)
   gone.abort(new Error('gone'))
@@ -52,7 +53,7 @@ test('who waits for too long is refused, who is gone is forgotten, and others go
 const quick = { filled: () => undefined, take() {} }
 
 test('who holds half of it already comes after others who wait, and has all of it where nobody does', async () => {
-  const memory = createMemory(10, { waitMs: 60_000 })
+  const memory = createMemory(10, options)
   const a = { owner: 'a', ...quick }
   const order: string[] = []
   const first = await memory.reserve(5, signal, a)
@@ -73,7 +74,7 @@ test('who holds half of it already comes after others who wait, and has all of i
 })
 
 test('who comes later does not wait behind one who has had its share, where there is room', async () => {
-  const memory = createMemory(10, { waitMs: 60_000 })
+  const memory = createMemory(10, options)
   const gone = new AbortController()
   await memory.reserve(5, signal, { owner: 'a', ...quick })
   const large = assert.rejects(memory.reserve(6, gone.signal, { owner: 'a', ...quick }), /gone/)
@@ -85,7 +86,7 @@ test('who comes later does not wait behind one who has had its share, where ther
 
 test('a piece that comes slowly is taken away once somebody waits, and not before; one that is being sent is not', async () => {
   let now = 0
-  const memory = createMemory(10, { waitMs: 60_000, slowMs: 1, leastRate: 100, monotonic: () => now })
+  const memory = createMemory(10, { ...options, slowMs: 1, leastRate: 100, monotonic: () => now })
   const taken: string[] = []
   const holder = (owner: string, filled: number | undefined) => ({
     owner,
@@ -104,7 +105,7 @@ test('a piece that comes slowly is taken away once somebody waits, and not befor
 
 test('who holds more than half loses what has come least far once another waits, however fast it comes', async () => {
   let [now, asked] = [0, 0]
-  const memory = createMemory(10, { waitMs: 60_000, slowMs: 1, leastRate: 1, monotonic: () => now })
+  const memory = createMemory(10, { ...options, slowMs: 1, leastRate: 1, monotonic: () => now })
   const taken: string[] = []
   const holder = (owner: string, filled: number | undefined) => ({
     owner,

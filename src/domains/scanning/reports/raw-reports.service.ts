@@ -1,0 +1,172 @@
+// Raw reports: in the answer where they are short, else behind a link that is good for a short while. The link says by itself
+// which report it is, sealed, so that every server of the database can serve it and nobody can make one.
+import { hash } from 'node:crypto'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Call, Work } from '#app.ts'
+import { findBlob, openBlob, readBlob } from '#domains/registry/blobs/blobs.service.ts'
+import { AppError, found, notFound, permissionDenied } from '#lib/errors.ts'
+import { rootOf } from '#lib/uid.ts'
+import type { ReportFacts } from '../outside/scan-reports.model.ts'
+import { findKept, headOf } from '../outside/scan-reports.service.ts'
+import { toCycloneDx } from './cyclone-dx.service.ts'
+import { findReport, type ReportKey, reportAgain } from './image-reports.service.ts'
+import {
+  type ImageReport,
+  lengthOf,
+  maxRaw,
+  maxVulnerabilities,
+  packagesLength,
+  vulnReportType,
+} from './reports.model.ts'
+
+const purpose = 'report-link'
+const mostInline = 2 ** 20
+const linkMs = 5 * 60_000
+
+/** `text` is empty where `ticket` opens the report. */
+export type RawReport = { report: Omit<ImageReport, 'vulnerabilities'>; text: string; ticket: string }
+
+/** `ours` also asks for what we know ourselves; `scanner` is the number of another one. */
+export type RawQuery = { digest: string; ours: boolean; scanner: number; time: string }
+
+/** Throws NOT_FOUND when there is none, and RESOURCE_EXHAUSTED for one that is longer than any is. */
+export async function findRaw(call: Call, { digest, ours, scanner, time }: RawQuery): Promise<RawReport> {
+  const own = ours ? await findReport(call, digest, time).catch(unlessMissing) : undefined
+  if (own) return rawOfOurs(call, own)
+  const facts = found(await findKept(call, digest, scanner, time), vulnReportType, digest)
+  return found(await rawOfKept(call, facts), vulnReportType, digest)
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (error instanceof AppError && error.code === 'NOT_FOUND') return undefined
+  throw error
+}
+
+async function rawOfOurs(call: Call, { report, key }: { report: ImageReport; key: ReportKey }): Promise<RawReport> {
+  const held = await hold(call, ownerOf(call.caller.uid), report)
+  try {
+    const text = textOf(call.app, report)
+    if (Buffer.byteLength(text) <= mostInline) return { report, text, ticket: '' }
+    return { report, text: '', ticket: seal(call, { ours: [key, hash('sha256', text)] }) }
+  } finally {
+    held.free()
+  }
+}
+
+async function rawOfKept(call: Call, facts: ReportFacts): Promise<RawReport | undefined> {
+  const repo = { id: facts.repo }
+  const blob = await findBlob(call, repo, facts.rawDigest)
+  if (!blob) return undefined
+  const report = headOf(facts)
+  if (blob.size > mostInline) return { report, text: '', ticket: seal(call, { kept: [repo.id, blob.digest] }) }
+  const bytes = await readBlob(call, repo, blob, mostInline)
+  return bytes && { report, text: bytes.toString(), ticket: '' }
+}
+
+/** Refuses one that is longer than any is. */
+function textOf({ version }: Call['app'], report: ImageReport): string {
+  const text =
+    report.vulnerabilities.length > maxVulnerabilities ? '' : toCycloneDx(report, { name: 'pinfold', version })
+  if (text !== '' && text.length <= maxRaw) return text
+  throw new AppError('RESOURCE_EXHAUSTED', `the report is longer than ${maxRaw} characters`, {
+    reason: 'LIST_TOO_LONG',
+  })
+}
+
+const ownerOf = (uid: string): string => (uid === '' ? '' : rootOf(uid))
+
+/** Waits for room for the text of a report. */
+function hold({ app, signal }: Opening, owner: string, { vulnerabilities }: ImageReport, sending?: Sending) {
+  const bytes = vulnerabilities.reduce((sum, one) => sum + lengthOf(one) + packagesLength(one), 0)
+  const { filled, take } = sending ?? { filled: () => undefined, take() {} }
+  return app.scanning.reading.reserve(bytes, signal, { owner, filled, take })
+}
+
+type Opening = Pick<Work, 'app' | 'log'> & { signal: AbortSignal }
+type Sending = { filled(): number | undefined; take(why: Error): void }
+
+/** What a ticket opens: one of ours, with the hash of its text, or a blob of a repo, by the repo's number. */
+type Opened = { ours: readonly [ReportKey, string] } | { kept: readonly [repo: number, digest: string] }
+
+function seal({ app }: Call, opened: Opened): string {
+  const until = app.clock().getTime() + linkMs
+  return app.sealer.seal(purpose, Buffer.from(JSON.stringify({ until, ...opened }))).toString('base64url')
+}
+
+/** A report to be sent, once. Whoever opens it sends or closes it. */
+export type OpenReport = {
+  size: number
+  /** Writes it and ends the target. */
+  sendTo(target: Writable): Promise<void>
+  close(): void
+}
+
+/**
+ * What a ticket was given for. Throws NOT_FOUND for what is none, or of what is not there any more as it was, and
+ * PERMISSION_DENIED for one that has expired.
+ */
+export async function openRaw(opening: Opening, ticket: string): Promise<OpenReport> {
+  const { app } = opening
+  const sealed = /^[\w-]{1,16384}$/.test(ticket) ? Buffer.from(ticket, 'base64url') : Buffer.alloc(0)
+  // Of two texts that stand for the same bytes only one is a ticket.
+  const plain = sealed.toString('base64url') === ticket ? app.sealer.unseal(purpose, sealed) : undefined
+  if (!plain) throw gone()
+  const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
+  if (app.clock().getTime() >= until) throw permissionDenied('the link has expired; ask for the report again')
+  return 'ours' in opened ? openOurs(opening, ...opened.ours) : openKept(opening, ...opened.kept)
+}
+
+const gone = () => notFound(vulnReportType, 'of this link')
+
+async function openKept(opening: Opening, id: number, digest: string): Promise<OpenReport> {
+  const blob = await findBlob(opening, { id }, digest)
+  const content = blob && (await openBlob(opening, { id }, blob))
+  if (!content) throw gone()
+  return {
+    size: blob.size,
+    sendTo: (target) => content.sendTo(target),
+    close: () => content.stream().destroy(),
+  }
+}
+
+async function openOurs(opening: Opening, key: ReportKey, digest: string): Promise<OpenReport> {
+  const again = await reportAgain({ ...opening, now: opening.app.clock().toISOString() }, key)
+  if (!again) throw gone()
+  let sent: number | undefined
+  let cut = (_: Error): void => {}
+  const held = await hold(opening, ownerOf(again.repos[0]!), again.report, {
+    filled: () => sent,
+    take: (why) => cut(why),
+  })
+  try {
+    const text = Buffer.from(textOf(opening.app, again.report))
+    if (hash('sha256', text) !== digest) throw gone()
+    return {
+      size: text.length,
+      async sendTo(target) {
+        sent = 0
+        cut = (why) => target.destroy(why)
+        try {
+          await pipeline(Readable.from(slicesOf(text, (bytes) => (sent = bytes))), target)
+        } finally {
+          held.free()
+        }
+      },
+      close: () => held.free(),
+    }
+  } catch (error) {
+    held.free()
+    throw error
+  }
+}
+
+const sliceBytes = 64 * 1024
+
+/** Tells how much of it was asked for so far. */
+function* slicesOf(text: Buffer, onSent: (bytes: number) => void): Generator<Buffer> {
+  for (let at = 0; at < text.length; at += sliceBytes) {
+    onSent(at)
+    yield text.subarray(at, at + sliceBytes)
+  }
+}
