@@ -21,9 +21,11 @@ import {
 } from '../support/registry.ts'
 import {
   type AdapterFault,
+  impatient,
   localScanners,
   metadataOf,
   reportOf,
+  silence,
   startAdapter,
   type TestAdapter,
 } from '../support/scanner-adapter.ts'
@@ -201,11 +203,15 @@ const passing: Record<string, AdapterFault> = {
   'too many orders': failing('scan', 3, status(429, { 'retry-after': '100' })),
   'a connection that is cut': failing('report', 3, cut),
   'no answer to an order': failing('scan', 5, cut),
+  'silence for an order': failing('scan', 2, silence),
+  'silence for a report': failing('report', 3, silence),
+  'silence for its metadata': failing('metadata', 2, silence),
   'metadata that say nothing': failing('metadata', 3, status(200, {}, '{}')),
   'metadata that fail': failing('metadata', 3, status(500)),
 }
 for (const [name, fault] of Object.entries(passing)) {
   test(`a scan is not lost by ${name}`, async () => {
+    using _ = impatient(registry.app, 200)
     ok(await put())
     adapter.breakWith(fault)
     const { digest } = await push.pushImage('acme/app')
@@ -555,7 +561,8 @@ test('an address that the settings do not allow is not asked', async () => {
 const scans = Number(process.env.PINFOLD_SCANS ?? 60)
 test('of many scans of which a third goes wrong, none is lost', async () => {
   ok(await put())
-  const kinds: AdapterFault[] = [status(500), status(404), cut, status(302, { 'refresh-after': '3' })]
+  using _ = impatient(registry.app, 200)
+  const kinds: AdapterFault[] = [status(500), status(404), cut, status(302, { 'refresh-after': '3' }), silence]
   const digests = new Set<string>()
   for (let i = 0; i < scans; i++) digests.add((await push.pushImage('acme/app')).digest)
   let asked = 0

@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
+import type { App } from '#app.ts'
 import type { Json } from './pinfold.ts'
 
 export type Order = {
@@ -105,6 +106,20 @@ export async function startAdapter(fault: AdapterFault = () => false) {
 }
 
 export type TestAdapter = Awaited<ReturnType<typeof startAdapter>>
+
+/** Never answers; whoever asks has to give up. */
+export const silence: AdapterFault = () => true
+
+/** Has a server wait no longer than so many milliseconds for scanners, until it is disposed of. */
+export function impatient(app: App, ms: number): Disposable {
+  const patient = app.toScanners
+  app.toScanners = {
+    ...patient,
+    send: (url, request, limits) =>
+      patient.send(url, request, { ...limits, timeoutMs: Math.min(limits?.timeoutMs ?? Number.NaN, ms) }),
+  }
+  return { [Symbol.dispose]: () => void Object.assign(app, { toScanners: patient }) }
+}
 
 /** The settings with which a server may ask scanners on this machine. */
 export const localScanners = { scannersPrivate: ['127.0.0.1', 'localhost'], allowInsecureScanners: true }
