@@ -1,7 +1,10 @@
 // Reading sources of vulnerabilities with the command, from a mirror on this machine.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { openDb } from '#db/open.ts'
+import { sql } from '#db/sql.ts'
 import { type Answer, osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
 import { makePlace, type Place, run, startProcess } from '../support/process.ts'
@@ -225,4 +228,36 @@ test('names that stand for no source, and mirrors that are none, are refused', a
   }
   const { code, stdout } = await run(['vulnerabilities', 'status', ...place.args], { env: place.env })
   assert.deepEqual([code, stdout], [0, 'no source was read yet: see pinfold vulnerabilities sync\n'])
+})
+
+test('verify names what is stored and does not follow from the records, and exits with 1', async () => {
+  await using place = await makePlace()
+  await using mirror = await startMirror({
+    'osv/PyPI/modified_id.csv': { body: '2026-11-20T02:00:00Z,PYSEC-1\n' },
+    'osv/PyPI/all.zip': {
+      body: zipOf({ 'PYSEC-1.json': osv('PYSEC-1', '1.2', { modified: '2026-11-20T02:00:00Z' }) }),
+    },
+  })
+  assert.equal((await syncing(place, mirror, '--source', 'osv/PyPI')).code, 0)
+  const verify = (...args: string[]) => run(['vulnerabilities', 'verify', ...place.args, ...args], { env: place.env })
+  const clean = await verify()
+  assert.deepEqual([clean.code, clean.stderr], [0, ''])
+  assert.match(clean.stdout, /^0 packages and lists checked, 0 differences, \d+ comparisons wait\n$/)
+  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  try {
+    // A package that is marked as compared, of which nothing was found.
+    const said = await db.get<{ name: string }>(sql`SELECT name FROM affected_packages LIMIT 1`)
+    await db.tx((tx) =>
+      tx.run(sql`
+        INSERT INTO components (kind, ecosystem, name, version, origin, origin_version, arch, match_time)
+        VALUES ('python', 'PyPI', ${said!.name}, '1.0', ${said!.name}, '1.0', '', '2026-11-20T00:00:00.000Z')`),
+    )
+    const { code, stdout } = await verify()
+    assert.equal(code, 1, stdout)
+    assert.match(stdout, /^PyPI \S+ 1\.0: \d+ is not found\n1 packages and lists checked, 1 differences, /)
+    const json = await verify('-o', 'json')
+    assert.deepEqual([json.code, JSON.parse(json.stdout).differences.length], [1, 1])
+  } finally {
+    await db.close()
+  }
 })

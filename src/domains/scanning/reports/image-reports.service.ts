@@ -10,7 +10,7 @@ import { Walk } from '#lib/turns/walk.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import { withAcceptedIn } from './accepted-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
-import { reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
+import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
 import {
   type ImageReport,
   lengthOf,
@@ -132,7 +132,10 @@ export async function newestReport(call: Call, repoUid: string, digest: string):
   const spans = repo ? (await contentsOverTime(call.app.db, repo.id, [digest])).get(digest) : undefined
   if (spans?.[0]?.state !== 'known') return undefined
   const { told } = await imageOf(call, createKnowledge(call.app, tooMuchOfDigest), { digest, spans, repos: [repoUid] })
-  return told[0] && reportAt(told[0].knowledge, digest, told[0].time)
+  const [newest] = told
+  if (!newest) return undefined
+  const report = reportAt(newest.knowledge, digest, newest.time)
+  return { ...report, lastSeen: lastLookAt(newest.knowledge, call.now) ?? report.lastSeen }
 }
 
 const tooMuchOfDigest = () =>

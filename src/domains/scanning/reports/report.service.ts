@@ -54,18 +54,25 @@ const isTold = (knowledge: ImageKnowledge, time: string): boolean =>
 export function reportAt(knowledge: ImageKnowledge, digest: string, time: string): ImageReport {
   const reads = knowledge.readsAt(time)
   const builds = reads.map(({ buildTime }) => buildTime).filter((build) => build !== '')
-  const looks = reads.map(({ fetchTime }) => fetchTime)
   const gaps = knowledge.gapsAt(time)
   const isOneMissing = gaps.some(({ reason }) => reason === 'NO_SOURCE')
   return {
     digest,
     createTime: time,
     buildTime: isOneMissing ? '' : (builds.sort()[0] ?? ''),
-    lastSeen: looks.sort().at(-1) ?? time,
+    lastSeen: lastLookAt(knowledge, time) ?? time,
     vulnerabilities: vulnerabilitiesAt(knowledge, time),
     gaps,
   }
 }
+
+/** When the sources that apply were last looked at, as of a moment; undefined where none was. */
+export const lastLookAt = (knowledge: ImageKnowledge, time: string): string | undefined =>
+  knowledge
+    .readsAt(time)
+    .map(({ fetchTime }) => fetchTime)
+    .sort()
+    .at(-1)
 
 /** The worst severity of each vulnerability at a moment, by its id. */
 export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: string): Map<string, number> {
