@@ -1,6 +1,6 @@
 // Several servers of one PostgreSQL and one bucket, under faults drawn by chance: killed, frozen, cut off from the database or the
-// bucket, and with clocks that are wrong. Clients move tags with preconditions meanwhile, and what they were told must be
-// explained by one order of the moves, and be what is there in the end.
+// bucket, and with clocks that are wrong. Clients push layers and move tags with preconditions meanwhile, until the fault is over
+// and longer; what they were told must be explained by one order of the moves, and be what is there in the end.
 // By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60
 // --seed N repeats the choices of a run. Clocks need libfaketime, and the bucket versitygw; without them it does without.
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, project, tokenOf } from '../support/process.ts'
+import { cleanEnv, freeAddress, lastingToken, makePlace, project, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { digestOf, imageOf, registryClient, types } from '../support/registry.ts'
 
@@ -149,8 +149,8 @@ const blobsOf = (node: (typeof all)[number]) =>
   node.toBucket ? blobs.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${node.toBucket.port}`) : blobs
 const operator = await tokenOf(place, ['--audience', url])
 await clientOf(`http://${all[0]!.listen}`, operator).post('/iam/v2/groups/', { name: 'acme' })
-const token = await tokenOf(place, ['--audience', 'registry'])
-const doors = all.map(({ listen }) => registryClient(`http://${listen}`, token))
+const token = lastingToken(place, ['--audience', 'registry'])
+const doors = all.map(({ listen }) => registryClient(`http://${listen}`, undefined))
 
 /** A move that a client asked for: from what it had seen, to what is like no other. `end` is absent where nobody answered. */
 type Move = { from: string; to: string; begin: number; end?: number; result: 'moved' | 'refused' | 'unknown' }
@@ -180,19 +180,29 @@ function problemOf(made: readonly Move[], history: readonly string[]): string | 
   return undefined
 }
 
-const one = async (door: (typeof doors)[number], ...asked: Parameters<typeof door.call>) =>
-  Promise.race([door.call(...asked).catch(() => undefined), sleep(15_000).then(() => undefined)])
+type Door = (typeof doors)[number]
+type Asked = Parameters<Door['call']>
 
-async function retried(next: () => (typeof doors)[number], ...asked: Parameters<(typeof doors)[number]['call']>) {
+async function one(door: Door, ...[method, path, send]: Asked) {
+  const asked = door.call(method, path, { ...send, token: await token() }).catch(() => undefined)
+  return Promise.race([asked, sleep(15_000).then(() => undefined)])
+}
+
+async function retried(next: () => Door, ...asked: Asked) {
   for (let tries = 0; tries < 300; tries++) {
     const reply = await one(next(), ...asked)
     if (reply && reply.status < 500) return reply
+    again++
     await sleep(100)
   }
   throw new Error(`${asked[0]} ${asked[1]} is answered by nobody`)
 }
 
 let violations = 0
+/** Requests that were asked again, since nobody answered or a server could not. */
+let again = 0
+let cuts = 0
+let cutFromBucket = 0
 const sum = { moved: 0, refused: 0, unknown: 0 }
 for (let round = 0; round < runs; round++) {
   const { below } = randomFrom(seed + round)
@@ -204,15 +214,21 @@ for (let round = 0; round < runs; round++) {
   const headers = { 'content-type': types.image }
   const push = async (content: string, mediaType: string) => {
     const path = `${repo}/blobs/uploads/?digest=${digestOf(content)}`
-    await retried(() => healthy[below(healthy.length)]!, 'POST', path, { body: content })
+    const pushed = await retried(() => doors[below(nodes)]!, 'POST', path, { body: content })
+    assert.equal(pushed.status, 201, pushed.bytes.toString())
     return { mediaType, digest: digestOf(content), size: Buffer.byteLength(content) }
   }
   const base = await push(config, types.config)
-  const layer = await push('a layer', types.layer)
   const made: Move[] = []
+  const layers: string[] = []
   let left = moves
+  let isOver = false
   const client = async (me: number): Promise<void> => {
-    while (left-- > 0) {
+    while (left-- > 0 || !isOver) {
+      await sleep(below(50))
+      const content = `a layer of ${seed} ${round} ${me} ${left}`
+      const layer = await push(content, types.layer)
+      layers.push(content)
       const door = doors[below(nodes)]!
       const seen = await one(door, 'HEAD', `${repo}/manifests/hot`)
       if (!seen || ![200, 404].includes(seen.status)) continue
@@ -231,6 +247,7 @@ for (let round = 0; round < runs; round++) {
   const clientsDone = Promise.all(Array.from({ length: clients }, (_, me) => client(me)))
   await sleep(below(400))
   const lasts = 200 + below(3000)
+  const before = again
   if (kind === 'kill') {
     await victim.end()
     await victim.start(blobsOf(victim))
@@ -248,12 +265,15 @@ for (let round = 0; round < runs; round++) {
     victim.toDatabase.set('open')
   } else if (kind === 'bucket away') {
     for (const node of all) node.toBucket?.set('cut')
+    if (bucket) cuts++
     await sleep(lasts)
     for (const node of all) node.toBucket?.set('open')
   } else {
     await victim.end()
     await victim.start(blobsOf(victim), below(2) === 0 ? '+300s' : '-300s')
   }
+  isOver = true
+  if (kind === 'bucket away') cutFromBucket += again - before
   await clientsDone
   if (kind === 'clock') {
     await victim.end()
@@ -262,20 +282,26 @@ for (let round = 0; round < runs; round++) {
   const history = await retried(() => healthy[below(healthy.length)]!, 'GET', `${repo}/_svc/history/hot`)
   const digests =
     history.status === 404 ? [] : (history.body.history as { digest: string }[]).map(({ digest }) => digest)
-  const problem = problemOf(made, digests)
+  let problem = problemOf(made, digests)
   for (const { result } of made) sum[result]++
   // Every server shows the same, whatever was done to it.
   for (const door of doors) {
     const head = await retried(() => door, 'HEAD', `${repo}/manifests/hot`)
     assert.equal(head.headers['docker-content-digest'] ?? '', digests.at(-1) ?? '', `run ${round}, ${kind}`)
   }
+  for (const content of layers) {
+    const got = await retried(() => doors[below(nodes)]!, 'GET', `${repo}/blobs/${digestOf(content)}`)
+    if (got.bytes.toString() !== content) problem ??= `lost: a layer was acknowledged, and answers ${got.status}`
+  }
   if (problem) {
     violations++
     console.error(`run ${round} (--seed ${seed + round} --runs 1), ${kind}: ${problem}`)
-  } else console.log(`run ${round}, ${kind}: ${digests.length} moves`)
+  } else console.log(`run ${round}, ${kind}: ${digests.length} moves, ${layers.length} layers`)
 }
 console.log(
-  `${runs} runs, seed ${seed}: ${sum.moved} moved, ${sum.refused} refused, ${sum.unknown} without an answer, ${violations} violations`,
+  `${runs} runs, seed ${seed}: ${sum.moved} moved, ${sum.refused} refused, ${sum.unknown} without an answer, ${violations} violations; ` +
+    `${again} requests were asked again, ${cutFromBucket} of them while the bucket was away`,
 )
 assert.equal(violations, 0)
 assert.ok(sum.moved > 0, 'nothing was tried')
+assert.ok(cuts === 0 || cutFromBucket > 0, 'nobody missed the bucket')

@@ -137,6 +137,17 @@ export async function tokenOf(place: Where, args: readonly string[] = []): Promi
   return stdout.trim()
 }
 
+/** The same for a run that lasts for hours: before it ends the next one is taken. */
+export function lastingToken(place: Where, args: readonly string[] = []): () => Promise<string> {
+  let last: { token: Promise<string>; since: number } | undefined
+  return () => {
+    if (!last || performance.now() - last.since > 20 * 60_000) {
+      last = { token: tokenOf(place, args), since: performance.now() }
+    }
+    return last.token
+  }
+}
+
 function collect(child: ChildProcess): { stdout: string; stderr: string } {
   const output = { stdout: '', stderr: '' }
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
