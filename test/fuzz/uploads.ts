@@ -1,8 +1,10 @@
 // Uploads in pieces over several servers of one PostgreSQL and one bucket, each request at a server drawn by chance, while one of
-// them is killed again and again: nothing that was acknowledged may be lost, every digest must be right, and nothing be left over.
+// them is killed again and again: nothing that was acknowledged may be lost, every digest must be right, and what kills have left
+// in the bucket must go with a collection by the servers once it is old, and nothing else.
 // By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/uploads.ts --uploads 10000 --nodes 3 --kill-seconds 10
 // --seed N repeats the choices of a run. It needs versitygw; without a PostgreSQL there is one server with a folder.
 import assert from 'node:assert/strict'
+import { utimesSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { parseBucket } from '#blobs/s3/bucket.ts'
@@ -11,7 +13,7 @@ import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
+import { freeAddress, lastingToken, makePlace, type Process, run, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
 
@@ -39,15 +41,21 @@ if (place.database === '' || noBucket) throw new Error('it needs PINFOLD_TEST_DA
 await using bucket = await startBucket()
 const blobs = bucket.url()
 const url = `http://${await freeAddress()}`
-const env = { ...bucket.aws, PINFOLD_URL: url, PINFOLD_LEASE_MS: '3000', PINFOLD_BLOB_GRACE_SECONDS: '3600' }
+const env = {
+  ...bucket.aws,
+  PINFOLD_URL: url,
+  PINFOLD_LEASE_MS: '3000',
+  PINFOLD_BLOB_GRACE_SECONDS: '3600',
+  PINFOLD_BLOB_TRASH_SECONDS: '0',
+}
 const addresses = await Promise.all(Array.from({ length: nodes }, freeAddress))
 const start = (listen: string) => startProcess(place, { listen, env, args: ['--blobs', blobs] })
 const servers: Process[] = []
 for (const listen of addresses) servers.push(await start(listen))
 const operator = await tokenOf(place, ['--audience', url])
 await clientOf(`http://${addresses[0]}`, operator).post('/iam/v2/groups/', { name: 'acme' })
-const token = await tokenOf(place, ['--audience', 'registry'])
-const doors = addresses.map((address) => registryClient(`http://${address}`, token))
+const token = lastingToken(place, ['--audience', 'registry'])
+const doors = addresses.map((address) => registryClient(`http://${address}`, undefined))
 
 const acknowledged = new Map<string, { repo: string; size: number }>()
 const tally = { requests: 0, again: 0, begun: 0, refused: new Map<number, number>() }
@@ -57,7 +65,8 @@ let isOver = false
 async function ask(method: string, path: string, what?: { body?: Buffer }) {
   for (let tries = 0; tries < 200; tries++) {
     tally.requests++
-    const reply = await doors[below(nodes)]!.call(method, path, what).catch(() => undefined)
+    const sent = { ...what, token: await token() }
+    const reply = await doors[below(nodes)]!.call(method, path, sent).catch(() => undefined)
     if (reply && reply.status < 500) return reply
     if (reply) tally.refused.set(reply.status, (tally.refused.get(reply.status) ?? 0) + 1)
     tally.again++
@@ -137,6 +146,35 @@ console.log(
 )
 for (const [status, n] of tally.refused) console.log(`  ${n} × ${status}, tried again`)
 
+// What kills have left behind, and beside it what a server leaves that dies between the bucket and the database.
+const opened = await openDb({ database: place.database, file: '' })
+const store = await openBucket(parseBucket(blobs), { env: bucket.aws })
+async function stray(): Promise<string> {
+  const part = await store.begin(5, '')
+  await part.write([Buffer.from('stray')])
+  await part.finish()
+  return part.name
+}
+/** What is in the bucket and what the rows name, each where the other has not got it. */
+async function compare() {
+  const rows = await opened.all<{ location: string }>(sql`
+    SELECT location FROM blobs UNION SELECT location FROM upload_parts UNION SELECT location FROM blob_trash`)
+  const named = new Set(rows.map(({ location }) => location))
+  const objects = new Set<string>()
+  for await (const { location } of store.list()) objects.add(location)
+  return { objects, orphans: objects.difference(named), missing: named.difference(objects) }
+}
+const planted = [await stray(), await stray(), await stray()]
+const dayAgo = Date.now() / 1000 - 25 * 3600
+const before = await compare()
+for (const location of before.objects) utimesSync(bucket.fileOf(blobs, location), dayAgo, dayAgo)
+const young = await stray()
+const swept = await run(['gc', ...place.args], {
+  env: { ...place.env, ...env, PINFOLD_BLOBS: blobs, PINFOLD_API: `http://${addresses[0]}` },
+})
+assert.equal(swept.code, 0, swept.stderr)
+const after = await compare()
+
 let lost = 0
 for (const [digest, { repo, size }] of acknowledged) {
   const got = await ask('GET', `${repo}/blobs/${digest}`)
@@ -145,37 +183,15 @@ for (const [digest, { repo, size }] of acknowledged) {
   console.error(`lost: ${repo} ${digest} ${got?.status}`)
 }
 assert.equal(acknowledged.size, uploads)
-
-// What kills have left behind: a verification finds it, and puts it into the trash.
 for (const server of servers) {
   server.kill('SIGTERM')
   await server.exited
 }
-const opened = await openDb({ database: place.database, file: '' })
-const store = await openBucket(parseBucket(blobs), { env: bucket.aws })
-const named = new Set<string>()
-for (const table of ['blobs', 'upload_parts', 'blob_trash']) {
-  const rows = await opened.all<{ location: string }>(
-    table === 'blobs'
-      ? sql`SELECT location FROM blobs`
-      : table === 'upload_parts'
-        ? sql`SELECT location FROM upload_parts`
-        : sql`SELECT location FROM blob_trash`,
-  )
-  for (const { location } of rows) named.add(location)
-}
-const objects: string[] = []
-for await (const { location } of store.list()) objects.push(location)
-const orphans = objects.filter((location) => !named.has(location))
-const missing = [...named].filter((location) => !objects.includes(location))
-await store.removeAll(orphans)
-await store.abortUploads?.(Date.now() + 60_000)
-const left: string[] = []
-for await (const { location } of store.list()) if (!named.has(location)) left.push(location)
 store.close()
 await opened.close()
 console.log(
-  `${acknowledged.size} acknowledged, ${lost} lost, ${objects.length} objects, ${orphans.length} of them orphans of kills, ` +
-    `${left.length} left after the sweep, ${missing.length} rows without an object`,
+  `${acknowledged.size} acknowledged, ${lost} lost, ${before.objects.size} objects, ` +
+    `${before.orphans.size - planted.length} of them orphans of kills, ${after.orphans.size - 1} of them left by a collection, ` +
+    `${after.missing.size} rows without an object`,
 )
-assert.deepEqual([lost, left.length, missing.length], [0, 0, 0])
+assert.deepEqual([lost, [...after.orphans], [...after.missing]], [0, [young], []])
