@@ -215,7 +215,8 @@ function sourceMetrics(
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
     labelled({ source: new ClosedSet(names) }).gauge(about, async (shown) => {
-      for (const one of isFirst() ? await listSources(db) : []) {
+      if (!isFirst()) return shown.reset()
+      for (const one of await listSources(db)) {
         const found = names.includes(one.name) ? value(one) : undefined
         if (found !== undefined) shown.set({ source: one.name }, found)
       }

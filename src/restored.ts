@@ -6,6 +6,7 @@ import { readFact, writeFact } from './db/facts.ts'
 import { type Forgotten, forgetRestored } from './db/restored-rows.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db, Tx } from './db/sql.ts'
+import { trashMs } from './domains/registry/blobs/collection.model.ts'
 import { delayAllTrash, releaseAll } from './domains/registry/blobs/holds.store.ts'
 import { endLogs } from './domains/registry/proofs/logs.store.ts'
 import { openExisting } from './open-database.ts'
@@ -24,13 +25,13 @@ export async function openRestored(config: Config) {
 /** All of it, in a transaction in which no server is there. Throws where the store is not one of this database. */
 export async function settleRestored(
   { db, blobs }: { db: Db; blobs: Blobs },
-  { trashMs, pushTokens }: { trashMs: number; pushTokens: boolean },
+  { config, pushTokens }: { config: Config; pushTokens: boolean },
   inTx: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>,
 ): Promise<Restored> {
   const skew = createSkew(db, Date.now)
   await skew.measure()
   const now = skew.now().toISOString()
-  const due = new Date(skew.now().getTime() + trashMs).toISOString()
+  const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()
   const [id, owner] = (await blobs.readId())?.split(' ') ?? []
   return inTx(async (tx) => {
     if (id === undefined || owner !== (await readFact(tx, 'database_id'))) {

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { correctTotal, wrongTotals } from './db/list-totals.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
+import { trashMs } from './domains/registry/blobs/collection.model.ts'
 import { type Contents, verifyContents, verifyOrphans } from './domains/registry/verification/contents.service.ts'
 import { verifyManifests } from './domains/registry/verification/manifest-links.service.ts'
 import { verifyLedger, verifyTags } from './domains/registry/verification/tag-records.service.ts'
@@ -53,7 +54,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
   const skew = createSkew(db, Date.now)
   await skew.measure()
   const now = () => skew.now().toISOString()
-  const due = new Date(skew.now().getTime() + config.blobTrashSeconds * 1000).toISOString()
+  const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()
   // Of two that correct the same difference one would do it once more.
   if (options.repair) opening.adopt(await holdContents(db, skew, 'repair'), (one) => one.end())
   const contents: Contents = { db, blobs, hash: options.hash, due }

@@ -28,7 +28,7 @@ export const blobSettings = {
     env: 'PINFOLD_BLOB_TRASH_SECONDS',
     parse: whole(0, 365 * 86_400),
     default: '604800',
-    doc: 'How long the content of a blob that was deleted or collected stays in the store after its last row is gone: as old as a backup of the database may be to be restored without a copy of the blobs. `0` removes it with the collection.',
+    doc: 'How long the content of a blob that was deleted or collected stays in the store after its last row is gone: as old as a backup of the database may be to be restored without a copy of the blobs. `0` removes it with the collection. With PINFOLD_BLOB_REDIRECTS it stays for 65 minutes at least.',
   }),
 }
 

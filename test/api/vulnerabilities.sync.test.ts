@@ -65,6 +65,9 @@ test('what is wrong with a record leaves it out, and metrics tell of sources tha
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)
   assert.match(text, /^pinfold_vulnerability_source_age_seconds\{source="kev"\} /m)
   assert.doesNotMatch(text, /age_seconds\{source="osv\/Go"\}/)
+  // Once another server speaks for all of them, this one does not go on with what it has shown last.
+  pinfold.app.fleet.isFirst = false
+  assert.doesNotMatch(await pinfold.app.metrics.registry.metrics(), /^pinfold_vulnerability_source_\w+\{/m)
 })
 
 test('nothing is read by default, nor from a private address that is not listed', async () => {

@@ -426,6 +426,37 @@ test('what nothing needs any more goes from the bucket, and uploads that nobody 
   await begun.discard()
 })
 
+test('an address that a client was given reads to its end, although nothing waits before it is removed', {
+  skip,
+}, async () => {
+  const clock = { now: Date.now() }
+  await using place = await scene(`&public=${bucket.origin.replace('127.0.0.1', 'localhost')}`, {
+    clock: () => new Date(clock.now),
+    blobGraceSeconds: 60,
+    blobTrashSeconds: 0,
+    blobRedirects: ['127.0.0.0/8'],
+  })
+  const { registry } = place
+  const collect = async (): Promise<Json> => {
+    return (await (await registry.as(operatorUid)).post('/control/v1/blobs:collect', { dryRun: false })).body
+  }
+  const { digest } = await registry.pusher.pushBlob(name, randomBytes(100_000))
+  await registry.pusher.pushImage(name, 'v1')
+  const { headers } = await registry.puller.ok(307, 'GET', `${name}/blobs/${digest}`)
+  const read = async () => {
+    return digestOf(Buffer.from(await (await fetch(String(headers.location))).arrayBuffer()))
+  }
+  clock.now += 61_000
+  assert.equal((await collect()).blobs, '1')
+  assert.equal(await read(), digest)
+  clock.now += 64 * 60_000
+  await collect()
+  assert.equal(await read(), digest)
+  clock.now += 61_000
+  await collect()
+  assert.notEqual(await read(), digest)
+})
+
 test('a scheduled collection looks through a part of the bucket each hour, and through all of it in a week', {
   skip,
 }, async () => {

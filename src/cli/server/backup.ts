@@ -63,7 +63,7 @@ that finds what it could not repair.`,
       await using opened = new AsyncDisposableStack()
       const place = opened.adopt(await openRestored(config), (one) => one.close())
       const stopped = opened.adopt(await requireStopped(place.db, config), (one) => one.release())
-      const how = { trashMs: config.blobTrashSeconds * 1000, pushTokens: options.endPushTokens === true }
+      const how = { config, pushTokens: options.endPushTokens === true }
       const { sessions, pushTokens, trash, position } = await settleRestored(place, how, stopped.tx)
       terminal.print(
         `ended ${sessions} sessions and ${pushTokens} push tokens; ${trash} blobs in the trash are kept for longer`,

@@ -5,7 +5,7 @@ import type { Stored } from '#blobs/blobs.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { inRepo, lockRepo } from './blobs.store.ts'
-import type { Collected } from './collection.model.ts'
+import { type Collected, trashMs } from './collection.model.ts'
 import * as store from './collection.store.ts'
 import { isHeld } from './holds.store.ts'
 import { addTrash, delayTrash, dueTrash, forgetTrash, isStoreOf } from './trash.store.ts'
@@ -38,7 +38,7 @@ export async function collect(run: Run): Promise<void> {
   const { app } = run
   const now = app.clock().getTime()
   const cutoff = new Date(now - app.config.blobGraceSeconds * 1000).toISOString()
-  const due = new Date(now + app.config.blobTrashSeconds * 1000).toISOString()
+  const due = new Date(now + trashMs(app.config)).toISOString()
   const step = { ...run, now, cutoff, due }
   await collectLinks(step)
   await collectBlobs(step)

@@ -32,3 +32,12 @@ export type Collection = {
 }
 
 export const hasEnded = ({ state }: Collection): boolean => state >= collectionStates.done
+
+/** An address at the bucket is good for five minutes, and what was begun with one takes a while. */
+const addressMs = 65 * 60_000
+
+/** How long a content stays in the store that no row names any more. */
+export function trashMs(settings: { blobTrashSeconds: number; blobRedirects: readonly string[] }): number {
+  const wanted = settings.blobTrashSeconds * 1000
+  return settings.blobRedirects.join() === 'off' ? wanted : Math.max(wanted, addressMs)
+}
