@@ -6,12 +6,19 @@ import { readFact, writeFact } from './db/facts.ts'
 import { type Forgotten, forgetRestored } from './db/restored-rows.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db, Tx } from './db/sql.ts'
+import type { AuditEntry } from './domains/events/audit/audit.model.ts'
+import { insertEntry } from './domains/events/audit/audit.store.ts'
 import { trashMs } from './domains/registry/blobs/collection.model.ts'
 import { delayAllTrash, releaseAll } from './domains/registry/blobs/holds.store.ts'
 import { endLogs } from './domains/registry/proofs/logs.store.ts'
+import { type Cause, ownCause } from './lib/cause.ts'
+import { newUid, operatorUid, top } from './lib/uid.ts'
 import { openExisting } from './open-database.ts'
 
 export type Restored = Forgotten & { trash: number }
+
+/** Its entry in the audit log; no event tells of it, since the subscribers of before may be others by now. */
+const auditType = 'dev.pinfold.control.restored.v1'
 
 /** The database and the store that it is to have from now on. */
 export async function openRestored(config: Config) {
@@ -43,6 +50,30 @@ export async function settleRestored(
     await releaseAll(tx)
     const trash = await delayAllTrash(tx, due)
     await endLogs(tx, 'every')
-    return { ...(await forgetRestored(tx, { now, pushTokens })), trash }
+    const restored = { ...(await forgetRestored(tx, { now, pushTokens })), trash }
+    await insertEntry(
+      tx,
+      entryOf(
+        restored,
+        ownCause(() => new Date(now), operatorUid),
+      ),
+    )
+    return restored
   })
+}
+
+function entryOf(restored: Restored, { actor, now, userAgent, requestId }: Cause): AuditEntry {
+  return {
+    uid: newUid(top),
+    type: auditType,
+    subject: '',
+    actor,
+    act: '',
+    remoteAddress: '',
+    userAgent,
+    requestId,
+    bodyType: 'google.protobuf.Struct',
+    body: JSON.stringify(restored),
+    createTime: now,
+  }
 }

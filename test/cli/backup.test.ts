@@ -18,7 +18,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
+import { operatorUid } from '#lib/uid.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
+import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
@@ -128,6 +130,10 @@ for (const [store, skip] of [
       }
       const second = await serve(place, bucket ? env : back)
       for (const [tag, digest] of known) assert.equal(await second.pull(tag), digest)
+      const { auditEntries } = ok(await second.operator.get('/events/v2/audit?type=dev.pinfold.control.restored.v1'))
+      assert.equal(auditEntries.length, 1)
+      assert.deepEqual([auditEntries[0].actor, auditEntries[0].group], [operatorUid, '/'])
+      assert.ok(settled.stdout.includes(`at position ${JSON.parse(auditEntries[0].body).position}\n`))
       for (const tag of pushed.keys()) {
         if (tag !== 'lost' && (await second.client.call('HEAD', `${name}/manifests/${tag}`)).status === 200)
           await second.pull(tag)

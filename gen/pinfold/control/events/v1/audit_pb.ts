@@ -75,7 +75,8 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
   group: string;
 
   /**
-   * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`.
+   * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`. No event
+   * is sent about a backup that was restored, `dev.pinfold.control.restored.v1`.
    *
    * @generated from field: string type = 3;
    */
@@ -166,7 +167,8 @@ export type AuditEntryJson = {
   group?: string;
 
   /**
-   * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`.
+   * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`. No event
+   * is sent about a backup that was restored, `dev.pinfold.control.restored.v1`.
    *
    * @generated from field: string type = 3;
    */
