@@ -1,12 +1,15 @@
 // Moving the blobs of a server that runs from its folder to a bucket, and back.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { globSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -79,4 +82,41 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   assert.match((await copy(other, other)).stderr, /the second store has the id of the first/)
   assert.match(damaged.stdout, /^copied 3 blobs/m)
   assert.ok(damaged.stderr.includes(`damaged or lost, and not copied: ${file}`), damaged.stderr)
+})
+
+test('a copy that was killed in the middle goes on where it was, and leaves nothing half', async () => {
+  await using place = await makePlace()
+  const [from, to] = [join(place.data, 'blobs'), join(place.data, 'copied')]
+  const contents = Array.from({ length: 40 }, () => randomBytes(500_000))
+  {
+    await using server = await startProcess(place)
+    await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
+    const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+    for (const content of contents) await client.pushBlob(name, content)
+    server.kill('SIGTERM')
+    await server.exited
+  }
+  const words = ['blobs', 'copy', from, to, ...place.args]
+  const copied = () => globSync('sha256/*/*', { cwd: to })
+  const child = spawn(program, words, { cwd: project, env: cleanEnv(place.env), stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  while (copied().length < 3) await sleep(1)
+  child.kill('SIGKILL')
+  assert.deepEqual(await exited, [null, 'SIGKILL'])
+  // What is there is whole, and what is not there yet has left no name.
+  const there = copied()
+  assert.ok(there.length < contents.length, 'it was over before it was killed')
+  for (const file of there) {
+    assert.ok(file.includes(digestOf(readFileSync(join(to, file))).slice(7)), file)
+  }
+
+  const again = await run([...words, '--switch'], { env: place.env })
+  assert.deepEqual([again.code, again.stderr], [0, ''])
+  const rest = contents.length - there.length
+  assert.match(again.stdout, new RegExp(`^copied ${rest} blobs with .*; ${there.length} were there already$`, 'm'))
+  await using server = await startProcess(place, { args: ['--blobs', to] })
+  const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+  for (const content of contents) {
+    assert.ok((await client.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes.equals(content))
+  }
 })
