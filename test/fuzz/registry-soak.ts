@@ -1,8 +1,9 @@
 // Concurrent pushes, mounts, moves of tags, pulls and deletes while blobs are collected all the time, with a time of grace
 // of seconds. No client may see a failure. By hand: bin/pinfold-node test/fuzz/registry-soak.ts --minutes 10 --clients 8.
-// On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// On PostgreSQL when PINFOLD_TEST_DATABASE names one; with --bucket the blobs are in a bucket of versitygw.
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, startProcess, tokenOf } from '../support/process.ts'
 import { checkStore } from '../support/pushes.ts'
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     clients: { type: 'string', default: '8' },
     grace: { type: 'string', default: '5' },
+    bucket: { type: 'boolean', default: false },
   },
 })
 const until = Date.now() + Number(values.minutes) * 60_000
@@ -89,7 +91,14 @@ async function remove(client: RegistryClient, kept: Kept[]): Promise<void> {
 }
 
 await using place = await makePlace()
-const env = { PINFOLD_LOG_LEVEL: 'error', PINFOLD_BLOB_GRACE_SECONDS: values.grace }
+await using bucket = values.bucket ? await startBucket() : undefined
+const url = bucket?.url()
+const env = {
+  PINFOLD_LOG_LEVEL: 'error',
+  PINFOLD_BLOB_GRACE_SECONDS: values.grace,
+  PINFOLD_BLOB_TRASH_SECONDS: '0',
+  ...(url && { ...bucket!.aws, PINFOLD_BLOBS: url }),
+}
 await using server = await startProcess(place, { env })
 const operator = async () => clientOf(server.url, await tokenOf(place))
 await (await operator()).post('/iam/v2/groups/', { name: 'acme' })
@@ -115,8 +124,9 @@ const workers = Array.from({ length: Number(values.clients) }, (_, i) => {
 await Promise.all([...workers, collecting])
 server.kill('SIGTERM')
 await server.exited
-const blobs = await checkStore(place)
-console.log(place.database ? 'PostgreSQL' : 'SQLite', JSON.stringify(counts), `${blobs} blobs at the end`)
+const blobs = await checkStore(place, url === undefined ? undefined : (location) => bucket!.fileOf(url, location))
+const where = `${place.database ? 'PostgreSQL' : 'SQLite'} and a ${bucket ? 'bucket' : 'folder'}:`
+console.log(where, JSON.stringify(counts), `${blobs} blobs at the end`)
 for (const [message, same] of Map.groupBy(failures, (one) => one.replaceAll(/[0-9a-f]{16,}/g, '…'))) {
   console.log(`FAILURE ${same.length} times: ${message}`)
 }

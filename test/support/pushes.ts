@@ -145,7 +145,10 @@ async function check(client: RegistryClient, told: Told): Promise<number> {
 }
 
 /** Every blob has a file with its content, and every manifest all that it needs. Returns how many blobs there are. */
-export async function checkStore(place: Place): Promise<number> {
+export async function checkStore(
+  place: Place,
+  fileOf = (location: string) => join(place.data, 'blobs', location),
+): Promise<number> {
   await using closing = new AsyncDisposableStack()
   const opened = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
   const db = closing.adopt(opened, (open) => open.close())
@@ -153,7 +156,7 @@ export async function checkStore(place: Place): Promise<number> {
   const blobs = await db.all<{ digest: string; size: number; location: string }>(sql`
     SELECT digest, size, location FROM blobs`)
   for (const { digest, size, location } of blobs) {
-    const file = join(place.data, 'blobs', location)
+    const file = fileOf(location)
     assert.ok(existsSync(file), `${digest} has no file`)
     const hash = createHash('sha256')
     let bytes = 0
@@ -172,6 +175,6 @@ export async function checkStore(place: Place): Promise<number> {
      WHERE NOT EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = t.repo_id AND m.digest = t.digest)`)
   assert.deepEqual(lost, [], 'tags point to nothing')
   const parts = await db.all<{ location: string }>(sql`SELECT location FROM upload_parts`)
-  for (const { location } of parts) assert.ok(existsSync(join(place.data, 'blobs', location)), `${location} is gone`)
+  for (const { location } of parts) assert.ok(existsSync(fileOf(location)), `${location} is gone`)
   return blobs.length
 }
