@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
@@ -257,6 +259,30 @@ test('the switch that opens all private addresses is warned about, and a list of
     await using server = await startProcess(place, { env })
     assert.match(server.output.stderr, warned)
   }
+})
+
+test('organisations that have the names of views are warned of at the start', async () => {
+  await using place = await makePlace()
+  {
+    await using server = await startProcess(place)
+    const client = clientOf(server.url, await tokenOf(place))
+    for (const name of ['older', 'minimal']) ok(await client.post('/iam/v2/groups/', { name }))
+    server.kill('SIGTERM')
+    await server.exited
+  }
+  // Nobody can make such a name any more.
+  const rename = (groups: string) => `UPDATE ${groups} SET name = 'min-7d' WHERE name = 'older'`
+  if (place.database) {
+    await place.query(rename(`${place.schema}.groups`))
+  } else {
+    const db = new DatabaseSync(join(place.data, 'pinfold.db'))
+    db.exec(rename('groups'))
+    db.close()
+  }
+  await using again = await startProcess(place)
+  again.kill('SIGTERM')
+  await again.exited
+  assert.match(again.output.stderr, /"level":"warn".*the names of views.*"names":\["min-7d"\]/)
 })
 
 test('the link of the operator is printed only where somebody sits and nothing keeps it', async () => {
