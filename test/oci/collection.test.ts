@@ -209,6 +209,27 @@ test('what cannot be removed is tried again a day later, and is not in the way o
   assert.equal(existsSync(join(folder, stuck)), false)
 })
 
+test('a content waits from when it lost its last row, however long ago the collection began', async () => {
+  await using registry = await startRegistry({ blobs: '', blobTrashSeconds: 600, blobGraceSeconds: 1 })
+  const { app, pusher } = registry
+  for (const text of ['first', 'second']) await pusher.pushBlob(name, text)
+  let now = Date.now() + 10_000
+  const { clock } = app
+  app.clock = () => {
+    now += 7000
+    return new Date(now)
+  }
+  const began = now
+  const whole = { waitMs: 60_000, signal: new AbortController().signal }
+  await waitForCollection(app, await requestCollection(app, false), whole)
+  app.clock = clock
+  const dues = (await app.db.all<{ due: string }>(sql`SELECT due FROM blob_trash ORDER BY due`)).map(({ due }) => {
+    return Date.parse(due)
+  })
+  assert.equal(dues.length, 2)
+  assert.ok(dues[0]! >= began + 600_000 + 7000 && dues[1]! >= dues[0]! + 7000, JSON.stringify([began, ...dues]))
+})
+
 test('while a backup is made nothing is removed from the store, and after it what is due', async () => {
   await using place = await scene()
   const { registry, clock, client } = place

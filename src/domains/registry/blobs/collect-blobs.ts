@@ -23,7 +23,12 @@ export type Run = {
   step(): Promise<void>
 }
 
-type Step = Run & { now: number; cutoff: string; due: string }
+type Step = Run & {
+  now: number
+  cutoff: string
+  /** When what loses its last row now may go; a run may take long. */
+  due(): string
+}
 
 const page = 500
 /** What no row names may belong to a push between its file and its row; that takes moments. */
@@ -38,7 +43,7 @@ export async function collect(run: Run): Promise<void> {
   const { app } = run
   const now = app.clock().getTime()
   const cutoff = new Date(now - app.config.blobGraceSeconds * 1000).toISOString()
-  const due = new Date(now + trashMs(app.config)).toISOString()
+  const due = () => new Date(app.clock().getTime() + trashMs(app.config)).toISOString()
   const step = { ...run, now, cutoff, due }
   await collectLinks(step)
   await collectBlobs(step)
@@ -81,7 +86,7 @@ async function collectBlobs({ app: { db }, lease, cutoff, due, dryRun, collected
     for (const blob of stored.filter(({ kept }) => !kept)) {
       const remove = async (tx: Tx): Promise<boolean> => {
         if (!(await store.deleteUnlinkedBlob(tx, blob))) return false
-        await addTrash(tx, blob, due)
+        await addTrash(tx, blob, due())
         return true
       }
       if (!dryRun && !(await lease.tx(remove, inRepo))) continue
@@ -133,7 +138,7 @@ async function collectFiles({ app, now, due, lease, scheduled, dryRun, collected
     const found = mayGo.filter(({ location }) => !waiting.has(location))
     if (!dryRun && found.length > 0) {
       await lease.tx(async (tx) => {
-        for (const file of found) await addTrash(tx, file, due)
+        for (const file of found) await addTrash(tx, file, due())
       })
     }
     collected.files += found.length
@@ -156,7 +161,8 @@ const locationsOf = (files: readonly { location: string }[]): string[] => files.
 const hourOfWeek = (ms: number): number => Math.floor(ms / 3600_000) % 168
 
 /** Removes from the store what has waited for long enough. What the store would not remove is tried again after a day. */
-async function emptyTrash({ app: { db, blobs, log, clock }, lease, now, step }: Step): Promise<void> {
+async function emptyTrash({ app: { db, blobs, log, clock }, lease, step }: Step): Promise<void> {
+  const now = clock().getTime()
   const later = new Date(now + leastObjectAgeMs).toISOString()
   for (;;) {
     // A backup copies what its database names, which may be what was deleted since.
