@@ -18,7 +18,7 @@ import { openExisting } from './open-database.ts'
 export type Restored = Forgotten & { trash: number }
 
 /** Its entry in the audit log; no event tells of it, since the subscribers of before may be others by now. */
-const auditType = 'dev.pinfold.control.restored.v1'
+const auditType = 'restored'
 
 /** The database and the store that it is to have from now on. */
 export async function openRestored(config: Config) {

@@ -130,7 +130,7 @@ for (const [store, skip] of [
       }
       const second = await serve(place, bucket ? env : back)
       for (const [tag, digest] of known) assert.equal(await second.pull(tag), digest)
-      const { auditEntries } = ok(await second.operator.get('/events/v2/audit?type=dev.pinfold.control.restored.v1'))
+      const { auditEntries } = ok(await second.operator.get('/events/v2/audit?type=restored'))
       assert.equal(auditEntries.length, 1)
       assert.deepEqual([auditEntries[0].actor, auditEntries[0].group], [operatorUid, '/'])
       assert.ok(settled.stdout.includes(`at position ${JSON.parse(auditEntries[0].body).position}\n`))

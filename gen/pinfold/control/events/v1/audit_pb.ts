@@ -76,7 +76,7 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
 
   /**
    * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`. No event
-   * is sent about a backup that was restored, `dev.pinfold.control.restored.v1`.
+   * is sent about a backup that was restored, `restored`.
    *
    * @generated from field: string type = 3;
    */
@@ -168,7 +168,7 @@ export type AuditEntryJson = {
 
   /**
    * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`. No event
-   * is sent about a backup that was restored, `dev.pinfold.control.restored.v1`.
+   * is sent about a backup that was restored, `restored`.
    *
    * @generated from field: string type = 3;
    */
