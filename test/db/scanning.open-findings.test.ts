@@ -101,9 +101,8 @@ async function forget(...lists: PreparedList[]): Promise<void> {
   }
 }
 
-async function sweep(check: () => void = () => undefined): Promise<number> {
-  return sweepComponents({ app: pinfold.app, tx: pinfold.app.db.tx, check })
-}
+const sweep = (tx: Pinfold['app']['db']['tx'] = pinfold.app.db.tx): Promise<number> =>
+  sweepComponents({ app: pinfold.app, tx, check() {} })
 
 async function differences(): Promise<string[]> {
   const found: string[] = []
@@ -209,16 +208,17 @@ test('a package that is being forgotten, and that an image brings back, is count
   await put(['F-1', 'F-2'], 'five')
   await work()
   await forget(list)
-  let again: Promise<PreparedList> | undefined
-  await sweep(() => {
-    again ??= prepare(apk('five'))
+  let back: PreparedList | undefined
+  await sweep(async (step, options) => {
+    const done = await pinfold.app.db.tx(step, options)
+    back ??= await prepare(apk('five'))
+    return done
   })
-  const back = await again!
   assert.deepEqual(await differences(), [])
   await put(['F-1'], 'five', { withdrawTime: '2026-03-01T00:00:00.000Z' })
-  await complete(back)
+  await complete(back!)
   await work()
-  assert.deepEqual(await opens(back), ['1 of 1'])
+  assert.deepEqual(await opens(back!), ['1 of 1'])
 })
 
 test('a list that an earlier release has compared is counted after the next sweep', async () => {
