@@ -6,16 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Env, freeAddress, makePlace, program, type Run, run, startProcess, tokenOf } from '../support/process.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
-import { copyOf } from '../upgrades/release.ts'
+import { copyOfOldest } from '../upgrades/release.ts'
 
 /** `says` is the cause and `next` what to do, each found in the answer. */
 export type Mistake = { title: string; shown: string; code: number; says: RegExp; next: RegExp; play(): Promise<Run> }
 
 type Operator = (title: string, words: string, code: number, says: RegExp, next: RegExp) => Mistake
 type Cli = (args: readonly string[], env?: Env) => Promise<Run>
-
-/** The data folder that the first of the kept releases has left behind. */
-const oldest = '0.1.0-2ae517d'
 
 export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nobody: Env; operator: Operator }) {
   const strict = await startStrictPostgres()
@@ -246,18 +243,18 @@ async function playRestart(env: Env): Promise<Run> {
 const cli = (env: Env, ...args: string[]) => run(args, { env })
 
 const upgraded: Omit<Mistake, 'play'> = {
-  title: 'The data folder of a first version',
-  shown: 'pinfold migrate --data data; pinfold iam organizations list --data data -o terse',
+  title: 'The data folder of the oldest version',
+  shown: 'pinfold migrate --data data; pinfold images repos list --data data -o terse',
   code: 0,
   says: /the database is up to date/,
-  next: /acme/,
+  next: /acme\/payments\/ledger/,
 }
 
 /** Old data is brought up to this version, and is there. */
 async function playUpgrade(here: Cli): Promise<Run> {
-  await using copy = await copyOf(oldest)
+  await using copy = await copyOfOldest()
   const migrated = await here(['migrate', ...copy.args], copy.env)
   await using _server = await startProcess(copy)
-  const listed = await here(['iam', 'organizations', 'list', ...copy.args, '-o', 'terse'], copy.env)
+  const listed = await here(['images', 'repos', 'list', ...copy.args, '-o', 'terse'], copy.env)
   return { ...listed, stdout: migrated.stdout + listed.stdout, stderr: migrated.stderr + listed.stderr }
 }

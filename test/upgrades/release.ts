@@ -110,20 +110,30 @@ function dumpOf(database: string): string {
     .replaceAll(schema, dumped)
 }
 
-/** A copy of a release's data, in a folder and a schema of its own: what `args` and `env` make every command use. */
+/** A copy of a release's data. */
 export async function copyOf(name: string) {
+  const { masterKey, settings } = readRelease(name)
+  return copyIn(join(folder, name, engine), masterKey, settings)
+}
+
+/** A copy of what the oldest commit has left behind, of which no answers were recorded. */
+export async function copyOfOldest() {
+  return copyIn(join(project, 'test/data/oldest', engine), '11'.repeat(32))
+}
+
+/** In a folder and a schema of its own: what `args` and `env` make every command use. */
+async function copyIn(recorded: string, masterKey: string, settings: Env = {}) {
   const data = mkdtempSync(join(tmpdir(), 'pinfold-upgrade-'))
   const schema = `t_${randomBytes(8).toString('hex')}`
   const server = process.env.PINFOLD_TEST_DATABASE ?? ''
   const database = onPostgres ? `${server}${server.includes('?') ? '&' : '?'}schema=${schema}` : ''
-  const { masterKey, settings } = readRelease(name)
   const query = async (text: string) => {
     const client = new pg.Client({ connectionString: server })
     await client.connect()
     await client.query(text).finally(() => client.end())
   }
-  await unpack(readFileSync(fileOf(name, 'data.tar.zst')), data)
-  const dump = fileOf(name, 'database.sql.zst')
+  await unpack(readFileSync(join(recorded, 'data.tar.zst')), data)
+  const dump = join(recorded, 'database.sql.zst')
   if (existsSync(dump)) await query(zstdDecompressSync(readFileSync(dump)).toString().replaceAll(dumped, schema))
   return {
     data,
