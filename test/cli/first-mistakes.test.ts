@@ -48,3 +48,32 @@ test('a server without a URL says once that clients call it by a name that is no
     if (times > 0) assert.match(lines[0]!, /"host":"a\.example\.com".*"setting":"PINFOLD_URL"/)
   }
 })
+
+test('what is wrong comes with the next step', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const { url } = server
+  const here = async (args: string[], env: Record<string, string> = {}) => {
+    const as = env.PINFOLD_TOKEN || args[0] === 'serve' ? [] : place.args
+    return run([...args, ...as], { env: { ...place.env, PINFOLD_API: url, ...env } })
+  }
+  assert.equal((await here(['iam', 'organizations', 'create', 'acme'])).code, 0)
+  assert.equal((await here(['images', 'repos', 'create', 'acme/app'])).code, 0)
+  const away = `http://${await freeAddress()}`
+  const key = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
+  const database = 'postgres://127.0.0.1:1/none'
+  const answers: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
+    [['images', 'list'], { PINFOLD_TOKEN: 'x' }, 77, /give PINFOLD_TOKEN a token of this server/],
+    [['images', 'list'], { PINFOLD_API: away, PINFOLD_TOKEN: 'x' }, 69, /look whether the server runs/],
+    [['serve', '--database', database], key, 69, /not available.*; look whether it runs, and whether the URL/],
+    [['iam', 'organizations', 'delete', 'acme', '--yes'], {}, 1, /still has repos[\s\S]*; delete that first/],
+    [['iam', 'organizations', 'delete', '', '--yes'], {}, 64, /say which organisation: its name or its uid is empty/],
+    [['images', 'tags', 'resolve', 'app:1.0'], {}, 64, /name it as acme\/app/],
+    [['image', 'list'], {}, 64, /unknown command 'image'[\s\S]*Did you mean images/],
+  ]
+  for (const [args, env, wanted, says] of answers) {
+    const { code, stdout, stderr } = await here(args, env)
+    assert.deepEqual([code, stdout], [wanted, ''], `${args.join(' ')}: ${stderr}`)
+    assert.match(stderr, says)
+  }
+})
