@@ -66,10 +66,13 @@ function spelled({ epoch, release, pre, post, dev, local }: Version, random: Ran
   const numbered = (word: string, number: number) =>
     `${separator()}${word}${number === 0 && random.below(2) === 0 ? '' : separator() + one('', '0') + number}`
   const phases = { a: ['a', 'alpha', 'A'], b: ['b', 'Beta'], rc: ['rc', 'c', 'pre', 'preview', 'RC'] }
+  const before = pre ? numbered(one(...phases[pre[0]]), pre[1]) : ''
+  // Behind a phase without a number, as in 1.0a-2, a number is that of the phase.
+  const isShort = random.below(4) === 0 && /^$|\d$/.test(before)
   const text = [
     one('', 'v') + (epoch === 0 ? '' : `${epoch}!`) + release.join('.'),
-    pre ? numbered(one(...phases[pre[0]]), pre[1]) : '',
-    post === undefined ? '' : random.below(4) === 0 ? `-${post}` : numbered(one('post', 'rev', 'r'), post),
+    before,
+    post === undefined ? '' : isShort ? `-${post}` : numbered(one('post', 'rev', 'r'), post),
     dev === undefined ? '' : numbered('dev', dev),
     local.length === 0 ? '' : `+${local.join(one('.', '-', '_'))}`,
   ]
