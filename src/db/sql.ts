@@ -5,8 +5,10 @@ import type { Verb } from '#lib/resource.ts'
 
 export type Value = string | number | null | Uint8Array
 
-/** A piece of SQL with its parameters; there is always one more part than there are values. */
-/** `template`: the place in the program that its whole text stands at, which is the same each time. */
+/**
+ * A piece of SQL with its parameters; there is always one more part than there are values. `template`: the place in the program
+ * that its whole text stands at, which is the same each time.
+ */
 export type Sql = {
   readonly parts: readonly string[]
   readonly values: readonly Value[]

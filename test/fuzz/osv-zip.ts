@@ -14,8 +14,9 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { crc32, deflateRawSync } from 'node:zlib'
+import { deflateRawSync } from 'node:zlib'
 import { cleanEnv, makePlace, program, run, startProcess } from '../support/process.ts'
+import { fieldsOf } from '../support/zip.ts'
 
 const { values } = parseArgs({
   options: {
@@ -40,19 +41,6 @@ function recordOf(i: number): Buffer {
   ]
   const named = { id: `PYSEC-${i}`, aliases: [`CVE-2026-${i}`], modified: '2026-11-20T02:00:00Z' }
   return Buffer.from(JSON.stringify({ ...named, summary: `About ${i}`, details, affected }))
-}
-
-/** The fields that an entry has in front of its content and in the directory. */
-function fieldsOf(content: Buffer, packed: Buffer, name: string): Buffer {
-  const fields = Buffer.alloc(26)
-  fields.writeUInt16LE(20, 0)
-  fields.writeUInt16LE(0x800, 2)
-  fields.writeUInt16LE(8, 4)
-  fields.writeUInt32LE(crc32(content), 10)
-  fields.writeUInt32LE(packed.length, 14)
-  fields.writeUInt32LE(content.length, 18)
-  fields.writeUInt16LE(name.length, 22)
-  return fields
 }
 
 /** More entries than 65,535 need the end of ZIP64. */

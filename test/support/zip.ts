@@ -7,14 +7,7 @@ export function zipOf(entries: Record<string, string | Uint8Array>, claims: Reco
   for (const [name, given] of Object.entries(entries)) {
     const content = Buffer.from(given)
     const packed = deflateRawSync(content)
-    const fields = Buffer.alloc(26)
-    fields.writeUInt16LE(20, 0)
-    fields.writeUInt16LE(0x800, 2)
-    fields.writeUInt16LE(8, 4)
-    fields.writeUInt32LE(crc32(content), 10)
-    fields.writeUInt32LE(packed.length, 14)
-    fields.writeUInt32LE(claims[name] ?? content.length, 18)
-    fields.writeUInt16LE(Buffer.byteLength(name), 22)
+    const fields = fieldsOf(content, packed, name, claims[name])
     const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), fields, Buffer.from(name), packed])
     const place = Buffer.alloc(14)
     place.writeUInt32LE(offset, 10)
@@ -31,4 +24,17 @@ export function zipOf(entries: Record<string, string | Uint8Array>, claims: Reco
   end.writeUInt32LE(central.length, 12)
   end.writeUInt32LE(offset, 16)
   return Buffer.concat([...parts, central, end])
+}
+
+/** The fields that an entry has in front of its content and in the directory. */
+export function fieldsOf(content: Buffer, packed: Buffer, name: string, claimed = content.length): Buffer {
+  const fields = Buffer.alloc(26)
+  fields.writeUInt16LE(20, 0)
+  fields.writeUInt16LE(0x800, 2)
+  fields.writeUInt16LE(8, 4)
+  fields.writeUInt32LE(crc32(content), 10)
+  fields.writeUInt32LE(packed.length, 14)
+  fields.writeUInt32LE(claimed, 18)
+  fields.writeUInt16LE(Buffer.byteLength(name), 22)
+  return fields
 }

@@ -29,9 +29,10 @@ type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast:
 export type Slice = { changed: number[]; added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Brings the findings of some components to what follows from what is known now. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared.
- * With no more than `most` statements about packages. `whole`: the slices before
- * have compared all up to `after`, so that after the last the components count as compared. What is found in components that are held gets less, never more.
+ * Brings the findings of some components to what follows from what is known now, with no more than `most` statements about
+ * packages. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared. `whole`:
+ * the slices before have compared all up to `after`, so that after the last the components count as compared. What is found in
+ * components that are held gets less, never more.
  */
 export async function matchSlice(
   tx: Tx,
