@@ -26,6 +26,8 @@ export type MigrateOptions = {
 /** How often one that waits for a lock too long is tried again, since behind it everybody else would wait. */
 const lockTries = 60
 const lockPauseMs = 500
+/** An index of all rows of a table is sorted first. */
+const ofAnySize = { aside: 'disk' } as const
 
 /**
  * Applies what is missing and returns those ids. Refuses a database that was written by other migrations than these, but for
@@ -136,7 +138,7 @@ async function applyAll(
       done.push(id)
     }
     return done
-  })
+  }, ofAnySize)
 }
 
 /** In batches of their own, so that nobody waits for all of it; one that was cut short goes on where it was. */

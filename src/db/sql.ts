@@ -52,6 +52,8 @@ export type TxOptions = {
    * none in part and none out of order; the end of the process undoes nothing. A later work that waits takes them along.
    */
   durability?: 'later'
+  /** For a work with no bound on what it sorts or rewrites: what SQLite sets aside for that is kept in files, not in memory. */
+  aside?: 'disk'
 }
 
 export type Db = Reader & {

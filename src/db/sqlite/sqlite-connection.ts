@@ -11,6 +11,8 @@ export type Connection = {
   control(text: string): void
   /** Whether commits from now on wait until they are on disk; they do at first. Not inside a transaction. */
   waitForDisk(wait: boolean): void
+  /** Where what a work sets aside is: pages as they were before, and what it sorts. On disk at first. Not inside a transaction. */
+  setAside(where: 'disk' | 'memory'): void
   readonly inTransaction: boolean
   close(): void
 }
@@ -34,6 +36,13 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
     waits = wait
   }
   waitForDisk(true)
+  let aside: 'disk' | 'memory' = 'disk'
+  const setAside = (where: 'disk' | 'memory'): void => {
+    if (where === aside) return
+    // Each page that a savepoint changes would be a write to a file, once it has changed more than fifteen of them.
+    db.exec(where === 'memory' ? 'PRAGMA temp_store = MEMORY' : 'PRAGMA temp_store = FILE')
+    aside = where
+  }
   // Most pages are read where the system has them in memory, by the connection that reads: mapped by both they would count
   // twice. Each connection fills its own cache and never gives it back.
   db.exec(`PRAGMA cache_size = -16384; PRAGMA mmap_size = ${options.readOnly ? 268435456 : 0}`)
@@ -86,6 +95,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
     run: (query, changes) => Number(prepareFor(query, changes).statement.run(...query.values.map(bound)).changes),
     control: (text) => void prepare(text).statement.run(),
     waitForDisk,
+    setAside,
     get inTransaction() {
       return db.isTransaction
     },

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { migrate } from '../migrate.ts'
 import { openDb } from '../open.ts'
 import { type Db, raw, sql } from '../sql.ts'
 import { isUnavailable } from '../unavailable.ts'
@@ -22,6 +23,7 @@ async function open(checkpoints?: 'server' | 'external') {
   return { db, file, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
+const asideNow = sql`SELECT temp_store AS store FROM pragma_temp_store`
 const insert = (db: Db, name: string) => db.tx((tx) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))
 const count = async (db: Db) => (await db.get<{ n: number }>(sql`SELECT count(*) AS n FROM items`))!.n
 
@@ -79,6 +81,18 @@ test('a work that may reach the disk later waits for it only with one that must'
   const joined = Promise.withResolvers<boolean>()
   await db.tx(async (tx) => tx.after(() => joined.resolve(waits())), { durability: 'later' })
   assert.equal(await joined.promise, true, 'it came when the others had begun, and gets a commit of its own')
+})
+
+test('what a work sets aside is in memory, and in files where it may be of any size, as in migrations', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const whereOf = (options?: { aside: 'disk' }) =>
+    db.tx(async (tx) => ['', 'disk', 'memory'][(await tx.get<{ store: number }>(asideNow))!.store], options)
+  assert.deepEqual(await Promise.all([whereOf(), whereOf({ aside: 'disk' }), whereOf()]), ['memory', 'disk', 'memory'])
+  await migrate(db, [
+    { id: '0001-aside', up: () => ['CREATE TABLE aside AS SELECT temp_store FROM pragma_temp_store'] },
+  ])
+  assert.deepEqual(await db.get(sql`SELECT temp_store FROM aside`), { temp_store: 1 })
 })
 
 test('the log of changes starts again while others read', async () => {

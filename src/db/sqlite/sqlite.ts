@@ -7,9 +7,11 @@ import { createGuard, type Outcome } from '../guard.ts'
 import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
-import { WriteQueue } from './write-queue.ts'
+import { type Job, WriteQueue } from './write-queue.ts'
 
 const workMs = 5000
+/** What a work sets aside is kept in memory, unless it says otherwise. */
+type Settings = Omit<TxOptions, 'aside'> & { aside?: Job['aside'] }
 const nothing = (): void => {}
 
 /**
@@ -47,7 +49,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
       return row
     },
 
-    async tx<T>(work: (tx: Tx) => Promise<T>, { durability }: TxOptions = {}): Promise<T> {
+    async tx<T>(work: (tx: Tx) => Promise<T>, { durability, aside = 'memory' }: Settings = {}): Promise<T> {
       guard.outside('tx')
       if (closed) throw new Error('the database is closed')
       // The batch runs in the context of whoever came first; each work must run in its own caller's.
@@ -55,7 +57,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
         const changes = new Set<Change>()
         const run = () => caller.runInAsyncScope(() => guard.run(stepsOn(writer, changes), 0, work, workMs))
-        queue.push({ durable: durability !== 'later', changes, run, settle })
+        queue.push({ durable: durability !== 'later', aside, changes, run, settle })
       })
       if (!outcome.ok) throw outcome.error
       return outcome.value as T

@@ -11,6 +11,7 @@ const batchMs = 10
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
 export type Job = {
   durable: boolean
+  aside: 'disk' | 'memory'
   changes: ReadonlySet<Change>
   run(): Promise<Outcome<unknown>>
   settle(outcome: Outcome<unknown>): void
@@ -61,9 +62,11 @@ export class WriteQueue {
     const outcomes: Outcome<unknown>[] = []
     // Settled before the transaction begins, since SQLite does not change it inside one.
     const durable = jobs.some((job) => job.durable)
-    const isNext = (job: Job | undefined) => job && (durable || !job.durable)
+    const { aside } = jobs[0]!
+    const isNext = (job: Job | undefined) => job?.aside === aside && (durable || !job.durable)
     try {
       writer.waitForDisk(durable)
+      writer.setAside(aside)
       writer.control('BEGIN IMMEDIATE')
       const end = performance.now() + batchMs
       while (isNext(jobs[0]) && begun.length < batchWorks && performance.now() < end) {
