@@ -5,7 +5,6 @@ import http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import { type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
-import { HealthImplementation } from 'grpc-health-check'
 import { declareMethods } from '#edge/arrival.ts'
 import { http2Limits } from '#edge/request-limits.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
@@ -14,6 +13,7 @@ import { type Admission, createAdmission } from './grpc-admission.ts'
 import { readMessage, streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
+import { addHealth } from './naming/health.ts'
 import { addReflection } from './naming/reflection.ts'
 import { limitUnread } from './port/unread-streams.ts'
 
@@ -49,8 +49,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     }
     server.addService(definition, handlers)
   }
-  const health = new HealthImplementation({ '': 'SERVING' })
-  health.addToServer(server)
+  const health = addHealth(server)
   if (config.reflection) {
     const files = new Set(endpoints.map(({ desc }) => desc.parent.file))
     addReflection(server, files, vendor?.token)
@@ -76,7 +75,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
       injector.injectConnection(socket)
     },
     drain(graceMs) {
-      health.setStatus('', 'NOT_SERVING')
+      health.stop()
       injector.drain(graceMs)
       unread.stop()
     },

@@ -1,7 +1,8 @@
 // A process of its own, since everything here works on what strangers have pushed: whatever that costs in time or memory is
 // ended with the process, and the server goes on. Started by `reader.ts` only; the server hands it the bytes.
 import { readFiles } from './databases/files.ts'
-import { type Layer, scanLayers, scanLimits } from './layers/layers.ts'
+import { type Layer, scanLayers } from './layers/layers.ts'
+import { scanLimits } from './layers/scan-limits.ts'
 import { type ImageContents, Unreadable } from './packages.ts'
 import {
   type Answer,

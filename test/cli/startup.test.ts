@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { costOf } from '../support/cost-of-command.ts'
+import { costOf, countCost } from '../support/cost-of-command.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
@@ -91,4 +91,38 @@ test('completion knows every command, though it runs none', async () => {
 test('the script for completion, and what completes a line, load no more than what the line names', async () => {
   assertLight((await costOf(['complete', 'bash'])).modules, 50)
   assertLight((await costOf(['complete', '--', 'events', 'subscriptions', ''])).modules, 60)
+})
+
+/** What readmes, pages of the reference, providers of people, sources and reflection need, each when it is asked for. */
+const forLater = [
+  '@grpc/proto-loader',
+  '@grpc/reflection',
+  'ae-cvss-calculator',
+  'htmlparser2',
+  'markdown-it',
+  'oauth4webapi',
+  'openid-client',
+  'postcss',
+  'protobufjs',
+  'sanitize-html',
+  'yauzl',
+]
+
+test('a server has not loaded before it is ready what only some requests need', async () => {
+  await using place = await makePlace()
+  using counter = countCost()
+  await using server = await startProcess(place, { env: counter.env })
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200)
+  server.kill('SIGTERM')
+  assert.equal((await server.exited).code, 0)
+  const { modules } = counter.read()
+  const packageOf = (path: string) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]
+  const loaded = new Set(modules.map(packageOf))
+  assert.ok(loaded.has('@grpc/grpc-js'))
+  assert.deepEqual(
+    forLater.filter((name) => loaded.has(name)),
+    [],
+  )
+  // With PostgreSQL there are the modules of its client, too.
+  assert.ok(modules.length <= (onPostgres ? 1500 : 1400), `${modules.length} modules`)
 })

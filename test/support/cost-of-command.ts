@@ -18,17 +18,25 @@ export async function costOf(
   args: readonly string[],
   { env, input, command }: { env?: Env; input?: string; command?: string } = {},
 ): Promise<Cost> {
+  using counter = countCost()
+  const given = { ...env, ...counter.env }
+  const done = await run(args, { env: given, ...(input !== undefined && { input }), ...(command && { command }) })
+  return { ...done, ...counter.read() }
+}
+
+/** For a program that is started otherwise, with this environment; `read` once it has ended. */
+export function countCost() {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const file = join(folder, 'cost.json')
   const hook = pathToFileURL(join(project, 'test/support/cost-of-command.mjs')).href
-  const given = { ...env, NODE_OPTIONS: `--import=${hook}`, PINFOLD_TEST_COST: file }
-  try {
-    const done = await run(args, { env: given, ...(input !== undefined && { input }), ...(command && { command }) })
-    const { modules, ...rest } = JSON.parse(readFileSync(file, 'utf8')) as Omit<Cost, keyof Run>
-    const root = pathToFileURL(project).href
-    const own = modules.filter((url) => url.startsWith(root)).map((url) => url.slice(root.length))
-    return { ...done, ...rest, modules: own }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  return {
+    env: { NODE_OPTIONS: `--import=${hook}`, PINFOLD_TEST_COST: file },
+    read(): Omit<Cost, keyof Run> {
+      const { modules, ...rest } = JSON.parse(readFileSync(file, 'utf8')) as Omit<Cost, keyof Run>
+      const root = pathToFileURL(project).href
+      const own = modules.filter((url) => url.startsWith(root)).map((url) => url.slice(root.length))
+      return { ...rest, modules: own }
+    },
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

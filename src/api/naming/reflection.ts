@@ -1,5 +1,6 @@
 // What gRPC server reflection tells: every file of the contract, and the same once more under each further name that its
 // packages can be called by.
+import { createRequire } from 'node:module'
 import { clone, type DescFile, toBinary } from '@bufbuild/protobuf'
 import {
   type DescriptorProto,
@@ -8,12 +9,15 @@ import {
   FileDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt'
 import type { handleBidiStreamingCall, Server, ServiceDefinition } from '@grpc/grpc-js'
-import { ReflectionService } from '@grpc/reflection'
+import type { ReflectionService } from '@grpc/reflection'
 import { file_google_rpc_error_details } from '#gen/google/rpc/error_details_pb.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
 import { file_pinfold_iam_v1_terms_errors } from '#gen/pinfold/iam/v1/terms_errors_pb.ts'
 import { vendorField, vendorTypeName } from '#lib/naming/vendor.ts'
 import { previewTypeName } from './grpc-names.ts'
+
+/** The library takes longer to load than much of the server, so it is when somebody asks. */
+const load = createRequire(import.meta.url)
 
 /** What no method names: a service of a library's, and the details of errors. */
 const others = [file_grpc_health_v1_health, file_google_rpc_error_details, file_pinfold_iam_v1_terms_errors]
@@ -26,17 +30,32 @@ type Rename = { type: (name: string) => string; member: (name: string) => string
  * asks: it takes longer than everything else that a server starts with, and most are never asked.
  */
 export function addReflection(server: Pick<Server, 'addService'>, served: Iterable<DescFile>, token?: string): void {
-  let known: Map<string, Handler> | undefined
-  for (const [path, { definition }] of methodsOf(new ReflectionService({}))) {
-    const handle: Handler = (stream) => {
-      known ??= new Map([...methodsOf(reflectionOf(served, token))].map(([at, { handler }]) => [at, handler]))
-      known.get(path)!(stream)
+  let known: Map<string, Added> | undefined
+  const at = (path: string): Added => {
+    known ??= methodsOf(reflectionOf(served, token))
+    return known.get(path)!
+  }
+  for (const service of services) {
+    const path = `/${service}/ServerReflectionInfo`
+    const own = (): Method => at(path).definition.ServerReflectionInfo!
+    const definition: Method = {
+      path,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: (message) => own().requestSerialize(message),
+      requestDeserialize: (bytes) => own().requestDeserialize(bytes),
+      responseSerialize: (message) => own().responseSerialize(message),
+      responseDeserialize: (bytes) => own().responseDeserialize(bytes),
     }
-    server.addService(definition, { ServerReflectionInfo: handle })
+    const handle: Handler = (stream) => at(path).handler(stream)
+    server.addService({ ServerReflectionInfo: definition }, { ServerReflectionInfo: handle })
   }
 }
 
+const services = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection']
+
 type Handler = handleBidiStreamingCall<unknown, unknown>
+type Method = ServiceDefinition[string]
 type Added = { definition: ServiceDefinition; handler: Handler }
 
 /** What it would add to a server, a method for each of its versions, by their paths. */
@@ -60,7 +79,8 @@ function reflectionOf(served: Iterable<DescFile>, token: string | undefined): Re
   const all = new Map(files.map((file) => [file.name, file]))
   for (const rename of renames) for (const file of aliasesOf(files, rename)) all.set(file.name, file)
   const fileDescriptorProtos = [...all.values()].map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file)))
-  return new ReflectionService({
+  const { ReflectionService: Service } = load('@grpc/reflection') as typeof import('@grpc/reflection')
+  return new Service({
     pinfold: { format: 'Protocol Buffer 3 DescriptorProto', type: {}, fileDescriptorProtos },
   })
 }

@@ -5,7 +5,7 @@ import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { levelOf } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from '../errors.ts'
 import { send } from '../ui/page.ts'
-import { policy, renderPage } from './render.ts'
+import { policy } from './policy.ts'
 
 const path = '/docs'
 const docs = new URL('../../../docs/', import.meta.url)
@@ -18,14 +18,14 @@ export function referenceDoor(edge: Edge): Door {
     methods: withVerbs([path]),
     deadlineMs: edge.app.config.requestTimeoutMs,
     matches: (asked) => asked === path || asked.startsWith(`${path}/`),
-    serve(arrival) {
+    async serve(arrival) {
       const method = `${arrival.verb} ${path}`
       arrival.method = { name: method, fullName: method }
       const { req } = arrival
       if (req.method !== 'GET' && req.method !== 'HEAD') {
         return send(arrival, 405, 'text/plain', 'only GET\n', { allow: 'GET, HEAD' })
       }
-      sendReference(arrival, pages(arrival.path.slice(path.length + 1)))
+      sendReference(arrival, await pages(arrival.path.slice(path.length + 1)))
     },
     refuse(arrival, error) {
       const known = toAppError(error)
@@ -50,7 +50,7 @@ function sendReference(arrival: HttpArrival, page: string | undefined): void {
 }
 
 /** The pages by name; the index has none. Each is made when somebody asks for it first, and there are only so many. */
-function createPages(): (name: string) => string | undefined {
+function createPages(): (name: string) => Promise<string | undefined> {
   const files = new Map<string, URL>([['errors', new URL('errors.md', docs)]])
   const folder = new URL('api/', docs)
   for (const file of readdirSync(folder)) {
@@ -58,10 +58,13 @@ function createPages(): (name: string) => string | undefined {
     files.set(name === 'README' ? '' : name, new URL(file, folder))
   }
   const made = new Map<string, string>()
-  return (name) => {
+  return async (name) => {
     const file = files.get(name)
     if (!file) return undefined
-    const page = made.get(name) ?? renderPage(readFileSync(file, 'utf8'), linkOf)
+    const known = made.get(name)
+    if (known !== undefined) return known
+    const { renderPage } = await import('./render.ts')
+    const page = renderPage(readFileSync(file, 'utf8'), linkOf)
     made.set(name, page)
     return page
   }

@@ -5,7 +5,8 @@ import { goProgram } from '../../../test/support/go-program.ts'
 import { type LayerEntries, tarOf } from '../../../test/support/layers.ts'
 import { zipOf } from '../../../test/support/zip.ts'
 import { readFiles } from '../databases/files.ts'
-import { type ScanLimits, scanLayers, scanLimits } from '../layers/layers.ts'
+import { scanLayers } from '../layers/layers.ts'
+import { type ScanLimits, scanLimits } from '../layers/scan-limits.ts'
 
 async function contentsOf(layers: readonly LayerEntries[], limits: Partial<ScanLimits> = {}, chunk = 65_536) {
   const archives = await Promise.all(layers.map(tarOf))

@@ -16,7 +16,6 @@ import { AppError, invalid } from '#lib/errors.ts'
 import { type AccessToken, operatorUid } from '../access-token.ts'
 import type { Issuing } from '../exchange.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
-import { endSessionUrl } from './protocol.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
 
 export type { Session }
@@ -64,7 +63,9 @@ export async function signOut(work: Doing, issuing: Issuing, session: Session): 
   await app.db.tx((tx) => end(tx, work, session, 'signed-out'))
   try {
     const provider = session.provider === '' ? undefined : await findSignInProvider(app, session.provider)
-    return provider && (await endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`))
+    if (!provider) return undefined
+    const { endSessionUrl } = await import('./protocol.ts')
+    return await endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`)
   } catch (error) {
     // Here it has ended, which nobody is to be told otherwise.
     app.log.warn('the session at the provider could not be ended', { error })

@@ -17,7 +17,7 @@ import { authTimeOf, exchange, type Issuing } from '../exchange.ts'
 import { requireNames } from '../outside-token.ts'
 import { personOf } from '../register.ts'
 import { profileOf } from './profile.ts'
-import { announcesIssuer, authorizationUrl, type Identified, identify } from './protocol.ts'
+import type { Identified } from './protocol.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
 import { accessTokenOf, refreshTokenOf, type TokenWish } from './tokens.ts'
 
@@ -63,6 +63,7 @@ export async function startSignIn(
   { browser, invite, hint }: { browser: string; invite: string; hint: string },
 ): Promise<string> {
   app.limits.check('source', source)
+  const { announcesIssuer, authorizationUrl } = await import('./protocol.ts')
   const own = (await announcesIssuer(app, provider)) ? '' : `/${provider.id}`
   const callback = `${issuer}${callbackPath}${own}`
   const [state, nonce, verifier] = [newSecret(), newSecret(), newSecret()]
@@ -122,6 +123,7 @@ export async function finishSignIn(
     if (!provider) throw unauthenticated('the provider is gone')
     const { nonce, verifier, invite } = attempt.secrets
     const expected = { state, nonce, verifier, callback: attempt.callback, fresh: asked.fresh }
+    const { identify } = await import('./protocol.ts')
     const identified = await countRefusals(app.limits, source, () => identify(app, provider, expected, search))
     const proven = provenBy(app, provider, identified)
     if (asked.identity !== '') return await becomeIdentity(issuing, proven, identified, asked)

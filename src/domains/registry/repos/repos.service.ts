@@ -36,7 +36,6 @@ import { requireSyncTerms, saveSync, settleSync } from '../syncs/syncs.service.t
 import { timeAfter } from '../tags/tag-history.model.ts'
 import { lastMoveIn, removeAllTags } from '../tags/tag-moves.service.ts'
 import { pathIn } from './paths.service.ts'
-import { problemOfReadme } from './readme.ts'
 import { mostAtOnce, type Removal } from './removals.model.ts'
 import { beginRemoval, isLarge } from './removals.store.ts'
 import {
@@ -72,7 +71,7 @@ export async function listRepos(call: Call, query: ListQuery<store.RepoFilter>):
 }
 
 export async function createRepo(work: Work, parent: string, input: NewRepo): Promise<FullRepo> {
-  checkNewRepo(work, parent, input)
+  await checkNewRepo(work, parent, input)
   await requireSyncTerms(work, parent, input.syncConfig)
   const repo = await work.app.db.tx((tx) => addRepo(tx, work, parent, input))
   work.log.info('repo created', { uid: repo.uid })
@@ -93,7 +92,7 @@ export async function checkRepoBelow(
     await checkFolder(work, place, bareFolder(folder))
     place = newUid(place)
   }
-  checkNewRepo(work, place, bareRepo(name))
+  await checkNewRepo(work, place, bareRepo(name))
 }
 
 /**
@@ -139,11 +138,11 @@ function bareRepo(name: string): NewRepo {
   return { name, description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
 }
 
-function checkNewRepo(work: Work, parent: string, { readme = '', ...input }: NewRepo): void {
+async function checkNewRepo(work: Work, parent: string, { readme = '', ...input }: NewRepo): Promise<void> {
   const repo: Repo = { syncConfig: undefined, ...input, uid: '', createTime: '', updateTime: '' }
   checkAdmin(work, parent, repo)
   checkRepo(repo)
-  checkReadme(work, parent, readme, 'readme')
+  checkReadme(work, parent, await judged(readme), 'readme')
   if (repo.syncConfig) refuseReadme(readme, 'readme')
 }
 
@@ -199,6 +198,7 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
   await requireSyncTerms(work, uid, input.syncConfig)
   const kept = isAdmin && !input.syncConfig ? [] : adminFields.filter((name) => isUnset(input[name]))
   const paths = Object.keys(repoFields).filter((name) => !kept.some((one) => one === name))
+  const judgedReadme = await judged(input.readme)
   const repo = await work.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
     const patch = { paths: paths.map(snakeCase), value: input }
@@ -211,7 +211,7 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
     const readme = keeps ? earlier : input.readme
     if (readme !== earlier) {
       if (after.syncConfig) refuseReadme(readme, 'readme')
-      checkReadme(work, uid, readme, 'readme')
+      checkReadme(work, uid, judgedReadme, 'readme')
       await store.setReadme(tx, uid, readme, work.cause.now)
     }
     await store.patchRepo(tx, before, after)
@@ -316,8 +316,7 @@ export async function getRepoReadme(call: Call, uid: string): Promise<RepoReadme
 export async function updateRepoReadme(call: Call, uid: string, patch: Patch<RepoReadme>): Promise<RepoReadme> {
   const changes = patch.paths.includes('content')
   const content = patch.value.content ?? ''
-  if (changes) checkReadme(call, uid, content, 'content')
-
+  if (changes) checkReadme(call, uid, await judged(content), 'content')
   const readme = await call.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
     if (changes && before.syncConfig) refuseReadme(content || ' ', 'content')
@@ -387,9 +386,14 @@ function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo)
   }
 }
 
-function checkReadme({ caller }: Work, place: string, content: string, field: string): void {
+/** To be done before a transaction: what reads Markdown and HTML is loaded for the first readme. */
+async function judged(content: string): Promise<{ content: string; problem: string | undefined }> {
+  return { content, problem: content === '' ? undefined : (await import('./readme.ts')).problemOfReadme(content) }
+}
+
+type Judged = Awaited<ReturnType<typeof judged>>
+function checkReadme({ caller }: Work, place: string, { content, problem }: Judged, field: string): void {
   if (content === '') return
-  const problem = problemOfReadme(content)
   if (problem) throw invalid({ field, description: problem })
   if (!caller.rights.holds(place, [admin])) throw permissionDenied(`only administrators of the catalogue set ${field}`)
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { Work } from '#app.ts'
 import { AppError } from '#lib/errors.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
-import { fetchSource } from '#sources/fetch.ts'
 import { type RecordSink, type Refused, syncSource } from '#sources/sync-source.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { findSource, type PutCounts, type StoredSource } from '../records/records.service.ts'
@@ -70,6 +69,7 @@ async function syncOne(work: SyncWork, source: Source, known: StoredSource | und
     const { fingerprint = '', buildTime = '' } = known ?? {}
     const run = await service.beginSource(work, { name, url, licence, ecosystems })
     const fetching = { outgoing: app.toSources, folder, fingerprint, buildTime }
+    const { fetchSource } = await import('#sources/fetch.ts')
     const fetch = () => fetchSource(source, { ...fetching, signal: AbortSignal.any([signal, overdue]) })
     const onProgress = () => {
       if (overdue.aborted) throw new WrongRecord(`reading it takes longer than ${mostMs / hourMs} hours`)
