@@ -26,6 +26,7 @@ import { backfillLedgers, sequenceLedgers, witnessLedgers } from './domains/regi
 import { removeRepos } from './domains/registry/repos/removals.duty.ts'
 import { sweepRetention } from './domains/registry/retention/plans.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
+import { indexTags } from './domains/registry/tags/index-tags.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
@@ -81,6 +82,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepSubscriptions,
   sweepEvents,
   judgeTags,
+  indexTags,
   sweepUsage,
   sweepRefusals,
   sweepAuditLog,

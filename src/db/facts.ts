@@ -3,7 +3,8 @@ import { type Reader, sql, type Tx } from './sql.ts'
 /**
  * What one process leaves for another to know: the URL that the server was last started with, and where it listens, in which
  * network; the fingerprint of the master key; which database this is, and which folder has its blobs; when it was last
- * restored; of which version the built-in roles are.
+ * restored; of which version the built-in roles are; up to which number it is
+ * known which repos have many tags.
  */
 export type Fact =
   | 'url'
@@ -14,6 +15,7 @@ export type Fact =
   | 'blob_folder_id'
   | 'restore_time'
   | 'built_in_roles'
+  | 'tags_seen'
 
 export async function readFact(reader: Reader, name: Fact): Promise<string | undefined> {
   return (await reader.get<{ value: string }>(sql`SELECT value FROM facts WHERE name = ${name}`))?.value

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import * as history from '#domains/registry/tags/tag-history.store.ts'
+import * as parts from '#domains/registry/tags/tag-parts.store.ts'
 import { lastNameOf, tagsByName } from '#domains/registry/tags/tag-search.store.ts'
 import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import {
@@ -212,5 +213,46 @@ test('a pull, a move and a look into the ledger are one search each', async () =
     const [query, ...more] = await queriesOf(ask)
     assert.equal(more.length, 0)
     await checkPlan(query!, index)
+  }
+})
+
+test('tags by a part of their names are found by keys alone', async () => {
+  const filter = { prefix: 'v1', part: 'rc', asked: 0 }
+  const beyond = onPostgres ? /tags_by_number/ : /tags_by_number \(<expr>=\? AND <expr>[<>]\?\)/
+  const index = { id: 1, upTo: 5, segments: 2 }
+  const key = (table: string, columns: string) =>
+    onPostgres ? new RegExp(`${table}_pkey`) : new RegExp(`SEARCH ${table} USING .*\\(${columns}\\)`)
+  const asked: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
+    [(reader) => parts.indexOf(reader, 1), /tag_part_indexes_by_repo/],
+    [(reader) => parts.newestIndexOf(reader, 1), /tag_part_indexes_by_repo/],
+    [(reader) => parts.countBeyond(reader, 1, 5, 10), beyond],
+    [(reader) => parts.namesBeyond(reader, 1, 5, 10), beyond],
+    [
+      (reader) => parts.visibleTagsNamed(reader, 1, ['v1', 'v2'], 0),
+      onPostgres ? /tags_/ : /\(repo_id=\? AND name=\?\)/,
+    ],
+    [(reader) => parts.partsOf(reader, index, ['rc1', 'c1.']), key('tag_parts', 'index_id=\\? AND gram=\\?.*')],
+    [(reader) => parts.fencesOf(reader, 1, [1, 2]), key('tag_part_segments', 'index_id=\\? AND segment=\\?')],
+    [(reader) => parts.namesIn(reader, 1, [1, 2]), key('tag_part_names', 'index_id=\\? AND bucket=\\?')],
+  ]
+  for (const [ask, wanted] of asked) {
+    const [query, ...more] = await queriesOf(ask)
+    assert.equal(more.length, 0)
+    await checkPlan(query!, wanted)
+  }
+  // What is sorted here is bounded: the texts of one search, and the tags that the index does not know yet.
+  const sorted: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
+    [(reader) => parts.byRarity(reader, 1, ['rc1', 'c1.']), key('tag_parts', 'index_id=\\? AND gram=\\?')],
+    [(reader) => parts.newTagsWith(reader, 1, 5, filter, { last: '', limit: 10, most: 100 }), beyond],
+    [
+      (reader) => parts.reposBeyond(reader, 5, 10),
+      onPostgres ? /tags_pkey/ : /SEARCH tags USING INTEGER PRIMARY KEY \(rowid>\?\)/,
+    ],
+  ]
+  for (const [ask, wanted] of sorted) {
+    const [query] = await queriesOf(ask)
+    const { plan, shown } = await planOf(query!)
+    assert.match(plan, wanted, shown)
+    assert.doesNotMatch(plan, /\bSeq Scan\b|\bSCAN tags\b/, shown)
   }
 })

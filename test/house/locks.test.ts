@@ -32,6 +32,7 @@ const repoLocks: Record<string, readonly string[]> = {
   'domains/registry/repos/repos.service.ts': ['deleting'],
   'domains/registry/retention/sweep.service.ts': ['alone'],
   'domains/registry/syncs/copies.service.ts': ['alone'],
+  'domains/registry/tags/index-tags.service.ts': ['shared', 'shared', 'shared'],
   'domains/registry/tags/tag-imports.service.ts': ['alone'],
   'domains/registry/tags/tags.service.ts': ['alone', 'alone', 'alone'],
   'domains/registry/verification/manifest-links.service.ts': ['alone', 'alone'],

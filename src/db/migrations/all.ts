@@ -84,6 +84,7 @@ import { migration as madeRepos } from './0128-expand-made-repos.ts'
 import { migration as whatIsCounted } from './0129-expand-what-is-counted.ts'
 import { migration as morePins } from './0131-expand-more-pins.ts'
 import { migration as openFindings } from './0132-expand-open-findings.ts'
+import { migration as tagParts } from './0133-expand-tag-parts.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -172,4 +173,5 @@ export const migrations: readonly Migration[] = [
   whatIsCounted,
   morePins,
   openFindings,
+  tagParts,
 ]

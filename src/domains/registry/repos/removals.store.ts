@@ -25,6 +25,7 @@ export async function beginRemoval(tx: Tx, removal: Removal): Promise<void> {
   await tx.run(sql`DELETE FROM deployments WHERE repo_uid = ${uid}`)
   await tx.run(sql`DELETE FROM repo_syncs WHERE repo_uid = ${uid}`)
   await tx.run(sql`DELETE FROM follows WHERE repo_uid = ${uid}`)
+  await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${id}`)
   const hidden = `!${uid}`
   await tx.run(sql`
     UPDATE repos SET uid = ${hidden}, name = ${hidden}, ledger_id = NULL, sync_config = '' WHERE id = ${id}`)

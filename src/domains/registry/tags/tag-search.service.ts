@@ -1,12 +1,15 @@
 import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import { found, invalid } from '#lib/errors.ts'
-import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
+import { type Listed, listedUpTo, type Page, toListed } from '#lib/lists/paging.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
+import type { NameFilter } from './tag-parts.model.ts'
+import { type FoundTags, findByPart, type Wanted } from './tag-parts.service.ts'
 import * as store from './tag-search.store.ts'
 import type { Tag } from './tags.model.ts'
 
-/** How many names one page looks at. A repo may have millions, and few of them may match. */
+/** How many names one page looks at in the order of names. A repo may have millions, and few of them may match. */
 const mostNames = 10_000
 const mostCharacters = 128
 
@@ -15,23 +18,27 @@ export async function searchTags(
   call: Call,
   repoUid: string,
   page: Page,
-  filter: store.NameFilter,
+  filter: NameFilter,
 ): Promise<Listed<Tag, undefined>> {
   checkFilter(filter)
   const { db } = call.app
   const { id } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
-  const last = page.after?.value ?? ''
-  const end = await store.lastNameOf(db, id, filter, { last, most: mostNames })
-  if (!end) return { items: [], total: undefined, next: '' }
-  const tags = await store.tagsByName(db, id, filter, { last, upTo: end.name, limit: page.size + 1 })
-  if (tags.length > page.size || !end.more) return toListed(call, page, tags, undefined)
+  const wanted = { last: page.after?.value ?? '', limit: page.size + 1 }
+  const byPart = filter.part === '' ? undefined : await findByPart(db, id, filter, wanted)
+  const { tags, upTo } = byPart ?? (await findByName(db, id, filter, wanted))
   // The next page goes on behind the last name that was looked at, whether it matched or not.
-  const at = { name: end.name, uid: '' }
-  const { next } = toListed(call, { ...page, size: 1 }, [at, at], undefined)
-  return { items: tags, total: undefined, next }
+  return tags.length > page.size ? toListed(call, page, tags, undefined) : listedUpTo(call, page, tags, upTo)
 }
 
-function checkFilter({ prefix, part }: store.NameFilter): void {
+async function findByName(reader: Reader, repo: number, filter: NameFilter, wanted: Wanted): Promise<FoundTags> {
+  const { last, limit } = wanted
+  const end = await store.lastNameOf(reader, repo, filter, { last, most: mostNames })
+  if (!end) return { tags: [], upTo: undefined }
+  const tags = await store.tagsByName(reader, repo, filter, { last, upTo: end.name, limit })
+  return { tags, upTo: end.more ? end.name : undefined }
+}
+
+function checkFilter({ prefix, part }: NameFilter): void {
   if (prefix === '' && part === '') throw invalid({ field: 'part', description: 'or a prefix is required' })
   for (const [field, text] of Object.entries({ prefix, part })) {
     if (text.length > mostCharacters) {

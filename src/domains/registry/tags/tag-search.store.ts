@@ -1,10 +1,8 @@
 import { list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { holds } from '#db/trigrams.ts'
+import type { NameFilter } from './tag-parts.model.ts'
 import { type Tag, visibleShapes } from './tags.model.ts'
 import { fromRow, type Row, tagColumns } from './tags.store.ts'
-
-/** What a name has to begin with, and to have anywhere in it; an empty text bounds nothing. `asked` are the shapes not to hide. */
-export type NameFilter = { prefix: string; part: string; asked: number }
 
 /** The last name of the next `most` after `last`, and whether there are more of them that can match. */
 export async function lastNameOf(
@@ -26,7 +24,7 @@ export async function tagsByName(
   { prefix, part, asked }: NameFilter,
   { last, upTo, limit }: { last: string; upTo: string; limit: number },
 ): Promise<Tag[]> {
-  const has = part === '' ? sql`` : sql`AND ${holds(sql`lower(t.name)`, part)}`
+  const has = part === '' ? sql`` : sql`AND ${hasPart(part)}`
   const rows = await reader.all<Row>(sql`
     SELECT ${tagColumns} FROM tags t
      WHERE t.repo_id = ${repo} AND ${within(prefix, last)} AND t.name <= ${upTo} ${has}
@@ -35,10 +33,15 @@ export async function tagsByName(
   return rows.map(fromRow)
 }
 
+/** Of a tag `t`. */
+export function hasPart(part: string): Sql {
+  return holds(sql`lower(t.name)`, part)
+}
+
 const afterAll = '\u{10ffff}'
 
 /** A range of the index of names, with one lower bound: of two SQLite would search by the first only, however far it is. */
-function within(prefix: string, last: string): Sql {
+export function within(prefix: string, last: string): Sql {
   const from = last < prefix ? sql`name >= ${prefix}` : sql`name > ${last}`
   return prefix === '' ? from : sql`${from} AND name < ${prefix + afterAll}`
 }

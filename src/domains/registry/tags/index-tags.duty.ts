@@ -1,0 +1,32 @@
+import type { Duty } from '#duty.ts'
+import { rootOf } from '#lib/uid.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
+import { addSegment, noteDue } from './index-tags.service.ts'
+import { type DueIndex, dropSome, dueIndexes } from './tag-parts.store.ts'
+
+const rowsAtOnce = 500
+
+/** Keeps the indexes of parts of large repos. */
+export const indexTags: Duty = {
+  name: 'tags.parts',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    await noteDue(app, lease)
+    let segments = 0
+    for (;;) {
+      lease.check()
+      const due = firstOfEach(await dueIndexes(app.db))
+      if (due.length === 0) break
+      for (const index of due) segments += await addSegment(app, lease, index)
+    }
+    return { segments, dropped: await lease.inBatches((tx) => dropSome(tx, rowsAtOnce), inRepo) }
+  },
+}
+
+/** One of each organisation, so that none waits for all that another one has. */
+function firstOfEach(indexes: readonly DueIndex[]): DueIndex[] {
+  const firsts = new Map<string, DueIndex>()
+  for (const index of indexes) if (!firsts.has(rootOf(index.uid))) firsts.set(rootOf(index.uid), index)
+  return [...firsts.values()]
+}

@@ -1,0 +1,190 @@
+import { insertsOf } from '#db/bulk.ts'
+import { readFact, writeFact } from '#db/facts.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { bucketsPerSegment, type NameFilter, type Part, type Segment } from './tag-parts.model.ts'
+import { hasPart, within } from './tag-search.store.ts'
+import { type Tag, visibleShapes } from './tags.model.ts'
+import { fromRow, type Row, tagColumns } from './tags.store.ts'
+
+/** What an index of parts knows: the tags of a repo up to a number, in so many segments. */
+export type PartIndex = { id: number; upTo: number; segments: number }
+
+const columns = sql`id, up_to AS "upTo", segments`
+
+/** The one that is asked: of two the other is still being made. */
+export async function indexOf(reader: Reader, repo: number): Promise<PartIndex | undefined> {
+  return reader.get<PartIndex>(sql`
+    SELECT ${columns} FROM tag_part_indexes WHERE repo_id = ${repo} ORDER BY id LIMIT 1`)
+}
+
+/** The tags of a repo that an index up to this number does not know, as `t`, in the order of their numbers. */
+function beyond(repo: number, upTo: number, wanted: Sql, limit: number): Sql {
+  return sql`
+    SELECT ${wanted} FROM tags t WHERE -t.repo_id = ${-repo} AND -t.id < ${-upTo} ORDER BY -t.id DESC LIMIT ${limit}`
+}
+
+export async function countBeyond(reader: Reader, repo: number, upTo: number, most: number): Promise<number> {
+  const counted = await reader.get<{ total: number }>(sql`
+    SELECT CAST(count(*) AS BIGINT) AS total FROM (${beyond(repo, upTo, sql`t.id`, most)}) AS found`)
+  return Number(counted?.total ?? 0)
+}
+
+export type NumberedName = { id: number; uid: string; name: string }
+
+export function namesBeyond(reader: Reader, repo: number, upTo: number, limit: number): Promise<NumberedName[]> {
+  return reader.all(beyond(repo, upTo, sql`t.id, t.uid, t.name`, limit))
+}
+
+/** Of the tags that the index does not know, `most` at most, those that match and come behind `last`, by name. */
+export async function newTagsWith(
+  reader: Reader,
+  repo: number,
+  upTo: number,
+  { prefix, part, asked }: NameFilter,
+  { last, limit, most }: { last: string; limit: number; most: number },
+): Promise<Tag[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${tagColumns} FROM (${beyond(repo, upTo, sql`t.*`, most)}) AS t
+     WHERE ${within(prefix, last)} AND ${hasPart(part)} AND t.shape IN (${list(visibleShapes(asked))})
+     ORDER BY t.name LIMIT ${limit}`)
+  return rows.map(fromRow)
+}
+
+/** Those that are there and not hidden, by name. */
+export async function visibleTagsNamed(
+  reader: Reader,
+  repo: number,
+  names: readonly string[],
+  asked: number,
+): Promise<Tag[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${tagColumns} FROM tags t
+     WHERE t.repo_id = ${repo} AND t.name IN (${list(names)}) AND +t.shape IN (${list(visibleShapes(asked))})`)
+  return rows.map(fromRow).sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** Those of the texts that any name has, the rarest first. */
+export async function byRarity(reader: Reader, index: number, grams: readonly string[]): Promise<string[]> {
+  const rows = await reader.all<{ gram: string }>(sql`
+    SELECT gram FROM tag_parts WHERE index_id = ${index} AND gram IN (${list(grams)})
+     GROUP BY gram ORDER BY sum(length(held)), gram`)
+  return rows.map(({ gram }) => gram)
+}
+
+/** Which names of each segment have each of the texts. */
+export function partsOf(
+  reader: Reader,
+  { id, segments }: PartIndex,
+  grams: readonly string[],
+): Promise<(Part & { segment: number })[]> {
+  return reader.all(sql`
+    SELECT segment, gram, held FROM tag_parts
+     WHERE index_id = ${id} AND gram IN (${list(grams)}) AND segment < ${segments}`)
+}
+
+export function fencesOf(
+  reader: Reader,
+  index: number,
+  segments: readonly number[],
+): Promise<{ segment: number; fences: string }[]> {
+  return reader.all(sql`
+    SELECT segment, fences FROM tag_part_segments WHERE index_id = ${index} AND segment IN (${list(segments)})`)
+}
+
+export async function namesIn(reader: Reader, index: number, buckets: readonly number[]): Promise<string[]> {
+  const rows = await reader.all<{ names: string }>(sql`
+    SELECT names FROM tag_part_names WHERE index_id = ${index} AND bucket IN (${list(buckets)})`)
+  return rows.map(({ names }) => names)
+}
+
+/** The numbers of the next tags of all, by repo: the last one of each. */
+export function reposBeyond(reader: Reader, number: number, most: number): Promise<{ repo: number; last: number }[]> {
+  return reader.all(sql`
+    SELECT repo_id AS repo, max(id) AS last
+      FROM (SELECT repo_id, id FROM tags WHERE id > ${number} ORDER BY id LIMIT ${most}) AS next GROUP BY repo_id`)
+}
+
+export async function lastNumber(reader: Reader): Promise<number> {
+  return (await reader.get<{ last: number | null }>(sql`SELECT max(id) AS last FROM tags`))?.last ?? 0
+}
+
+/** Up to which number the tags were looked at. */
+export async function seenNumber(reader: Reader): Promise<number> {
+  return Number((await readFact(reader, 'tags_seen')) ?? 0)
+}
+
+export function setSeenNumber(tx: Tx, number: number): Promise<void> {
+  return writeFact(tx, 'tags_seen', String(number))
+}
+
+export type DueIndex = PartIndex & { repo: number; uid: string }
+
+/** Those that have a segment to get, the oldest first. */
+export function dueIndexes(reader: Reader): Promise<DueIndex[]> {
+  return reader.all(sql`
+    SELECT i.id, i.up_to AS "upTo", i.segments, i.repo_id AS repo, r.uid
+      FROM tag_part_indexes i JOIN repos r ON r.id = i.repo_id WHERE i.due = 1 ORDER BY i.id`)
+}
+
+/** The one that gets what is new. */
+export async function newestIndexOf(reader: Reader, repo: number): Promise<PartIndex | undefined> {
+  return reader.get<PartIndex>(sql`
+    SELECT ${columns} FROM tag_part_indexes WHERE repo_id = ${repo} ORDER BY id DESC LIMIT 1`)
+}
+
+export async function insertIndex(tx: Tx, repo: number): Promise<void> {
+  await tx.run(sql`INSERT INTO tag_part_indexes (repo_id, up_to, segments, due) VALUES (${repo}, 0, 0, 1)`)
+}
+
+export async function setDue(tx: Tx, index: number, due: boolean): Promise<void> {
+  await tx.run(sql`UPDATE tag_part_indexes SET due = ${Number(due)} WHERE id = ${index}`)
+}
+
+/** Of what was begun before and not ended, nothing is left that is wrong: a name that does not match after all is passed over. */
+export async function insertParts(tx: Tx, { id, segments }: PartIndex, parts: readonly Part[]): Promise<void> {
+  const rows = parts.map(({ gram, held }) => sql`(${id}, ${gram}, ${segments}, ${held})`)
+  const into = sql`INSERT INTO tag_parts (index_id, gram, segment, held)`
+  const again = sql`ON CONFLICT (index_id, gram, segment) DO UPDATE SET held = excluded.held`
+  for (const insert of insertsOf(into, rows, again)) await tx.run(insert)
+}
+
+export async function insertNames(tx: Tx, { id, segments }: PartIndex, { buckets, fences }: Segment): Promise<void> {
+  const rows = buckets.map((names, i) => sql`(${id}, ${segments * bucketsPerSegment + i}, ${names})`)
+  const into = sql`INSERT INTO tag_part_names (index_id, bucket, names)`
+  const again = sql`ON CONFLICT (index_id, bucket) DO UPDATE SET names = excluded.names`
+  for (const insert of insertsOf(into, rows, again)) await tx.run(insert)
+  await tx.run(sql`
+    INSERT INTO tag_part_segments (index_id, segment, fences) VALUES (${id}, ${segments}, ${fences})
+        ON CONFLICT (index_id, segment) DO UPDATE SET fences = excluded.fences`)
+}
+
+/** From now on it is found. Does nothing when the index has changed meanwhile, or when the last of the tags is not the same any more. */
+export async function endSegment(tx: Tx, { id, upTo, segments }: PartIndex, last: NumberedName): Promise<number> {
+  return tx.run(sql`
+    UPDATE tag_part_indexes SET up_to = ${last.id}, segments = ${segments + 1}
+     WHERE id = ${id} AND segments = ${segments} AND up_to = ${upTo}
+       AND EXISTS (SELECT 1 FROM tags WHERE id = ${last.id} AND uid = ${last.uid})`)
+}
+
+/** Those of the repo before this one are left over; answers with how many. */
+export async function leaveOlder(tx: Tx, repo: number, index: number): Promise<number> {
+  return tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo} AND id < ${index}`)
+}
+
+/** Deletes some rows of what is left over; answers with how many. */
+export async function dropSome(tx: Tx, most: number): Promise<number> {
+  const left = await tx.get<{ id: number }>(sql`
+    SELECT id FROM tag_part_indexes WHERE repo_id IS NULL ORDER BY id LIMIT 1`)
+  if (!left) return 0
+  const { id } = left
+  const parts = await tx.run(sql`
+    DELETE FROM tag_parts WHERE index_id = ${id} AND (gram, segment) IN (
+      SELECT gram, segment FROM tag_parts WHERE index_id = ${id} ORDER BY gram, segment LIMIT ${most})`)
+  if (parts > 0) return parts
+  const names = await tx.run(sql`
+    DELETE FROM tag_part_names WHERE index_id = ${id} AND bucket IN (
+      SELECT bucket FROM tag_part_names WHERE index_id = ${id} ORDER BY bucket LIMIT ${most})`)
+  if (names > 0) return names
+  await tx.run(sql`DELETE FROM tag_part_segments WHERE index_id = ${id}`)
+  return tx.run(sql`DELETE FROM tag_part_indexes WHERE id = ${id}`)
+}

@@ -1,0 +1,226 @@
+// Tags of a large repository by a part of their names: whatever has happened to it, the index of parts and the tags that this
+// does not know yet say what a look at every name would.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { insertsOf } from '#db/bulk.ts'
+import { list, sql, type Tx } from '#db/sql.ts'
+import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
+import { indexTags } from '#domains/registry/tags/index-tags.duty.ts'
+import { everyShape, shapeOf } from '#domains/registry/tags/tags.model.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
+import { digestOf } from '../support/tags.ts'
+
+const { pinfold, operator } = await startScene()
+after(() => pinfold[Symbol.asyncDispose]())
+const { db } = pinfold.app
+
+const perSegment = 8192
+
+/** The same numbers in each run. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+let made = 0
+
+class LargeRepo {
+  readonly uid: string
+  readonly id: number
+  readonly names = new Set<string>()
+  constructor(uid: string, id: number) {
+    this.uid = uid
+    this.id = id
+  }
+  static async make(): Promise<LargeRepo> {
+    const org = await pinfold.seed.group('')
+    const uid = (await pinfold.seed.repo(org.uid)).uid as string
+    const { id } = (await db.get<{ id: number }>(sql`SELECT id FROM repos WHERE uid = ${uid}`))!
+    return new LargeRepo(uid, id)
+  }
+  /** Straight in the table: through the API so many would take a while. */
+  async add(names: readonly string[]): Promise<void> {
+    const [digest, now] = [digestOf('an image'), pinfold.app.clock().toISOString()]
+    const rows = [...new Set(names)]
+      .filter((name) => !this.names.has(name))
+      .map((name) => {
+        this.names.add(name)
+        const uid = `${this.uid}/${String(made++).padStart(16, '0')}`
+        return sql`(${uid}, ${this.id}, ${name}, ${digest}, ${shapeOf(name)}, 0, '[]', ${now}, ${now}, ${now})`
+      })
+    const into = sql`INSERT INTO tags
+      (uid, repo_id, name, digest, shape, deprecated, bundles, create_time, update_time, assign_time)`
+    await db.tx(async (tx) => {
+      for (const insert of insertsOf(into, rows)) await tx.run(insert)
+      await this.#count(tx)
+    })
+  }
+  async #count(tx: Tx): Promise<void> {
+    await tx.run(sql`
+      INSERT INTO list_counts (kind, place, shard, total) VALUES ('tags.0', ${this.uid}, 0, ${this.names.size})
+          ON CONFLICT (kind, place, shard) DO UPDATE SET total = excluded.total`)
+  }
+  async delete(names: readonly string[]): Promise<void> {
+    for (const name of names) this.names.delete(name)
+    await db.tx(async (tx) => {
+      for (let i = 0; i < names.length; i += 500) {
+        const some = list(names.slice(i, i + 500))
+        await tx.run(sql`DELETE FROM tags WHERE repo_id = ${this.id} AND name IN (${some})`)
+      }
+      await this.#count(tx)
+    })
+  }
+  /** The names on all pages, and how many pages there were. */
+  async search(query: Json): Promise<{ names: string[]; pages: number }> {
+    const names: string[] = []
+    let [pageToken, pages] = ['', 0]
+    do {
+      const asked = new URLSearchParams({ ...query, pageToken } as Record<string, string>)
+      const page = ok(await operator.get(`/registry/v2/repos/${this.uid}/tags?${asked}`))
+      names.push(...page.tags.map(({ name }: Json) => name))
+      pageToken = page.nextPageToken as string
+      pages++
+    } while (pageToken !== '')
+    return { names, pages }
+  }
+  having(part: string, prefix = '', shown = 0): string[] {
+    return [...this.names]
+      .filter((one) => one.startsWith(prefix) && one.toLowerCase().includes(part.toLowerCase()))
+      .filter((one) => (shapeOf(one) & ~shown) === 0)
+      .sort()
+  }
+  /** How many segments the indexes of the repo have, each. */
+  async indexes(): Promise<number[]> {
+    const rows = await db.all<{ segments: number }>(sql`
+      SELECT segments FROM tag_part_indexes WHERE repo_id = ${this.id} ORDER BY id`)
+    return rows.map(({ segments }) => segments)
+  }
+}
+
+const numbered = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, i) => `build-${String(from + i).padStart(6, '0')}`)
+
+test('of a large repository one request finds the last name that has a part, or that none has it', async () => {
+  const repo = await LargeRepo.make()
+  await repo.add([...numbered(0, 3 * perSegment), 'zz-The.Last_one'])
+  assert.ok((await repo.search({ part: 'last' })).pages > 1, 'without an index')
+  assert.equal((await runDuty(pinfold.app, indexTags)).segments, 3)
+  const last = repo.having('the.last_')
+  assert.equal(last.length, 1)
+  for (const part of ['the.last_', 'LAST', 'zz', 'Z', '-the', 'zz-the.last_one']) {
+    assert.deepEqual(await repo.search({ part }), { names: last, pages: 1 }, part)
+  }
+  for (const part of ['nowhere', 'build-x', '%', '_x', 'é', '0-0', 'x'.repeat(128)]) {
+    assert.deepEqual(await repo.search({ part }), { names: [], pages: 1 }, part)
+  }
+  // What all have fills its pages, and what only the end of the names has does too.
+  for (const part of ['b', 'ui', 'uild-', '-02', '02457']) {
+    const wanted = repo.having(part)
+    const pages = Math.max(1, Math.ceil(wanted.length / 200))
+    const found = await repo.search({ part, pageSize: '200' })
+    assert.deepEqual(found.names, wanted, part)
+    assert.ok(found.pages <= pages + 1, `${part} on ${found.pages} pages`)
+  }
+  assert.deepEqual((await repo.search({ prefix: 'build-02', part: '77' })).names, repo.having('77', 'build-02'))
+})
+
+test('what is pushed, deleted and made again between runs of the duty is found as a look at every name finds it', async () => {
+  const random = randomOf(7)
+  const letters = (many: number, of: string) => Array.from({ length: many }, () => of[random(of.length)]).join('')
+  const kinds = [
+    () => `v${random(30)}.${random(30)}.${random(300)}${['', '-rc1', '-Beta.2', '_x'][random(4)]}`,
+    () => letters(40, '0123456789abcdef'),
+    () => `sha256-${letters(64, '0123456789abcdef')}.sig`,
+    () => `Nightly-202${random(10)}0${1 + random(9)}${10 + random(18)}`,
+    () => `${letters(3, 'abAB')}-r${random(3000)}`,
+    () => letters(1 + random(8), 'aAbB._-'),
+  ]
+  const some = (many: number) => Array.from({ length: many }, () => kinds[random(kinds.length)]!())
+  const repo = await LargeRepo.make()
+  const gone: string[] = []
+  for (let round = 0; round < 4; round++) {
+    await repo.add(some(round === 0 ? 2 * perSegment : 7000))
+    if (round > 0) {
+      const there = [...repo.names]
+      const dying = [...new Set(Array.from({ length: 1500 }, () => there[random(there.length)]!))]
+      // The newest too, whose numbers SQLite gives to what comes next.
+      await repo.delete([...dying, ...there.slice(-50)])
+      gone.push(...dying)
+      await repo.add([...some(40), ...gone.filter(() => random(3) === 0)])
+    }
+    await compare(repo, random)
+    await runDuty(pinfold.app, indexTags)
+    await compare(repo, random)
+  }
+  assert.ok((await repo.indexes())[0]! >= 3)
+})
+
+async function compare(repo: LargeRepo, random: (below: number) => number): Promise<void> {
+  const names = [...repo.names].sort()
+  for (let n = 0; n < 16; n++) {
+    const name = names[random(names.length)]!
+    const from = random(name.length)
+    const cut = name.slice(from, from + (random(8) === 0 ? 1 : 2 + random(7)))
+    const part = [cut, cut.toUpperCase(), `${cut}${random(10)}`][random(3)]!
+    const prefix = random(4) === 0 ? name.slice(0, 1 + random(3)) : ''
+    const shown = random(2) === 0 ? 0 : everyShape
+    const all = shown === 0 ? {} : { includeReferrers: 'true', includeDates: 'true', includeEpochs: 'true' }
+    const wanted = repo.having(part, prefix, shown)
+    const pageSize = wanted.length > 200 ? 200 : [3, 50, 200][wanted.length > 20 ? 1 + random(2) : random(3)]!
+    const found = await repo.search({ part, prefix, ...all, pageSize: String(pageSize) })
+    assert.deepEqual(found.names, wanted, `"${part}" behind "${prefix}", ${shown}`)
+  }
+}
+
+test('tags that take the place of the newest are found, though SQLite gives their numbers again', async () => {
+  const repo = await LargeRepo.make()
+  await repo.add(numbered(0, perSegment))
+  await runDuty(pinfold.app, indexTags)
+  await repo.delete(numbered(perSegment - 100, perSegment))
+  const fresh = Array.from({ length: 50 }, (_, i) => `fresh-${i}`)
+  await repo.add(fresh)
+  assert.deepEqual((await repo.search({ part: 'resh-', pageSize: '200' })).names, [...fresh].sort())
+})
+
+test('an index with far more names than there are tags is made anew', async () => {
+  const repo = await LargeRepo.make()
+  await repo.add(numbered(0, 5 * perSegment))
+  await runDuty(pinfold.app, indexTags)
+  assert.deepEqual(await repo.indexes(), [5])
+  await repo.delete(numbered(0, 5 * perSegment - 10))
+  assert.deepEqual((await repo.search({ part: '7' })).names, repo.having('7'))
+  await repo.add(Array.from({ length: perSegment }, (_, i) => `next.${i}`))
+  const { dropped } = await runDuty(pinfold.app, indexTags)
+  assert.deepEqual(await repo.indexes(), [1])
+  assert.ok(dropped! > 5 * 128, `${dropped}`)
+  assert.deepEqual((await repo.search({ part: '77' })).names, repo.having('77'))
+})
+
+test('what a deleted repository had in the index goes', async () => {
+  const repo = await LargeRepo.make()
+  await repo.add(numbered(0, perSegment + 5))
+  await runDuty(pinfold.app, indexTags)
+  const { id } = (await db.get<{ id: number }>(sql`SELECT id FROM tag_part_indexes WHERE repo_id = ${repo.id}`))!
+  const rows = async () => {
+    const counted = await db.get<{ total: number }>(sql`
+      SELECT (SELECT count(*) FROM tag_parts WHERE index_id = ${id}) +
+             (SELECT count(*) FROM tag_part_names WHERE index_id = ${id}) +
+             (SELECT count(*) FROM tag_part_segments WHERE index_id = ${id}) AS total`)
+    return Number(counted!.total)
+  }
+  assert.ok((await rows()) > 128)
+  // As after a retention that has left little: then it goes at once, and not in slices.
+  await repo.delete(numbered(100, perSegment + 5))
+  ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
+  await runDuty(pinfold.app, removeRepos)
+  assert.deepEqual(await repo.indexes(), [])
+  await runDuty(pinfold.app, indexTags)
+  assert.equal(await rows(), 0)
+  assert.equal(await db.get(sql`SELECT id FROM tag_part_indexes WHERE repo_id IS NULL`), undefined)
+})
