@@ -202,6 +202,29 @@ test('an index with far more names than there are tags is made anew', async () =
   assert.deepEqual((await repo.search({ part: '77' })).names, repo.having('77'))
 })
 
+test('names that are close together in one segment and far apart in another are found in their order', async () => {
+  const repo = await LargeRepo.make()
+  await repo.add(['a-hit', ...Array.from({ length: perSegment - 1 }, (_, i) => `z-hit-${10_000 + i}`)])
+  await repo.add(Array.from({ length: perSegment }, (_, i) => `b-${10_000 + i}${i % 64 === 0 ? '-hit' : ''}`))
+  await runDuty(pinfold.app, indexTags)
+  assert.deepEqual((await repo.search({ part: '-hit', pageSize: '150' })).names, repo.having('-hit'))
+})
+
+test('a request looks at so many names at most, of which none may be there or match, and the next one goes on', async () => {
+  const repo = await LargeRepo.make()
+  await repo.add(numbered(0, 2 * perSegment))
+  await runDuty(pinfold.app, indexTags)
+  await repo.delete(numbered(0, 2 * perSegment - 1))
+  assert.deepEqual(await repo.search({ part: 'build-' }), { names: repo.having('build-'), pages: 2 })
+  // Each has the same three characters as the part, apart; one that has it is where the next request begins.
+  const near = await LargeRepo.make()
+  const names = Array.from({ length: 9 * perSegment - 1 }, (_, i) => `abc-bcd-${100_000 + i}`)
+  names[8 * perSegment] += '-abcd'
+  await near.add([...names, 'x-abcd'])
+  await runDuty(pinfold.app, indexTags)
+  assert.deepEqual(await near.search({ part: 'abcd' }), { names: near.having('abcd'), pages: 2 })
+})
+
 test('what a deleted repository had in the index goes', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, perSegment + 5))
