@@ -141,7 +141,7 @@ function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) 
   )
 }
 
-/** The first that have a text in their names, by name. The API looks at some thousand names for each page, so it is asked again. */
+/** The first that have a text in their names, by name. A page of the API may be short, so it is asked again. */
 async function searchTags(repo: string, part: string, signal: AbortSignal): Promise<Paged<Tag>> {
   const everything = { includeReferrers: true, includeDates: true, includeEpochs: true }
   const items: Tag[] = []

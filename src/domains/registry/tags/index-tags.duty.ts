@@ -9,7 +9,7 @@ const rowsAtOnce = 500
 /** Keeps the indexes of parts of large repos. */
 export const indexTags: Duty = {
   name: 'tags.parts',
-  everyMs: 60_000,
+  everyMs: 15_000,
   runsOn: 'one node',
   async run(app, lease) {
     await noteDue(app, lease)

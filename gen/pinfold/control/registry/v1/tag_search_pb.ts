@@ -166,7 +166,7 @@ export type SearchTagsResponse = Message<"pinfold.control.registry.v1.SearchTags
   tags: Tag[];
 
   /**
-   * Send it as `page_token` to go on. Empty once all names were looked at.
+   * Send it as `page_token` to go on. Empty when nothing follows.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -187,7 +187,7 @@ export type SearchTagsResponseJson = {
   tags?: TagJson[];
 
   /**
-   * Send it as `page_token` to go on. Empty once all names were looked at.
+   * Send it as `page_token` to go on. Empty when nothing follows.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -208,11 +208,11 @@ export const SearchTagsResponseSchema: GenMessage<SearchTagsResponse, {jsonType:
  */
 export const TagSearchService: GenService<{
   /**
-   * Lists the tags of a repo whose names begin with a text or have one anywhere in them, by name. Each page looks at
-   * 10,000 names at most, so that it may have fewer tags than were asked for, and none, with a token all the same. A
-   * prefix leaves only the names that begin with it to be looked at. A part without a prefix takes a page for each 10,000
-   * tags of the repo at least, 100 of a million, until all that have it are found. Tags of referrers, dated tags and package
-   * epochs are left out unless asked for.
+   * Lists the tags of a repo whose names begin with a text or have one anywhere in them, by name. However many tags the
+   * repo has, one request answers it, also that no tag has the text: a repo of many tags has an index of what their names
+   * contain, which servers keep in the background. Where that is behind, as after an import of very many tags, a page looks
+   * at 10,000 names at most, so that it may have fewer tags than were asked for, and none, with a token all the same. Tags of
+   * referrers, dated tags and package epochs are left out unless asked for.
    *
    * @generated from rpc pinfold.control.registry.v1.TagSearchService.SearchTags
    */
