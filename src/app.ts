@@ -111,10 +111,16 @@ export type App = {
    */
   scanning: { queued: Signal; reported: Signal; scans: Signal; reading: Memory }
   /**
-   * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `flights`: what pulls bring from upstreams just now. `silent`:
+   * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `histories`: there is a tag whose past is to be asked for. `flights`: what pulls bring from upstreams just now. `silent`:
    * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
    */
-  follows: { due: Signal; fetches: Signal; flights: Map<string, Promise<unknown>>; silent: Lapsing<string> }
+  follows: {
+    due: Signal
+    fetches: Signal
+    histories: Signal
+    flights: Map<string, Promise<unknown>>
+    silent: Lapsing<string>
+  }
   /** The registries elsewhere that repos follow. */
   upstreams: RegistryClient
   /** Records how long parts of requests take, where the settings name a collector. */

@@ -234,7 +234,7 @@ function openUpstreams(config: Config, clock: () => Date, monotonic: () => numbe
     paces: createHostPaces(monotonic),
     now: () => clock().getTime(),
   })
-  const signals = { due: createSignal(), fetches: createSignal() }
+  const signals = { due: createSignal(), fetches: createSignal(), histories: createSignal() }
   return { follows: { ...signals, flights: new Map(), silent: createLapsing(mostSilent) }, upstreams }
 }
 

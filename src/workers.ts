@@ -19,6 +19,7 @@ import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.du
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
 import { fetchFollowed } from './domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from './domains/registry/follows/follows.duty.ts'
+import { askForHistories } from './domains/registry/follows/histories.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
@@ -66,6 +67,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   copyRepos,
   followUpstreams,
   fetchFollowed,
+  askForHistories,
   writeRegistryEvents,
   writeUsage,
   writeRefusals,

@@ -181,6 +181,9 @@ const tags = {
   between: 'between',
   and: 'and',
   firstLook: 'or before: it was there at the first look',
+  told: 'Told by the upstream',
+  toldText: 'Nobody here has seen it: no view, no rule and no proof counts it.',
+  toldBy: 'Told by',
   delta: (found: number, resolved: number) =>
     found + resolved === 0 ? 'no change' : `+${numbers(found)} −${numbers(resolved)}`,
   deltaPartial: '(not all known)',
@@ -640,6 +643,13 @@ const mirrors = {
   staleDays: 'Days that a tag is served as it was last seen while nobody answers there',
   due: 'Looked at next',
   problem: 'Problem',
+  historyThere: 'Its past there',
+  histories: {
+    HISTORY_UNSPECIFIED: 'not asked yet',
+    HISTORY_SERVICE: 'told, without deletions',
+    HISTORY_DRAFT: 'told',
+    HISTORY_NONE: 'not told',
+  } as Record<string, string>,
   checkNow: 'Check now',
   unfollow: 'Stop following',
   unfollowOf: (path: string) => `Stop following ${path}`,

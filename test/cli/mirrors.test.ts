@@ -1,10 +1,12 @@
 // Upstreams, and repositories that follow them, as people type them. Nothing is asked of a registry elsewhere here.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { addTold } from '#domains/registry/tags/told-moves.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { startPinfold } from '../support/pinfold.ts'
+import { type Json, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
-import { registryClient } from '../support/registry.ts'
+import { digestOf, registryClient } from '../support/registry.ts'
 
 async function scene() {
   const pinfold = await startPinfold()
@@ -114,4 +116,38 @@ test('an upstream that is followed is not deleted, and the command that shows wh
   await done('repos', 'unfollow', 'acme/alpine', '--yes')
   await done('upstreams', 'delete', 'hub', '--yes')
   await done('upstreams', 'delete', 'hub', '--yes', '--allow-missing')
+})
+
+test('what an upstream told is shown where it is asked for, with who told it, and nowhere else', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  await done(...following)
+  const { db } = pinfold.app
+  const [uid] = (await pinfold.operator.get('/registry/v2/repos?name=alpine')).body.repos.map((one: Json) => one.uid)
+  const { ledger } = (await findRepoRow(db, { uid }))!
+  const teller = { ledger, upstream: 'u', origin: 'https://registry.example.com', path: 'alpine' }
+  const [digest, next] = [digestOf('then'), digestOf('later')]
+  const [first, second] = ['2026-05-01T10:00:00.000Z', '2026-05-02T10:00:00.000Z']
+  const moves = [
+    { time: first, digest, isDeletion: false, checkedBefore: '' },
+    { time: second, digest: next, isDeletion: false, checkedBefore: first },
+  ]
+  assert.equal(await db.tx((tx) => addTold(tx, teller, '3', moves, second)), 2)
+  const rows = (await done('history', 'acme/alpine:3', '--told')).trim().split('\n')
+  assert.match(
+    rows[1]!,
+    new RegExp(`^${second} +moved +${next} +told by https://registry.example.com/alpine, after ${first}$`),
+  )
+  assert.match(rows[2]!, new RegExp(`^${first} +created +${digest} +told by https://registry.example.com/alpine$`))
+  const then = await done('history', 'acme/alpine:3', '--told', '--as-of', '2026-05-01T12:00:00Z', '-o', 'json')
+  assert.deepEqual(
+    JSON.parse(then).map((one: Json) => [one.digest, one.endTime]),
+    [[digest, second]],
+  )
+  const seen = await cli('history', 'acme/alpine:3', '--as-of', '2026-05-01T12:00:00Z')
+  assert.deepEqual([seen.code, seen.stdout], [1, ''])
+  assert.match(seen.stderr, /there was no tag 3 .*\n.*--told asks what that one told/)
+  const nothing = await cli('history', 'acme/alpine:4', '--told')
+  assert.equal(nothing.code, 1)
+  assert.match(nothing.stderr, /nobody has told anything of that/)
 })

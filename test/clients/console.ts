@@ -259,6 +259,27 @@ await check('a move that was seen elsewhere is told as no more exact than it is 
   await context.close()
 })
 
+await check('what an upstream told stands apart, with who told it', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  const told = {
+    tag: 'stable',
+    path: 'team/app',
+    url: 'https://hub.example.com',
+    digest: scene.older,
+    upstreamUid: 'u',
+  }
+  const records = [{ ...told, time: '2026-05-03T10:00:00.000Z', event: 'EVENT_CREATED' }]
+  const body = JSON.stringify({ records, nextPageToken: '' })
+  await page.route(/toldTagHistory\?/, (route) => route.fulfill({ status: 200, contentType: 'application/json', body }))
+  await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
+  const heading = page.getByRole('heading', { name: 'Told by the upstream' })
+  await heading.waitFor()
+  const table = await page.getByRole('table', { name: 'Told by the upstream' }).innerText()
+  expect(table.includes('3 May 2026, 10:00 UTC') && table.includes('https://hub.example.com/team/app'), table)
+  await context.close()
+})
+
 await check('6: every job goes by keyboard: search, rows, open, copy, help', async () => {
   const { context, page } = await fresh()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })

@@ -7,8 +7,10 @@ import * as copies from '#domains/registry/blobs/copies.store.ts'
 import * as trash from '#domains/registry/blobs/trash.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
 import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
+import { nextAsking } from '#domains/registry/follows/histories.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
+import * as told from '#domains/registry/tags/told-moves.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 
@@ -25,6 +27,9 @@ const subject = { subject: digest, after: '', artifactType: undefined }
 const group = 'a'.repeat(40)
 const order = { field: 'deleteTime', column: 'delete_time', desc: true }
 const page = { order, after: undefined, size: 50, skip: 0, binding: '' }
+
+const teller = { ledger: 1, upstream: group, origin: 'https://registry.example.com', path: 'app' }
+const afterTold = { time: cutoff, tag: '1.0', teller: 1 }
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a blob of a repo': (reader) => blobs.findRepoBlob(reader, 1, digest),
@@ -56,6 +61,11 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
     return ledgers.deletedRepoList.count(reader, [{ below: '/' }], { path: 'acme/app' })
   },
   'what of an organisation is brought next': (reader) => nextFetch(reader, group, cutoff),
+  'the tag whose past is asked for next': (reader) => nextAsking(reader, group, cutoff),
+  'what was last told of a tag': (reader) => told.lastTold(reader, teller, '1.0'),
+  'what was told of a tag': (reader) => told.listTold(reader, 1, '1.0', {}, afterTold, 51),
+  'what was told of a digest': (reader) => told.listTold(reader, 1, undefined, { digest }, afterTold, 51),
+  'what was told of all tags': (reader) => told.listTold(reader, 1, undefined, {}, afterTold, 51),
   'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
 }
 

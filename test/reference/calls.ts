@@ -370,6 +370,7 @@ export const reads: readonly Call[] = [
   ['control.registry.v1.DigestsService/GetDigestPulls', { repoUid: '$app', digest: '$digest' }],
   ['control.registry.v1.DigestsService/ListUnpulledDigests', { repoUid: '$app', days: 30 }],
   ['control.registry.v1.TagHistoryService/ListTagHistory', { repoUid: '$app', tag: 'latest' }],
+  ['control.registry.v1.TagHistoryService/ListToldTagHistory', { repoUid: '$app', tag: 'latest' }],
   ['control.registry.v1.TagSearchService/SearchTags', { repoUid: '$app', part: 'late' }],
   ['registry.Registry/ListRepos', { uidp: { childrenOf: '$team1' } }],
   ['registry.Registry/GetRepoCountBySource', { id: '$app' }],

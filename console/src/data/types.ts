@@ -24,7 +24,7 @@ import type {
   TagRuleJson,
 } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
 import type { PlannedDeletionJson, RetentionPlanJson } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
-import type { TagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import type { TagHistoryRecordJson, ToldTagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import type { ResolveTagResponseJson } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import type { FindingJson, ImageFindingsJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
@@ -55,6 +55,7 @@ export type Group = Full<GroupJson>
 export type Repo = Full<RepoJson>
 export type Tag = Full<TagJson>
 export type Move = Full<TagHistoryRecordJson>
+export type ToldMove = Full<ToldTagHistoryRecordJson>
 export type Referrer = Full<ReferrerJson>
 export type DigestPulls = Full<DigestPullsJson>
 export type Resolution = Full<ResolveTagResponseJson>

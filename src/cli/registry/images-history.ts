@@ -12,10 +12,12 @@ type Moved = {
   endTime?: string
   event: string
   digest: string
-  actor: string
+  actor?: string
   actorName?: string
-  source: string
+  source?: string
   checkedBefore?: string
+  url?: string
+  path?: string
 }
 
 export const imagesHistory: Command = {
@@ -36,6 +38,7 @@ old path.`,
       flags: '--as-of <time>',
       summary: 'Only what the tag pointed to at this time; ends with 1 when there was no such tag',
     },
+    { flags: '--told', summary: 'What the upstream that it follows told of it, which nobody here has seen' },
     { flags: '--deleted', summary: 'Of the deleted repository of this path, not of the one that has it now' },
     ...commonOptions,
   ],
@@ -49,6 +52,9 @@ old path.`,
     if (options.allTags && (asOf || options.digest)) {
       throw new CliError(exitCodes.usage, '--all-tags goes with --start and --end only')
     }
+    if (options.told === true && options.deleted === true) {
+      throw new CliError(exitCodes.usage, '--told is about a repository that is there')
+    }
     const limit = asOf ? 1 : limitOf(options)
     const { api, at, tag, path } = await historyOf(terminal, options)
     if (options.allTags && tag !== undefined)
@@ -61,11 +67,14 @@ old path.`,
     if (asOf) {
       const [last] = items
       if (!last || last.event === 'EVENT_DELETED') {
-        throw new CliError(exitCodes.failed, `there was no tag ${about} of ${path} at ${asOf}`)
+        const told =
+          options.told === true ? '' : '\nof a repository that follows another, --told asks what that one told'
+        throw new CliError(exitCodes.failed, `there was no tag ${about} of ${path} at ${asOf}${told}`)
       }
     }
     if (items.length === 0 && start === undefined && end === undefined) {
-      throw new CliError(exitCodes.failed, neverWas(path, about, options.digest))
+      const told = `nobody has told anything of that of ${path}\npinfold images repos follow ${path} says what it follows`
+      throw new CliError(exitCodes.failed, options.told === true ? told : neverWas(path, about, options.digest))
     }
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
     return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
@@ -77,7 +86,8 @@ async function historyOf(terminal: Terminal, options: Options) {
   const api = await apiReader(terminal, options)
   const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
   const living = options.deleted === true ? undefined : await lookForImage(api, path)
-  if (living !== undefined) return { api, path, tag, at: `/registry/v2/repos/${living}/tagHistory` }
+  const list = options.told === true ? 'toldTagHistory' : 'tagHistory'
+  if (living !== undefined) return { api, path, tag, at: `/registry/v2/repos/${living}/${list}` }
   const deleted = await findDeletedImage(api.list, path)
   if (!deleted) {
     const what = options.deleted === true ? 'deleted image' : 'image'
@@ -100,18 +110,15 @@ const head = ({ digest, allTags }: Options): string[] =>
     ? ['TIME', ...(allTags ? ['TAG'] : []), 'EVENT', 'DIGEST', 'BY']
     : ['TAG', 'EVENT', 'FROM', 'UNTIL']
 
-function rowOf({ digest, allTags }: Options): (record: Moved) => string[] {
+function rowOf({ digest, allTags, told }: Options): (record: Moved) => string[] {
   const word = (text: string) => text.slice(text.indexOf('_') + 1).toLowerCase()
   if (digest === undefined) {
-    return ({ time, tag, event, digest: held, source, actor, actorName, checkedBefore }) => [
-      time,
-      ...(allTags ? [tag] : []),
-      word(event),
-      held,
-      // What was seen elsewhere happened between two looks.
-      source === 'SOURCE_UPSTREAM'
-        ? `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first look'}`
-        : `${word(source)} ${actorName || actor}`,
+    return (record) => [
+      record.time,
+      ...(allTags ? [record.tag] : []),
+      word(record.event),
+      record.digest,
+      told ? tellerOf(record) : moverOf(record, word),
     ]
   }
   return ({ tag, time, event, endTime }) => [
@@ -120,4 +127,14 @@ function rowOf({ digest, allTags }: Options): (record: Moved) => string[] {
     time,
     event === 'EVENT_DELETED' ? '' : (endTime ?? 'now'),
   ]
+}
+
+function moverOf({ source = '', actor = '', actorName, checkedBefore }: Moved, word: (text: string) => string): string {
+  if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}`
+  // What was seen elsewhere happened between two looks.
+  return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first look'}`
+}
+
+function tellerOf({ url = '', path = '', checkedBefore }: Moved): string {
+  return `told by ${url === '' ? path : `${url}/${path}`}${checkedBefore ? `, after ${checkedBefore}` : ''}`
 }

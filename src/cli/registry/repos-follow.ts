@@ -26,6 +26,9 @@ type Follow = {
   tagCount?: number
   waitingCount?: number
   fetchProblem?: string
+  history?: string
+  historyWaitingCount?: number
+  historyProblem?: string
   stateTime: string
   dueTime: string
 }
@@ -185,6 +188,17 @@ function secondsOf(text: string, flag: string): string {
   return `${Number(count) * units[unit]!}s`
 }
 
+const histories: Record<string, string> = {
+  HISTORY_SERVICE: 'told, without deletions',
+  HISTORY_DRAFT: 'told',
+  HISTORY_NONE: 'not told',
+}
+
+function historyOf({ history = '', historyWaitingCount = 0 }: Follow): string {
+  const waiting = historyWaitingCount === 0 ? '' : `${historyWaitingCount} tags still to ask for`
+  return [histories[history] ?? '', waiting].filter((text) => text !== '').join(', ')
+}
+
 function showOne({ print }: Terminal, { output }: Options, path: string, follow: Follow, named: string): void {
   if (output === 'json') {
     print(jsonText(follow, 2))
@@ -203,6 +217,8 @@ function showOne({ print }: Terminal, { output }: Options, path: string, follow:
     ['problem', follow.problem ?? ''],
     ['still to bring', follow.waitingCount ? String(follow.waitingCount) : ''],
     ['not brought', follow.fetchProblem ?? ''],
+    ['past there', historyOf(follow)],
+    ['past not told', follow.historyProblem ?? ''],
     ['next look', follow.dueTime],
   ]
   for (const line of table(rows.filter(([, value]) => value !== '').map((row) => row.map(plain)))) print(line)

@@ -6,6 +6,7 @@ import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
 import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
 import { createHostTurns, type HostTurns } from './host-turns.ts'
+import { firstPageOf, type HistoryApi, type HistoryPage, readHistory } from './registry-histories.ts'
 import { readReferrers, readTags, type TagsPage } from './registry-pages.ts'
 import { type Account, type RegistryTokens, secretOf } from './registry-tokens.ts'
 import { UpstreamError } from './upstream-error.ts'
@@ -48,6 +49,13 @@ export type RegistryClient = {
   referrers(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<string[] | undefined>
   /** The names of the tags, page by page, at most `most` of them; then it throws as for what is too large. */
   tags(upstream: Upstream, path: string, most: number, options?: AskOptions): AsyncIterable<string[]>
+  /** A page of what it tells of how a tag moved after a time; `undefined` where it tells nothing of that. Throws an UpstreamError. */
+  history(
+    upstream: Upstream,
+    path: string,
+    asked: { api: HistoryApi; tag: string; after: string; page?: string | undefined },
+    options?: AskOptions,
+  ): Promise<HistoryPage | undefined>
 }
 
 /** What manifests may be: whatever clients pull. */
@@ -140,6 +148,16 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
         yield read.names
         next = read.next
       }
+    },
+
+    async history(upstream, path, { api, tag, after, page }, { timeoutMs = listTimeoutMs, signal, patienceMs } = {}) {
+      const next = page ?? firstPageOf(api, tag, after)
+      const accept = api === 'service' ? 'application/json' : manifestTypes[0]!
+      const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
+      const request = { method: 'GET', path: next, accept, patienceMs } as const
+      return ask(parts, upstream, path, request, limits, (answer) => {
+        return readHistory(api, { tag, after, now: given.now() }, answer)
+      })
     },
   }
 }

@@ -2,6 +2,7 @@
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { isTagName } from '../oci-names.ts'
+import { searchOf } from './registry-histories.ts'
 import { UpstreamError } from './upstream-error.ts'
 
 export type TagsPage = { names: string[]; next: string | undefined }
@@ -22,11 +23,9 @@ export async function readTags({ status, headers, chunks }: StreamAnswer): Promi
   return { names, next: nextOf(String(headers.link ?? '')) }
 }
 
-/** The query of the next page; nothing else of the link counts, so that it leads nowhere else. */
 function nextOf(link: string): string | undefined {
-  const target = /^\s*<([^>]{1,2048})>\s*;\s*rel="?next"?/i.exec(link)?.[1]
-  const search = target === undefined ? undefined : URL.parse(target, 'https://registry.invalid')?.search
-  return search ? `tags/list${search}` : undefined
+  const search = searchOf(link)
+  return search && `tags/list${search}`
 }
 
 /** What refers to a manifest; `undefined` for what is no list of that. */

@@ -41,7 +41,7 @@ export function RepoMirror({ repo }: { repo: string }) {
 }
 
 function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onChange: () => void }) {
-  const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime } = of
+  const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime, history, historyProblem } = of
   const check = async () => {
     await ask('POST', `${pathOf(repoUid)}:check`, { body: {} })
     onChange()
@@ -55,6 +55,12 @@ function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onCh
     [words.followTags, <bdi>{tags.join(', ') || words.allTags}</bdi>],
     [words.tagCount, tagCount],
     [words.interval, words.minutes(minutesOf(interval))],
+    [
+      words.historyThere,
+      <>
+        {words.histories[history] ?? history} <bdi>{historyProblem}</bdi>
+      </>,
+    ],
   ] as const
   return (
     <>

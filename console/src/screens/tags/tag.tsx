@@ -18,6 +18,7 @@ import { Delta } from './delta.tsx'
 import { isDeletion, moveAt, readMoves, type Stay, staysOf } from './moves.ts'
 import { Proof } from './proof.tsx'
 import { Timeline } from './timeline.tsx'
+import { Told } from './told.tsx'
 import { ViewOf } from './view-of.tsx'
 import { When } from './when.tsx'
 
@@ -46,6 +47,7 @@ export function TagScreen({ names, tag, query }: Props) {
               <More next={next} label={words.showOlder}>
                 {(rest) => <Older names={names} repo={repo.uid} tag={tag} after={rest} />}
               </More>
+              <Told repo={repo.uid} tag={tag} from={from} to={to} />
               <Between from={from} to={to} />
               <ViewOf names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
             </>

@@ -33,10 +33,15 @@ export async function forgetFetches(tx: Tx, repo: string): Promise<void> {
   await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo}`)
 }
 
-/** The organisations with something to bring, the one that has waited longest first. One look-up each. */
+/** The organisations with something to bring, the one that has waited longest first. */
 export async function organizationsToFetch(reader: Reader, now: string, most: number): Promise<string[]> {
+  return organizationsIn(reader, sql`follow_fetches`, now, most)
+}
+
+/** The same of any such queue, which has an index of organisations and times. One look-up each. */
+export async function organizationsIn(reader: Reader, queue: Sql, now: string, most: number): Promise<string[]> {
   const next = (after: Sql): Sql =>
-    sql`(SELECT organization FROM follow_fetches WHERE organization > ${after} ORDER BY organization LIMIT 1)`
+    sql`(SELECT organization FROM ${queue} WHERE organization > ${after} ORDER BY organization LIMIT 1)`
   const rows = await reader.all<{ organization: string }>(sql`
     WITH RECURSIVE names (organization) AS (
       SELECT ${next(sql`''`)}
@@ -45,7 +50,7 @@ export async function organizationsToFetch(reader: Reader, now: string, most: nu
     )
     SELECT found.organization FROM (
       SELECT names.organization, (
-               SELECT f.due_time FROM follow_fetches f
+               SELECT f.due_time FROM ${queue} f
                 WHERE f.organization = names.organization ORDER BY f.due_time LIMIT 1) AS due
         FROM names WHERE names.organization IS NOT NULL) AS found
      WHERE found.due <= ${now} ORDER BY found.due, found.organization LIMIT ${most}`)

@@ -1,5 +1,6 @@
 import type { Handlers } from '#app.ts'
 import {
+  Follow_History,
   Follow_Mode,
   Follow_ModeSchema,
   Follow_State,
@@ -19,6 +20,8 @@ import {
   type FollowMode,
   type FollowStatus,
   followModes,
+  type HistoryApi,
+  historyApis,
   type UpstreamMove,
 } from './follows.model.ts'
 import * as service from './follows.service.ts'
@@ -82,6 +85,13 @@ const states: Record<SyncState, Follow_State> = {
   [syncStates.failed]: Follow_State.FAILED,
 }
 
+const histories: Record<HistoryApi, Follow_History> = {
+  [historyApis.unknown]: Follow_History.UNSPECIFIED,
+  [historyApis.service]: Follow_History.SERVICE,
+  [historyApis.draft]: Follow_History.DRAFT,
+  [historyApis.none]: Follow_History.NONE,
+}
+
 function toMessage(follow: FollowStatus): FollowMessage {
   const { repo, upstream, path, tags, platforms, problem, tagCount, waiting, fetchProblem } = follow
   return {
@@ -99,6 +109,9 @@ function toMessage(follow: FollowStatus): FollowMessage {
     tagCount,
     waitingCount: waiting,
     fetchProblem,
+    history: histories[follow.historyApi],
+    historyWaitingCount: follow.histories,
+    historyProblem: follow.historyProblem,
     stateTime: timestamp(follow.stateTime),
     dueTime: timestamp(follow.dueTime),
     createTime: timestamp(follow.createTime),

@@ -45,9 +45,28 @@ export type FollowProgress = {
   dueTime: string
 }
 
-/** `checkTime` is when somebody last asked for a look at once, `waiting` is how many manifests are still to be brought, and `fetchProblem` why one was not. */
+/**
+ * `checkTime` is when somebody last asked for a look at once, `waiting` is how many manifests are still to be brought, and
+ * `fetchProblem` why one was not; the same of the tags whose past is still to be asked for.
+ */
 export type FollowStatus = Follow &
-  FollowProgress & { checkTime: string; tagCount: number; waiting: number; fetchProblem: string }
+  FollowProgress & {
+    checkTime: string
+    tagCount: number
+    waiting: number
+    fetchProblem: string
+    historyApi: HistoryApi
+    histories: number
+    historyProblem: string
+  }
+
+// The numbers are stored, and are those of the contract.
+/** How an upstream tells of the past of its tags: as ours does, by the draft of distribution-spec#606, or not at all. */
+export const historyApis = { unknown: 0, service: 1, draft: 2, none: 3 } as const
+export type HistoryApi = (typeof historyApis)[keyof typeof historyApis]
+/** How many told moves are kept of one tag, and of one repo. */
+export const maxToldOfTag = 10_000
+export const maxTold = 100_000
 
 /** Begins at once. */
 export function newProgress(now: string): FollowProgress {

@@ -41,6 +41,7 @@ import {
   usualStaleForMs,
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
+import { forgetHistories } from './histories.store.ts'
 import { matcherOf, patternProblems } from './tag-patterns.ts'
 import { upstreamPathPattern } from './upstreams.model.ts'
 import { pathAt, requireUpstream } from './upstreams.service.ts'
@@ -88,6 +89,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     const setter = call.caller.uid
     const follow: Follow = { ...asked, repo, intervalMs, staleForMs, setter, createTime, updateTime: call.now }
     if (!isSame) await store.forgetTags(tx, repo)
+    if (!isSame) await forgetHistories(tx, repo)
     if (!isSame || !bringsContent(follow.mode)) await forgetFetches(tx, repo)
     await store.saveFollow(tx, follow, { ...newProgress(call.now), listTime })
     if (follow.mode === followModes.full) {

@@ -9,13 +9,18 @@ type Row = Omit<FollowStatus, 'tags' | 'platforms'> & { tags: string; platforms:
 const columns = sql`
   f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.platforms, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
   f.create_time AS "createTime", f.update_time AS "updateTime", s.state, s.state_time AS "stateTime", s.problem,
-  s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime", s.check_time AS "checkTime", f.setter`
+  s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime", s.check_time AS "checkTime", f.setter,
+  s.history_api AS "historyApi"`
 const tagCount = sql`(SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount"`
 const fetchCounts = sql`
   (SELECT count(*) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid AND w.round = 0) AS waiting,
   coalesce((SELECT w.problem FROM follow_fetches w
              WHERE w.repo_uid = f.repo_uid AND w.problem <> '' LIMIT 1), '') AS "fetchProblem"`
-const noFetches = sql`0 AS waiting, '' AS "fetchProblem"`
+const historyCounts = sql`
+  (SELECT count(*) FROM follow_histories q WHERE q.repo_uid = f.repo_uid) AS histories,
+  coalesce(NULLIF(s.history_problem, ''), (SELECT q.problem FROM follow_histories q
+             WHERE q.repo_uid = f.repo_uid AND q.problem <> '' LIMIT 1), '') AS "historyProblem"`
+const noFetches = sql`0 AS waiting, '' AS "fetchProblem", 0 AS histories, '' AS "historyProblem"`
 const noCounts = sql`0 AS "tagCount", ${noFetches}`
 const from = sql`follows f JOIN follow_states s ON s.repo_uid = f.repo_uid`
 
@@ -25,7 +30,7 @@ function fromRow(row: Row): FollowStatus {
 
 export async function findFollow(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
   const row = await reader.get<Row>(sql`
-    SELECT ${columns}, ${tagCount}, ${fetchCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
+    SELECT ${columns}, ${tagCount}, ${fetchCounts}, ${historyCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
   return row && fromRow(row)
 }
 
@@ -133,7 +138,11 @@ export async function nextDueFollow(
 export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<void> {
   const followers = sql`(SELECT repo_uid FROM follows WHERE upstream_uid = ${upstream})`
   await tx.run(sql`UPDATE follow_tags SET checked_time = '', missed = 0 WHERE repo_uid IN ${followers}`)
-  await tx.run(sql`UPDATE follow_states SET list_time = '', list_due = ${now} WHERE repo_uid IN ${followers}`)
+  await tx.run(sql`DELETE FROM follow_histories WHERE repo_uid IN ${followers}`)
+  await tx.run(sql`
+    UPDATE follow_states
+       SET list_time = '', list_due = ${now}, history_api = 0, history_due = '', history_problem = ''
+     WHERE repo_uid IN ${followers}`)
   await tx.run(sql`UPDATE follows SET update_time = ${now} WHERE upstream_uid = ${upstream}`)
 }
 

@@ -16,6 +16,7 @@ import { findTagNamed } from '../tags/tags.store.ts'
 import { queueFetch } from './fetches.store.ts'
 import { anUpstreamMove, type FollowStatus, followerActor, followModes } from './follows.model.ts'
 import * as store from './follows.store.ts'
+import { queueHistories } from './histories.store.ts'
 import { readTagPatterns } from './tag-patterns.ts'
 
 /** The repo follows something else by now, or is gone. */
@@ -51,6 +52,7 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
       await emit(tx, by, 'control.registry.upstream.moved', { subject: uid, group: parentOf(uid), resource })
     }
     if (written && digest !== '' && follow.mode === followModes.full) await queueFetch(tx, follow.repo, digest, now)
+    if (written) await queueHistories(tx, follow.repo, [tag], now)
     const isGone = digest === '' && !readTagPatterns(follow.tags).names.includes(tag)
     if (isGone) await store.dropFollowedTags(tx, follow.repo, [tag])
     else await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
@@ -58,6 +60,7 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
   }
   try {
     const moves = await run(record, inRepo)
+    if (moves > 0) app.follows.histories.notify()
     if (moves > 0 && follow.mode === followModes.full) app.follows.fetches.notify()
     return moves
   } catch (cause) {

@@ -20,6 +20,7 @@ import {
   missesOfDeletion,
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
+import { queueHistories } from './histories.store.ts'
 import { readTagPatterns } from './tag-patterns.ts'
 import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
@@ -211,7 +212,16 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
     }
     if (same.length > 0) {
       const checked = { checkedTime: firstSent, dueTime: later(firstSent, follow.intervalMs) }
-      await lease.tx((tx) => store.noteChecked(tx, follow.repo, same, checked), { isolation: 'rowLocks' })
+      const first = due.filter(({ tag, checkedTime }) => checkedTime === '' && same.includes(tag)).map(({ tag }) => tag)
+      await lease.tx(
+        async (tx) => {
+          await store.noteChecked(tx, follow.repo, same, checked)
+          // It may have been followed before, and have moved in between.
+          await queueHistories(tx, follow.repo, first, firstSent)
+        },
+        { isolation: 'rowLocks' },
+      )
+      if (first.length > 0) app.follows.histories.notify()
     }
     if (over) return failure
   }

@@ -7,16 +7,28 @@ import {
   TagHistoryRecord_Event,
   TagHistoryRecord_Source,
   type TagHistoryService,
+  type ToldTagHistoryRecord,
 } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { historyFields } from './tag-history.model.ts'
 import * as service from './tag-history.service.ts'
 import { importTagHistory } from './tag-imports.service.ts'
+import { listTold, type ToldRecord } from './told-moves.service.ts'
 
 export const tagHistory: Handlers<typeof TagHistoryService> = {
   listTagHistory: (call, request) => pageOf(call, request, service.listRecords),
   listDeletedRepoTagHistory: (call, request) => pageOf(call, request, service.listRecordsOfDeleted),
+
+  async listToldTagHistory(call, request) {
+    const { page, filter } = readRequest(call, request)
+    const { items, next } = await listTold(call, request.repoUid, page, filter)
+    return {
+      $typeName: 'pinfold.control.registry.v1.ListToldTagHistoryResponse',
+      records: items.map(toldMessage),
+      nextPageToken: next,
+    }
+  },
 
   async importTagHistory(call, { repoUid, tags }) {
     const counts = await importTagHistory(call, repoUid, tags.map(fromMessage))
@@ -29,17 +41,21 @@ async function pageOf(
   request: ListTagHistoryRequest,
   list: typeof service.listRecords,
 ): Promise<ListTagHistoryResponse> {
-  const { repoUid, tag, digest } = request
-  const [from, before] = [isoOf(request.startTime), isoOf(request.endTime)]
-  const filter = { tag, digest, from, before }
-  const asked = { pageSize: request.pageSize, pageToken: request.pageToken, orderBy: '', skip: 0 }
-  const page = readPage(call, asked, { fields: historyFields, defaultOrder: 'time desc' }, [repoUid, filter])
-  const { items, next } = await list(call, repoUid, page, filter)
+  const { page, filter } = readRequest(call, request)
+  const { items, next } = await list(call, request.repoUid, page, filter)
   return {
     $typeName: 'pinfold.control.registry.v1.ListTagHistoryResponse',
     records: items.map(toMessage),
     nextPageToken: next,
   }
+}
+
+function readRequest(call: Call, request: ListTagHistoryRequest) {
+  const { repoUid, tag, digest, pageSize, pageToken } = request
+  const filter = { tag, digest, from: isoOf(request.startTime), before: isoOf(request.endTime) }
+  const asked = { pageSize, pageToken, orderBy: '', skip: 0 }
+  const page = readPage(call, asked, { fields: historyFields, defaultOrder: 'time desc' }, [repoUid, filter])
+  return { page, filter }
 }
 
 const events = {
@@ -69,6 +85,23 @@ function toMessage(record: service.NamedRecord): TagHistoryRecord {
     actor,
     actorName,
     source: sources[record.source],
+  }
+}
+
+function toldMessage(record: ToldRecord): ToldTagHistoryRecord {
+  const { tag, digest, time, endTime, checkedBefore, upstream, path, origin, toldTime } = record
+  return {
+    $typeName: 'pinfold.control.registry.v1.ToldTagHistoryRecord',
+    tag,
+    time: timestamp(time),
+    ...(endTime === '' ? {} : { endTime: timestamp(endTime) }),
+    ...(checkedBefore === '' ? {} : { checkedBefore: timestamp(checkedBefore) }),
+    event: events[record.event],
+    digest,
+    upstreamUid: upstream,
+    path,
+    url: origin,
+    toldTime: timestamp(toldTime),
   }
 }
 

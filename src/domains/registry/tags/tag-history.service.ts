@@ -125,7 +125,8 @@ export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Pa
   return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
-function checkFilter({ digest }: RecordFilter): void {
+/** Throws INVALID_ARGUMENT for a digest that is none. */
+export function checkFilter({ digest }: RecordFilter): void {
   const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
 }

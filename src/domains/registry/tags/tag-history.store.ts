@@ -48,7 +48,7 @@ export type Window = {
   digest?: string | undefined
 }
 
-function within({ from, after, before, digest }: Window): Sql {
+export function within({ from, after, before, digest }: Window): Sql {
   const bounds = [
     ...(digest === undefined ? [] : [sql`digest = ${digest}`]),
     ...(from === undefined ? [] : [sql`time >= ${from}`]),

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/follows.proto.
  */
 export const file_pinfold_control_registry_v1_follows: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZm9sbG93cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIr8GCgZGb2xsb3cSGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESGQoMdXBzdHJlYW1fdWlkGAIgASgJQgPgQQMSEQoEcGF0aBgDIAEoCUID4EEDEjsKBG1vZGUYBCABKA4yKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lk1vZGVCA+BBAxIRCgR0YWdzGAUgAygJQgPgQQMSMAoIaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxI9CgVzdGF0ZRgHIAEoDjIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuU3RhdGVCA+BBAxIUCgdwcm9ibGVtGAggASgJQgPgQQMSFgoJdGFnX2NvdW50GAkgASgFQgPgQQMSMwoKc3RhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghkdWVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCglzdGFsZV9mb3IYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxIaCg13YWl0aW5nX2NvdW50GA0gASgFQgPgQQMSGgoNZmV0Y2hfcHJvYmxlbRgOIAEoCUID4EEDEhYKCXBsYXRmb3JtcxgPIAMoCUID4EEDEjQKC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIk8KBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg4KCk1PREVfV0FUQ0gQARISCg5NT0RFX09OX0RFTUFORBACEg0KCU1PREVfRlVMTBADIlUKBVN0YXRlEhEKDVNUQVRFX1dBSVRJTkcQABIQCgxTVEFURV9RVUVVRUQQARIVChFTVEFURV9JTl9QUk9HUkVTUxACEhAKDFNUQVRFX0ZBSUxFRBADIqkCChFGb2xsb3dSZXBvUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARIZCgx1cHN0cmVhbV91aWQYAiABKAlCA+BBAhIRCgRwYXRoGAMgASgJQgPgQQISOwoEbW9kZRgEIAEoDjIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuTW9kZUID4EEBEhEKBHRhZ3MYBSADKAlCA+BBARIwCghpbnRlcnZhbBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkID4EEBEjEKCXN0YWxlX2ZvchgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkID4EEBEhYKCXBsYXRmb3JtcxgIIAMoCUID4EEBIi0KEEdldEZvbGxvd1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiXQoSTGlzdEZvbGxvd3NSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBASJkChNMaXN0Rm9sbG93c1Jlc3BvbnNlEjQKB2ZvbGxvd3MYASADKAsyIy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIvChJDaGVja0ZvbGxvd1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiMAoTVW5mb2xsb3dSZXBvUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYASKuAgoNVXBzdHJlYW1Nb3ZlZBIQCghyZXBvX3VpZBgBIAEoCRIUCgx1cHN0cmVhbV91aWQYAiABKAkSDAoEcGF0aBgDIAEoCRILCgN0YWcYBCABKAkSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRIoCgR0aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5jaGVja2VkX2JlZm9yZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6U7q1GE8KLmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudXBzdHJlYW0ubW92ZWQudjESBWdyb3VwGAEiFC9yZWdpc3RyeS92Mi9mb2xsb3dzMu0HCg5Gb2xsb3dzU2VydmljZRLpAQoKRm9sbG93UmVwbxIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3dSZXBvUmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cihQGKtRgGEgQKApQNkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5mb2xsb3cudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAEwAYLT5JMCLDoBKiInL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93EqYBCglHZXRGb2xsb3cSLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0Rm9sbG93UmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3ciRYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAikSJy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdxKvAQoLTGlzdEZvbGxvd3MSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEZvbGxvd3NSZXF1ZXN0GjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RGb2xsb3dzUmVzcG9uc2UiPYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAiESHy9yZWdpc3RyeS92Mi9mb2xsb3dzL3tncm91cD0qKn0SswEKC0NoZWNrRm9sbG93Ei8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNoZWNrRm9sbG93UmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3ciToq1GAYSBAoClA2atRgIGAAgACgBMAGC0+STAjI6ASoiLS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdzpjaGVjaxLdAQoMVW5mb2xsb3dSZXBvEjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVuZm9sbG93UmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiggGKtRgGEgQKApQNkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5mb2xsb3cuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKSonL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZm9sbG93cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIqIICgZGb2xsb3cSGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESGQoMdXBzdHJlYW1fdWlkGAIgASgJQgPgQQMSEQoEcGF0aBgDIAEoCUID4EEDEjsKBG1vZGUYBCABKA4yKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lk1vZGVCA+BBAxIRCgR0YWdzGAUgAygJQgPgQQMSMAoIaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxI9CgVzdGF0ZRgHIAEoDjIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuU3RhdGVCA+BBAxIUCgdwcm9ibGVtGAggASgJQgPgQQMSFgoJdGFnX2NvdW50GAkgASgFQgPgQQMSMwoKc3RhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghkdWVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCglzdGFsZV9mb3IYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxIaCg13YWl0aW5nX2NvdW50GA0gASgFQgPgQQMSGgoNZmV0Y2hfcHJvYmxlbRgOIAEoCUID4EEDEhYKCXBsYXRmb3JtcxgPIAMoCUID4EEDEkEKB2hpc3RvcnkYECABKA4yKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lkhpc3RvcnlCA+BBAxIiChVoaXN0b3J5X3dhaXRpbmdfY291bnQYESABKAVCA+BBAxIcCg9oaXN0b3J5X3Byb2JsZW0YEiABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJPCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIOCgpNT0RFX1dBVENIEAESEgoOTU9ERV9PTl9ERU1BTkQQAhINCglNT0RFX0ZVTEwQAyJVCgVTdGF0ZRIRCg1TVEFURV9XQUlUSU5HEAASEAoMU1RBVEVfUVVFVUVEEAESFQoRU1RBVEVfSU5fUFJPR1JFU1MQAhIQCgxTVEFURV9GQUlMRUQQAyJcCgdIaXN0b3J5EhcKE0hJU1RPUllfVU5TUEVDSUZJRUQQABITCg9ISVNUT1JZX1NFUlZJQ0UQARIRCg1ISVNUT1JZX0RSQUZUEAISEAoMSElTVE9SWV9OT05FEAMiqQIKEUZvbGxvd1JlcG9SZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhkKDHVwc3RyZWFtX3VpZBgCIAEoCUID4EECEhEKBHBhdGgYAyABKAlCA+BBAhI7CgRtb2RlGAQgASgOMigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdy5Nb2RlQgPgQQESEQoEdGFncxgFIAMoCUID4EEBEjAKCGludGVydmFsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQESMQoJc3RhbGVfZm9yGAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQESFgoJcGxhdGZvcm1zGAggAygJQgPgQQEiLQoQR2V0Rm9sbG93UmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYASJdChJMaXN0Rm9sbG93c1JlcXVlc3QSFgoFZ3JvdXAYASABKAlCB+BBAqC1GAESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBImQKE0xpc3RGb2xsb3dzUmVzcG9uc2USNAoHZm9sbG93cxgBIAMoCzIjLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIi8KEkNoZWNrRm9sbG93UmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYASIwChNVbmZvbGxvd1JlcG9SZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBIq4CCg1VcHN0cmVhbU1vdmVkEhAKCHJlcG9fdWlkGAEgASgJEhQKDHVwc3RyZWFtX3VpZBgCIAEoCRIMCgRwYXRoGAMgASgJEgsKA3RhZxgEIAEoCRIOCgZkaWdlc3QYBSABKAkSFwoPcHJldmlvdXNfZGlnZXN0GAYgASgJEigKBHRpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmNoZWNrZWRfYmVmb3JlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDpTurUYTwouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS51cHN0cmVhbS5tb3ZlZC52MRIFZ3JvdXAYASIUL3JlZ2lzdHJ5L3YyL2ZvbGxvd3My7QcKDkZvbGxvd3NTZXJ2aWNlEukBCgpGb2xsb3dSZXBvEi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvd1JlcG9SZXF1ZXN0GiMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdyKFAYq1GAYSBAoClA2StRg5Ci5kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmZvbGxvdy51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoATABgtPkkwIsOgEqIicvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9mb2xsb3cSpgEKCUdldEZvbGxvdxItLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRGb2xsb3dSZXF1ZXN0GiMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdyJFirUYBhIECgLFDJq1GAgYASAAKAEwAILT5JMCKRInL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93Eq8BCgtMaXN0Rm9sbG93cxIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0Rm9sbG93c1JlcXVlc3QaMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEZvbGxvd3NSZXNwb25zZSI9irUYBhIECgLFDJq1GAgYASAAKAEwAILT5JMCIRIfL3JlZ2lzdHJ5L3YyL2ZvbGxvd3Mve2dyb3VwPSoqfRKzAQoLQ2hlY2tGb2xsb3cSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ2hlY2tGb2xsb3dSZXF1ZXN0GiMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdyJOirUYBhIECgKUDZq1GAgYACAAKAEwAYLT5JMCMjoBKiItL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93OmNoZWNrEt0BCgxVbmZvbGxvd1JlcG8SMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVW5mb2xsb3dSZXBvUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKCAYq1GAYSBAoClA2StRg5Ci5kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmZvbGxvdy5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIpKicvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9mb2xsb3diBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * What a repo follows, and how that goes.
@@ -130,6 +130,27 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
    * @generated from field: repeated string platforms = 15;
    */
   platforms: string[];
+
+  /**
+   * How the upstream tells of the past of its tags, which `TagHistoryService.ListToldTagHistory` shows.
+   *
+   * @generated from field: pinfold.control.registry.v1.Follow.History history = 16;
+   */
+  history: Follow_History;
+
+  /**
+   * Of how many tags the past is still to be asked for. Not in lists.
+   *
+   * @generated from field: int32 history_waiting_count = 17;
+   */
+  historyWaitingCount: number;
+
+  /**
+   * Why it was not had of one of them, or of any; empty when nothing failed. It is tried again. Not in lists.
+   *
+   * @generated from field: string history_problem = 18;
+   */
+  historyProblem: string;
 
   /**
    * Since when it follows this.
@@ -257,6 +278,27 @@ export type FollowJson = {
    * @generated from field: repeated string platforms = 15;
    */
   platforms?: string[];
+
+  /**
+   * How the upstream tells of the past of its tags, which `TagHistoryService.ListToldTagHistory` shows.
+   *
+   * @generated from field: pinfold.control.registry.v1.Follow.History history = 16;
+   */
+  history?: Follow_HistoryJson;
+
+  /**
+   * Of how many tags the past is still to be asked for. Not in lists.
+   *
+   * @generated from field: int32 history_waiting_count = 17;
+   */
+  historyWaitingCount?: number;
+
+  /**
+   * Why it was not had of one of them, or of any; empty when nothing failed. It is tried again. Not in lists.
+   *
+   * @generated from field: string history_problem = 18;
+   */
+  historyProblem?: string;
 
   /**
    * Since when it follows this.
@@ -390,6 +432,61 @@ export type Follow_StateJson = "STATE_WAITING" | "STATE_QUEUED" | "STATE_IN_PROG
  */
 export const Follow_StateSchema: GenEnum<Follow_State, Follow_StateJson> = /*@__PURE__*/
   enumDesc(file_pinfold_control_registry_v1_follows, 0, 1);
+
+/**
+ * How an upstream tells of what its tags were before they were followed, and between two looks.
+ *
+ * @generated from enum pinfold.control.registry.v1.Follow.History
+ */
+export const Follow_History = {
+  /**
+   * Nobody has asked yet.
+   *
+   * @generated from enum value: HISTORY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * By `_svc/history`, as this server does.
+   *
+   * @generated from enum value: HISTORY_SERVICE = 1;
+   */
+  SERVICE: 1,
+
+  /**
+   * By the draft of pull request 606 of the distribution specification.
+   *
+   * @generated from enum value: HISTORY_DRAFT = 2;
+   */
+  DRAFT: 2,
+
+  /**
+   * It tells nothing of it, or nothing to us. It is asked again after a day.
+   *
+   * @generated from enum value: HISTORY_NONE = 3;
+   */
+  NONE: 3,
+} as const;
+
+/**
+ * How an upstream tells of what its tags were before they were followed, and between two looks.
+ *
+ * @generated from enum pinfold.control.registry.v1.Follow.History
+ */
+export type Follow_History = (typeof Follow_History)[keyof typeof Follow_History] | UnknownEnum;
+
+/**
+ * How an upstream tells of what its tags were before they were followed, and between two looks.
+ *
+ * @generated from enum pinfold.control.registry.v1.Follow.History
+ */
+export type Follow_HistoryJson = "HISTORY_UNSPECIFIED" | "HISTORY_SERVICE" | "HISTORY_DRAFT" | "HISTORY_NONE";
+
+/**
+ * Describes the enum pinfold.control.registry.v1.Follow.History.
+ */
+export const Follow_HistorySchema: GenEnum<Follow_History, Follow_HistoryJson> = /*@__PURE__*/
+  enumDesc(file_pinfold_control_registry_v1_follows, 0, 2);
 
 /**
  * What a repo is to follow.

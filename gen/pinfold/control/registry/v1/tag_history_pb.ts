@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/tag_history.proto.
  */
 export const file_pinfold_control_registry_v1_tag_history: GenFile = /*@__PURE__*/
-  fileDesc("Ci1waW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX2hpc3RvcnkucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSLyAQoVTGlzdFRhZ0hpc3RvcnlSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhAKA3RhZxgCIAEoCUID4EEBEhMKBmRpZ2VzdBgDIAEoCUID4EEBEjMKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESMQoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFgoJcGFnZV9zaXplGAYgASgFQgPgQQESFwoKcGFnZV90b2tlbhgHIAEoCUID4EEBInEKFkxpc3RUYWdIaXN0b3J5UmVzcG9uc2USPgoHcmVjb3JkcxgBIAMoCzItLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLTBAoQVGFnSGlzdG9yeVJlY29yZBILCgN0YWcYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkIKBWV2ZW50GAQgASgOMjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ0hpc3RvcnlSZWNvcmQuRXZlbnQSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRINCgVhY3RvchgHIAEoCRISCgphY3Rvcl9uYW1lGAkgASgJEkQKBnNvdXJjZRgIIAEoDjI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkLlNvdXJjZRIyCg5jaGVja2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIRCg1FVkVOVF9DUkVBVEVEEAESDwoLRVZFTlRfTU9WRUQQAhIRCg1FVkVOVF9ERUxFVEVEEAMieQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEg4KClNPVVJDRV9PQ0kQARIOCgpTT1VSQ0VfQVBJEAISEQoNU09VUkNFX0lNUE9SVBADEg8KC1NPVVJDRV9TWU5DEAQSEwoPU09VUkNFX1VQU1RSRUFNEAUibQoXSW1wb3J0VGFnSGlzdG9yeVJlcXVlc3QSFQoIcmVwb191aWQYASABKAlCA+BBAhI7CgR0YWdzGAIgAygLMigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydGVkVGFnQgPgQQIifAoLSW1wb3J0ZWRUYWcSEQoEbmFtZRgBIAEoCUID4EECEhcKCmRlcHJlY2F0ZWQYAiABKAhCA+BBARJBCgdyZWNvcmRzGAMgAygLMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydGVkUmVjb3JkQgPgQQIiVAoOSW1wb3J0ZWRSZWNvcmQSLQoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhITCgZkaWdlc3QYAiABKAlCA+BBAiJkChhJbXBvcnRUYWdIaXN0b3J5UmVzcG9uc2USFAoMdGFnc19jcmVhdGVkGAEgASgFEhcKD3JlY29yZHNfY3JlYXRlZBgCIAEoBRIZChFyZWNvcmRzX3VuY2hhbmdlZBgDIAEoBTLwBAoRVGFnSGlzdG9yeVNlcnZpY2USxAEKDkxpc3RUYWdIaXN0b3J5EjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RUYWdIaXN0b3J5UmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlc3BvbnNlIkmKtRgGEgQKAs0MmrUYCBgBIAAoATAAgtPkkwItEisvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS90YWdIaXN0b3J5EtYBChlMaXN0RGVsZXRlZFJlcG9UYWdIaXN0b3J5EjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RUYWdIaXN0b3J5UmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlc3BvbnNlIlCKtRgGEgQKApIDmrUYCBgBIAAoATAAgtPkkwI0EjIvcmVnaXN0cnkvdjIvZGVsZXRlZFJlcG9zL3tyZXBvX3VpZD0qKn0vdGFnSGlzdG9yeRK6AQoQSW1wb3J0VGFnSGlzdG9yeRI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRUYWdIaXN0b3J5UmVxdWVzdBo1LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRUYWdIaXN0b3J5UmVzcG9uc2UiOYq1GAcSBQoBAhABmrUYAhABgtPkkwIiOgEqIh0vY29udHJvbC92MS90YWdIaXN0b3J5OmltcG9ydGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("Ci1waW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX2hpc3RvcnkucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSLyAQoVTGlzdFRhZ0hpc3RvcnlSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhAKA3RhZxgCIAEoCUID4EEBEhMKBmRpZ2VzdBgDIAEoCUID4EEBEjMKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESMQoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFgoJcGFnZV9zaXplGAYgASgFQgPgQQESFwoKcGFnZV90b2tlbhgHIAEoCUID4EEBInEKFkxpc3RUYWdIaXN0b3J5UmVzcG9uc2USPgoHcmVjb3JkcxgBIAMoCzItLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLTBAoQVGFnSGlzdG9yeVJlY29yZBILCgN0YWcYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkIKBWV2ZW50GAQgASgOMjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ0hpc3RvcnlSZWNvcmQuRXZlbnQSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRINCgVhY3RvchgHIAEoCRISCgphY3Rvcl9uYW1lGAkgASgJEkQKBnNvdXJjZRgIIAEoDjI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkLlNvdXJjZRIyCg5jaGVja2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIRCg1FVkVOVF9DUkVBVEVEEAESDwoLRVZFTlRfTU9WRUQQAhIRCg1FVkVOVF9ERUxFVEVEEAMieQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEg4KClNPVVJDRV9PQ0kQARIOCgpTT1VSQ0VfQVBJEAISEQoNU09VUkNFX0lNUE9SVBADEg8KC1NPVVJDRV9TWU5DEAQSEwoPU09VUkNFX1VQU1RSRUFNEAUieQoaTGlzdFRvbGRUYWdIaXN0b3J5UmVzcG9uc2USQgoHcmVjb3JkcxgBIAMoCzIxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ub2xkVGFnSGlzdG9yeVJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki4wIKFFRvbGRUYWdIaXN0b3J5UmVjb3JkEgsKA3RhZxgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASQgoFZXZlbnQYBCABKA4yMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnSGlzdG9yeVJlY29yZC5FdmVudBIOCgZkaWdlc3QYBSABKAkSMgoOY2hlY2tlZF9iZWZvcmUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHVwc3RyZWFtX3VpZBgHIAEoCRIMCgRwYXRoGAggASgJEgsKA3VybBgJIAEoCRItCgl0b2xkX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm0KF0ltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0EhUKCHJlcG9fdWlkGAEgASgJQgPgQQISOwoEdGFncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFRhZ0ID4EECInwKC0ltcG9ydGVkVGFnEhEKBG5hbWUYASABKAlCA+BBAhIXCgpkZXByZWNhdGVkGAIgASgIQgPgQQESQQoHcmVjb3JkcxgDIAMoCzIrLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFJlY29yZEID4EECIlQKDkltcG9ydGVkUmVjb3JkEi0KBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEwoGZGlnZXN0GAIgASgJQgPgQQIiZAoYSW1wb3J0VGFnSGlzdG9yeVJlc3BvbnNlEhQKDHRhZ3NfY3JlYXRlZBgBIAEoBRIXCg9yZWNvcmRzX2NyZWF0ZWQYAiABKAUSGQoRcmVjb3Jkc191bmNoYW5nZWQYAyABKAUywwYKEVRhZ0hpc3RvcnlTZXJ2aWNlEsQBCg5MaXN0VGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJJirUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCLRIrL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vdGFnSGlzdG9yeRLWAQoZTGlzdERlbGV0ZWRSZXBvVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJQirUYBhIECgKSA5q1GAgYASAAKAEwAILT5JMCNBIyL3JlZ2lzdHJ5L3YyL2RlbGV0ZWRSZXBvcy97cmVwb191aWQ9Kip9L3RhZ0hpc3RvcnkS0AEKEkxpc3RUb2xkVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRvbGRUYWdIaXN0b3J5UmVzcG9uc2UiTYq1GAYSBAoCzQyatRgIGAEgACgBMACC0+STAjESLy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3RvbGRUYWdIaXN0b3J5EroBChBJbXBvcnRUYWdIaXN0b3J5EjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXNwb25zZSI5irUYBxIFCgECEAGatRgCEAGC0+STAiI6ASoiHS9jb250cm9sL3YxL3RhZ0hpc3Rvcnk6aW1wb3J0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * Which records to list.
@@ -483,6 +483,218 @@ export const TagHistoryRecord_SourceSchema: GenEnum<TagHistoryRecord_Source, Tag
   enumDesc(file_pinfold_control_registry_v1_tag_history, 2, 1);
 
 /**
+ * One page of what upstreams told.
+ *
+ * @generated from message pinfold.control.registry.v1.ListToldTagHistoryResponse
+ */
+export type ListToldTagHistoryResponse = Message<"pinfold.control.registry.v1.ListToldTagHistoryResponse"> & {
+  /**
+   * The records of this page.
+   *
+   * @generated from field: repeated pinfold.control.registry.v1.ToldTagHistoryRecord records = 1;
+   */
+  records: ToldTagHistoryRecord[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * One page of what upstreams told.
+ *
+ * @generated from message pinfold.control.registry.v1.ListToldTagHistoryResponse
+ */
+export type ListToldTagHistoryResponseJson = {
+  /**
+   * The records of this page.
+   *
+   * @generated from field: repeated pinfold.control.registry.v1.ToldTagHistoryRecord records = 1;
+   */
+  records?: ToldTagHistoryRecordJson[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.ListToldTagHistoryResponse.
+ * Use `create(ListToldTagHistoryResponseSchema)` to create a new message.
+ */
+export const ListToldTagHistoryResponseSchema: GenMessage<ListToldTagHistoryResponse, {jsonType: ListToldTagHistoryResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_tag_history, 3);
+
+/**
+ * What an upstream told of a tag, by its own clock. Nobody here has seen it.
+ *
+ * @generated from message pinfold.control.registry.v1.ToldTagHistoryRecord
+ */
+export type ToldTagHistoryRecord = Message<"pinfold.control.registry.v1.ToldTagHistoryRecord"> & {
+  /**
+   * The name of the tag.
+   *
+   * @generated from field: string tag = 1;
+   */
+  tag: string;
+
+  /**
+   * When it happened there, as the upstream says.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 2;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * When the next thing that it told happened to the tag. Not set for the last record.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * What happened. Those who tell by `_svc/history` leave deletions out.
+   *
+   * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Event event = 4;
+   */
+  event: TagHistoryRecord_Event;
+
+  /**
+   * The digest that it happened with.
+   *
+   * @generated from field: string digest = 5;
+   */
+  digest: string;
+
+  /**
+   * For what the upstream itself has seen elsewhere: it moved between this and `time`.
+   *
+   * @generated from field: google.protobuf.Timestamp checked_before = 6;
+   */
+  checkedBefore?: Timestamp | undefined;
+
+  /**
+   * The uid of the upstream that told it. It may have another address since, or be gone.
+   *
+   * @generated from field: string upstream_uid = 7;
+   */
+  upstreamUid: string;
+
+  /**
+   * The path of the repository there, with the prefix of the upstream.
+   *
+   * @generated from field: string path = 8;
+   */
+  path: string;
+
+  /**
+   * Where that was then, such as `https://registry.example.com`; empty for a caller who does not hold
+   * `registry.settings.update` on the repo.
+   *
+   * @generated from field: string url = 9;
+   */
+  url: string;
+
+  /**
+   * When it was told.
+   *
+   * @generated from field: google.protobuf.Timestamp told_time = 10;
+   */
+  toldTime?: Timestamp | undefined;
+};
+
+/**
+ * What an upstream told of a tag, by its own clock. Nobody here has seen it.
+ *
+ * @generated from message pinfold.control.registry.v1.ToldTagHistoryRecord
+ */
+export type ToldTagHistoryRecordJson = {
+  /**
+   * The name of the tag.
+   *
+   * @generated from field: string tag = 1;
+   */
+  tag?: string;
+
+  /**
+   * When it happened there, as the upstream says.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 2;
+   */
+  time?: TimestampJson;
+
+  /**
+   * When the next thing that it told happened to the tag. Not set for the last record.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: TimestampJson;
+
+  /**
+   * What happened. Those who tell by `_svc/history` leave deletions out.
+   *
+   * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Event event = 4;
+   */
+  event?: TagHistoryRecord_EventJson;
+
+  /**
+   * The digest that it happened with.
+   *
+   * @generated from field: string digest = 5;
+   */
+  digest?: string;
+
+  /**
+   * For what the upstream itself has seen elsewhere: it moved between this and `time`.
+   *
+   * @generated from field: google.protobuf.Timestamp checked_before = 6;
+   */
+  checkedBefore?: TimestampJson;
+
+  /**
+   * The uid of the upstream that told it. It may have another address since, or be gone.
+   *
+   * @generated from field: string upstream_uid = 7;
+   */
+  upstreamUid?: string;
+
+  /**
+   * The path of the repository there, with the prefix of the upstream.
+   *
+   * @generated from field: string path = 8;
+   */
+  path?: string;
+
+  /**
+   * Where that was then, such as `https://registry.example.com`; empty for a caller who does not hold
+   * `registry.settings.update` on the repo.
+   *
+   * @generated from field: string url = 9;
+   */
+  url?: string;
+
+  /**
+   * When it was told.
+   *
+   * @generated from field: google.protobuf.Timestamp told_time = 10;
+   */
+  toldTime?: TimestampJson;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.ToldTagHistoryRecord.
+ * Use `create(ToldTagHistoryRecordSchema)` to create a new message.
+ */
+export const ToldTagHistoryRecordSchema: GenMessage<ToldTagHistoryRecord, {jsonType: ToldTagHistoryRecordJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_tag_history, 4);
+
+/**
  * Histories of tags of one repo.
  *
  * @generated from message pinfold.control.registry.v1.ImportTagHistoryRequest
@@ -529,7 +741,7 @@ export type ImportTagHistoryRequestJson = {
  * Use `create(ImportTagHistoryRequestSchema)` to create a new message.
  */
 export const ImportTagHistoryRequestSchema: GenMessage<ImportTagHistoryRequest, {jsonType: ImportTagHistoryRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_tag_history, 3);
+  messageDesc(file_pinfold_control_registry_v1_tag_history, 5);
 
 /**
  * A tag and what it pointed to.
@@ -592,7 +804,7 @@ export type ImportedTagJson = {
  * Use `create(ImportedTagSchema)` to create a new message.
  */
 export const ImportedTagSchema: GenMessage<ImportedTag, {jsonType: ImportedTagJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_tag_history, 4);
+  messageDesc(file_pinfold_control_registry_v1_tag_history, 6);
 
 /**
  * From when on the tag pointed to a digest.
@@ -641,7 +853,7 @@ export type ImportedRecordJson = {
  * Use `create(ImportedRecordSchema)` to create a new message.
  */
 export const ImportedRecordSchema: GenMessage<ImportedRecord, {jsonType: ImportedRecordJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_tag_history, 5);
+  messageDesc(file_pinfold_control_registry_v1_tag_history, 7);
 
 /**
  * What an import did.
@@ -704,7 +916,7 @@ export type ImportTagHistoryResponseJson = {
  * Use `create(ImportTagHistoryResponseSchema)` to create a new message.
  */
 export const ImportTagHistoryResponseSchema: GenMessage<ImportTagHistoryResponse, {jsonType: ImportTagHistoryResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_tag_history, 6);
+  messageDesc(file_pinfold_control_registry_v1_tag_history, 8);
 
 /**
  * What every tag pointed to, when, by whom, and through which door. Records never change, and outlive
@@ -735,6 +947,17 @@ export const TagHistoryService: GenService<{
     methodKind: "unary";
     input: typeof ListTagHistoryRequestSchema;
     output: typeof ListTagHistoryResponseSchema;
+  },
+  /**
+   * Lists what upstreams that the repo follows, or has followed, told of how tags moved there, newest first: of a tag, of a
+   * digest, or of all. Nobody here has seen it, so it is no part of the ledger: no view, no rule and no proof counts it.
+   *
+   * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ListToldTagHistory
+   */
+  listToldTagHistory: {
+    methodKind: "unary";
+    input: typeof ListTagHistoryRequestSchema;
+    output: typeof ListToldTagHistoryResponseSchema;
   },
   /**
    * Takes in the histories that tags had elsewhere, with their times. All of a request or nothing. Records are only ever

@@ -1,0 +1,65 @@
+// What upstreams told of a tag, apart from what was seen from here.
+import { readNext } from '../../data/list.ts'
+import type { ToldMove } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
+import { Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+type Props = { repo: string; tag: string; from: string | undefined; to: string | undefined; after?: string }
+
+/** Nothing where nobody has told anything. */
+export function Told({ repo, tag, from, to, after = '' }: Props) {
+  const query = { tag, ...(from && { startTime: from }), ...(to && { endTime: to }) }
+  const told = useLoad(`told ${repo} ${tag} ${from} ${to} ${after}`, (signal) =>
+    readNext<ToldMove>(`/registry/v2/repos/${repo}/toldTagHistory`, 'records', { after, size: 50, query, signal }),
+  )
+  return (
+    <Shown of={told}>
+      {({ items, next }) =>
+        items.length > 0 && (
+          <>
+            {after === '' && (
+              <>
+                <h2>{words.told}</h2>
+                <p class="dim">{words.toldText}</p>
+              </>
+            )}
+            <Table
+              caption={words.told}
+              columns={columns}
+              items={items}
+              keyOf={({ time, url, path }) => `${time} ${url} ${path}`}
+            />
+            <More next={next} label={words.showOlder}>
+              {(rest) => <Told repo={repo} tag={tag} from={from} to={to} after={rest} />}
+            </More>
+          </>
+        )
+      }
+    </Shown>
+  )
+}
+
+const columns: Column<ToldMove>[] = [
+  {
+    title: words.when,
+    isHead: true,
+    cell: ({ time, checkedBefore }) =>
+      checkedBefore ? (
+        <>
+          {words.between} <Time at={checkedBefore} /> {words.and} <Time at={time} />
+        </>
+      ) : (
+        <Time at={time} />
+      ),
+  },
+  {
+    title: words.event,
+    cell: ({ event }) => (event === 'EVENT_DELETED' ? <Badge kind="warn">{words.deleted}</Badge> : words.events[event]),
+  },
+  { title: words.digest, cell: ({ digest }) => <Digest of={digest} /> },
+  { title: words.toldBy, cell: ({ url, path }) => <bdi>{url ? `${url}/${path}` : path}</bdi> },
+]

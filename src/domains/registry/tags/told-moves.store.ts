@@ -1,0 +1,121 @@
+// What upstreams tell of how tags moved there. Nobody here has seen it: it stands apart from the ledger, and nothing that decides
+// reads it.
+import { insertsOf } from '#db/bulk.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { ToldMove } from '#lib/registries/registry-histories.ts'
+import { eventNumbers, type TagEvent } from './tag-history.model.ts'
+import { type Window, within } from './tag-history.store.ts'
+
+/** A repository elsewhere, at the address that it has told from. `path` is with the prefix of the upstream. */
+export type Teller = { ledger: number; upstream: string; origin: string; path: string }
+type TellerRow = { id: number; moves: number }
+
+export async function findTeller(reader: Reader, { ledger, origin, path }: Teller): Promise<TellerRow | undefined> {
+  return reader.get<TellerRow>(sql`
+    SELECT id, moves FROM history_tellers WHERE ledger_id = ${ledger} AND origin = ${origin} AND path = ${path}`)
+}
+
+/** How much is kept of all who have told of a ledger. */
+export async function countTold(reader: Reader, ledger: number): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT CAST(coalesce(sum(moves), 0) AS BIGINT) AS total FROM history_tellers WHERE ledger_id = ${ledger}`)
+  return row!.total
+}
+
+type Last = { time: string; event: number; digest: string }
+
+/** The last move of a tag that this teller has told of. */
+export async function lastTold(reader: Reader, teller: Teller, tag: string): Promise<Last | undefined> {
+  return reader.get<Last>(sql`
+    SELECT m.time, m.event, m.digest FROM told_moves m
+      JOIN history_tellers w ON w.id = m.teller_id AND w.origin = ${teller.origin} AND w.path = ${teller.path}
+     WHERE m.ledger_id = ${teller.ledger} AND w.ledger_id = ${teller.ledger} AND m.tag = ${tag}
+     ORDER BY m.time DESC LIMIT 1`)
+}
+
+/** How much is kept of one tag, whoever has told it. */
+export async function countOfTag(reader: Reader, ledger: number, tag: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM told_moves WHERE ledger_id = ${ledger} AND tag = ${tag}`)
+  return row!.total
+}
+
+const into = sql`
+  INSERT INTO told_moves (ledger_id, tag, time, teller_id, event, digest, checked_before, told_time)`
+
+/** Adds what is later than all that this teller has told of the tag, and answers with how much that was. */
+export async function addTold(
+  tx: Tx,
+  teller: Teller,
+  tag: string,
+  moves: readonly ToldMove[],
+  now: string,
+): Promise<number> {
+  const { ledger, upstream, origin, path } = teller
+  await tx.run(sql`
+    INSERT INTO history_tellers (ledger_id, upstream_uid, origin, path, moves)
+    VALUES (${ledger}, ${upstream}, ${origin}, ${path}, 0) ON CONFLICT (ledger_id, origin, path) DO NOTHING`)
+  const { id } = (await findTeller(tx, teller))!
+  const last = await lastTold(tx, teller, tag)
+  let isThere = last !== undefined && last.event !== eventNumbers.deleted
+  const fresh = moves.filter(({ time }) => time > (last?.time ?? ''))
+  const rows = fresh.map(({ time, digest, isDeletion, checkedBefore }) => {
+    const event = isDeletion ? eventNumbers.deleted : isThere ? eventNumbers.moved : eventNumbers.created
+    isThere = !isDeletion
+    return sql`(${ledger}, ${tag}, ${time}, ${id}, ${event}, ${digest}, ${checkedBefore}, ${now})`
+  })
+  for (const insert of insertsOf(into, rows)) await tx.run(insert)
+  await tx.run(sql`UPDATE history_tellers SET moves = moves + ${rows.length} WHERE id = ${id}`)
+  return rows.length
+}
+
+/** `endTime` is that of the next move which the same teller knows of; it and `checkedBefore` may be empty. */
+export type ToldRecord = {
+  tag: string
+  time: string
+  event: TagEvent
+  digest: string
+  checkedBefore: string
+  endTime: string
+  toldTime: string
+  upstream: string
+  origin: string
+  path: string
+  teller: number
+}
+export type ToldCursor = { time: string; tag: string; teller: number }
+
+/** Of a tag, of a digest or of all, newest first. */
+export async function listTold(
+  reader: Reader,
+  ledger: number,
+  tag: string | undefined,
+  window: Window,
+  after: ToldCursor | undefined,
+  limit: number,
+): Promise<ToldRecord[]> {
+  const { time = '', tag: name = '', teller = 0 } = after ?? {}
+  const past = (condition: Sql): Sql => (after === undefined ? sql`1 = 1` : condition)
+  const { where, order } =
+    tag === undefined
+      ? {
+          where: past(sql`(m.time, m.tag, m.teller_id) < (${time}, ${name}, ${teller})`),
+          order: sql`m.time DESC, m.tag DESC, m.teller_id DESC`,
+        }
+      : {
+          where: sql`m.tag = ${tag} AND ${past(sql`(m.time, m.teller_id) < (${time}, ${teller})`)}`,
+          order: sql`m.time DESC, m.teller_id DESC`,
+        }
+  const rows = await reader.all<Omit<ToldRecord, 'event'> & { event: number }>(sql`
+    SELECT m.tag, m.time, m.event, m.digest, m.checked_before AS "checkedBefore", m.told_time AS "toldTime",
+           w.upstream_uid AS upstream, w.origin, w.path, w.id AS teller,
+           coalesce((SELECT n.time FROM told_moves n
+                      WHERE n.ledger_id = m.ledger_id AND n.tag = m.tag AND n.time > m.time AND n.teller_id = m.teller_id
+                      ORDER BY n.time LIMIT 1), '') AS "endTime"
+      FROM told_moves m JOIN history_tellers w ON w.id = m.teller_id
+     WHERE m.ledger_id = ${ledger} AND ${where} AND ${within(window)}
+     ORDER BY ${order} LIMIT ${limit}`)
+  return rows.map((row) => ({ ...row, event: names[row.event]! }))
+}
+
+const names: Record<number, TagEvent> = { 1: 'created', 2: 'moved', 3: 'deleted' }

@@ -1,0 +1,126 @@
+// What other registries tell of how a tag moved, read with care: one wrong thing, and nothing of the answer counts.
+import { isDigest } from '../digest.ts'
+import type { StreamAnswer } from '../net/outgoing-streams.ts'
+import { parseTimestamp, toIso } from '../timestamp.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+/** `service` is `_svc/history`, as ours; `draft` is pull request 606 of the distribution specification. */
+export type HistoryApi = 'service' | 'draft'
+
+/** Times are ISO texts. `checkedBefore` is empty unless the teller itself only knows that the tag moved after it. */
+export type ToldMove = { time: string; digest: string; isDeletion: boolean; checkedBefore: string }
+
+/** Oldest first, without two of one time. `next` asks for the next page, where there is one. */
+export type HistoryPage = { moves: ToldMove[]; next: string | undefined }
+
+/** What is asked for first: what happened after a time, everything where that is empty. */
+export function firstPageOf(api: HistoryApi, tag: string, after: string): string {
+  if (api === 'service') return servicePath(tag, after)
+  const query = new URLSearchParams({ n: String(pageOfDraft), ...(after !== '' && { since: after }) })
+  return `_oci/tag-history/${tag}?${query}`
+}
+
+const pageOfService = 1000
+const pageOfDraft = 1000
+/** How many records a page may have, whatever was asked for. */
+const mostRecords = 10_000
+/** By how much the clock of a teller may be ahead of ours. */
+const aheadMs = 60_000
+
+function servicePath(tag: string, after: string): string {
+  // The start of a window is part of it.
+  const start = after === '' ? '' : `?${new URLSearchParams({ start: plusOne(after) })}`
+  return `_svc/history/${tag}${start}`
+}
+
+const plusOne = (iso: string): string => new Date(Date.parse(iso) + 1).toISOString()
+
+type Read = { tag: string; after: string; now: number }
+
+/** `undefined` for a registry that tells nothing of this tag. */
+export async function readHistory(api: HistoryApi, read: Read, answer: StreamAnswer): Promise<HistoryPage | undefined> {
+  if (answer.status === 404) return undefined
+  const body = await bodyOf(answer)
+  return api === 'service' ? readService(body, read) : readDraft(body, read, String(answer.headers.link ?? ''))
+}
+
+function readService(body: Record<string, unknown>, { tag, after, now }: Read): HistoryPage {
+  const records = listOf(body.history)
+  const told = records.map(({ updateTimestamp, digest, checkedBefore }): ToldMove => {
+    const time = timeOf(updateTimestamp, now)
+    const before = checkedBefore === undefined ? '' : timeOf(checkedBefore, now)
+    if (before > time) throw new UpstreamError('malformed')
+    return { time, digest: digestOf(digest), isDeletion: false, checkedBefore: before }
+  })
+  requireOrder(told)
+  const moves = oneEach(told).filter(({ time }) => time > after)
+  const last = moves.at(-1)
+  return { moves, next: last && records.length >= pageOfService ? servicePath(tag, last.time) : undefined }
+}
+
+const annotation = 'org.opencontainers.distribution.tag'
+
+function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, link: string): HistoryPage {
+  const told = listOf(body.manifests).map(({ digest, annotations }): ToldMove => {
+    const said = isObject(annotations) ? annotations : {}
+    const event = said[`${annotation}.event`]
+    if (event !== 'created' && event !== 'updated' && event !== 'deleted') throw new UpstreamError('malformed')
+    const time = timeOf(said[`${annotation}.timestamp`], now)
+    return { time, digest: digestOf(digest), isDeletion: event === 'deleted', checkedBefore: '' }
+  })
+  told.reverse()
+  requireOrder(told)
+  const fresh = told.filter(({ time }) => time > after)
+  // Where all that is new has been told, older pages are not asked for.
+  const isAll = told.length === 0 || fresh.length < told.length
+  const search = isAll ? undefined : searchOf(link)
+  return { moves: oneEach(fresh), next: search && `_oci/tag-history/${tag}${search}` }
+}
+
+/** The query of the next page; nothing else of the link counts, so that it leads nowhere else. */
+export function searchOf(link: string): string | undefined {
+  const target = /^\s*<([^>]{1,2048})>\s*;\s*rel="?next"?/i.exec(link)?.[1]
+  return target === undefined ? undefined : URL.parse(target, 'https://registry.invalid')?.search || undefined
+}
+
+async function bodyOf({ chunks }: StreamAnswer): Promise<Record<string, unknown>> {
+  const text = Buffer.concat(await Array.fromAsync(chunks)).toString('utf8')
+  try {
+    const body = JSON.parse(text) as unknown
+    if (isObject(body)) return body
+  } catch {
+    // It is none of what these registries answer with.
+  }
+  throw new UpstreamError('malformed')
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function listOf(value: unknown): Record<string, unknown>[] {
+  if (!Array.isArray(value) || !value.every(isObject)) throw new UpstreamError('malformed')
+  if (value.length > mostRecords) throw new UpstreamError('too-large')
+  return value
+}
+
+function timeOf(value: unknown, now: number): string {
+  const instant = typeof value === 'string' && value.length <= 40 ? parseTimestamp(value) : undefined
+  const iso = instant && toIso(instant)
+  if (!iso || Date.parse(iso) > now + aheadMs) throw new UpstreamError('malformed')
+  return iso
+}
+
+function digestOf(value: unknown): string {
+  if (typeof value !== 'string' || !isDigest(value)) throw new UpstreamError('malformed')
+  return value
+}
+
+function requireOrder(moves: readonly ToldMove[]): void {
+  if (moves.some(({ time }, i) => i > 0 && time < moves[i - 1]!.time)) throw new UpstreamError('malformed')
+}
+
+/** Of two within a millisecond, the later one. */
+function oneEach(moves: readonly ToldMove[]): ToldMove[] {
+  return moves.filter(({ time }, i) => time !== moves[i + 1]?.time)
+}

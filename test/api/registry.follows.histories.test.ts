@@ -1,0 +1,254 @@
+// What upstreams tell of the past of their tags: that it is kept as what they said, and never as what was seen from here.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { askForHistories } from '#domains/registry/follows/histories.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { digestOf, startRegistry } from '../support/registry.ts'
+import { answering, type Fault, localUpstreams, startUpstream } from '../support/upstream.ts'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+let shift = 0
+const here = await startRegistry({ ...localUpstreams, monotonic: () => performance.now() * 1000 + shift })
+after(() => here[Symbol.asyncDispose]())
+const { operator, org, seed, app, registryOperator } = here
+const later = { ...app, clock: () => new Date(Date.now() + shift) }
+
+let count = 0
+async function followed(url: string, path: string, more: Json = {}) {
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
+  const name = `mirror-${count++}`
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url, ...more })) as Json
+  const repo = (await seed.repo(org.uid, { name })).uid as string
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream.uid, path }))
+  return { repo, name: `acme/${name}`, upstream: upstream.uid as string }
+}
+async function look(afterMs = 0) {
+  shift += afterMs
+  await runDuty(later, followUpstreams)
+  return runDuty(later, askForHistories)
+}
+const toldOf = async (repo: string, query = '', client = operator): Promise<Json[]> =>
+  ok(await client.get(`/registry/v2/repos/${repo}/toldTagHistory?${query}`)).records ?? []
+const seenOf = async (repo: string, tag: string): Promise<Json[]> =>
+  ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []
+const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
+const ago = (ms: number): string => new Date(Date.now() - ms).toISOString()
+
+/** Answers at `_svc/history` with records, as many as a thousand of those from `start` on. */
+const telling =
+  (records: () => Json[]): Fault =>
+  (req, res) => {
+    const url = new URL(req.url ?? '/', 'http://upstream.invalid')
+    if (!url.pathname.includes('/_svc/history/')) return false
+    const start = url.searchParams.get('start') ?? ''
+    const history = records().filter(({ updateTimestamp }) => updateTimestamp >= start)
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ history: history.slice(0, 1000) }))
+    return true
+  }
+
+test('another server of ours tells what its tags were, exactly, and what moved between two looks', async () => {
+  await using there = await startRegistry()
+  const made = ok(await there.operator.post(`/control/v1/pushTokens/${there.org.uid}`, { name: 'mirror' }))
+  const first = await there.registryOperator.pushImage('acme/app', '1.0')
+  const second = await there.registryOperator.pushImage('acme/app', '1.0')
+  const account = { username: made.pushToken.userName, password: made.secret }
+  const { repo, upstream } = await followed(there.url, 'acme/app', account)
+  assert.deepEqual(await look(), { told: 2, failed: 0 })
+
+  const own = async () =>
+    (await there.registryOperator.ok(200, 'GET', 'acme/app/_svc/history/1.0')).body.history as Json[]
+  const said = await own()
+  const told = await toldOf(repo, 'tag=1.0')
+  assert.deepEqual(
+    told.map(({ time, digest, event, endTime }) => [time, digest, event, endTime]),
+    [
+      [said[1]!.updateTimestamp, second.digest, 'EVENT_MOVED', undefined],
+      [said[0]!.updateTimestamp, first.digest, 'EVENT_CREATED', said[1]!.updateTimestamp],
+    ],
+  )
+  assert.deepEqual([told[0]!.upstreamUid, told[0]!.path, told[0]!.url], [upstream, 'acme/app', there.url])
+  assert.equal((await seenOf(repo, '1.0')).length, 1, 'the ledger has what was seen from here, and no more')
+
+  const third = await there.registryOperator.pushImage('acme/app', '1.0')
+  const fourth = await there.registryOperator.pushImage('acme/app', '1.0')
+  assert.deepEqual(await look(61 * minute), { told: 2, failed: 0 })
+  assert.deepEqual(
+    (await toldOf(repo, 'tag=1.0')).map(({ digest }) => digest),
+    [fourth, third, second, first].map(({ digest }) => digest),
+  )
+  assert.deepEqual(
+    (await seenOf(repo, '1.0')).map(({ digest }) => digest),
+    [fourth.digest, second.digest],
+  )
+  assert.deepEqual(
+    (await toldOf(repo, `digest=${third.digest}`)).map(({ tag, time }) => [tag, time]),
+    [['1.0', (await own())[2]!.updateTimestamp]],
+  )
+  const { history, historyWaitingCount, historyProblem } = await followOf(repo)
+  assert.deepEqual([history, historyWaitingCount, historyProblem], ['HISTORY_SERVICE', 0, ''])
+
+  // Followed anew it is asked again, and nothing is there twice.
+  ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream, path: 'acme/app' }))
+  assert.deepEqual(await look(61 * minute), { told: 0, failed: 0 })
+  assert.equal((await toldOf(repo)).length, 4)
+})
+
+test('no view and no rule counts what was only told, and who may not see upstreams is not told where they are', async () => {
+  await using there = await startUpstream()
+  const digest = there.move('1.0', 'now')
+  const records = [{ updateTimestamp: ago(30 * day), digest }]
+  there.breakWith(telling(() => records))
+  const { repo, name } = await followed(there.url, 'app')
+  assert.deepEqual(await look(), { told: 1, failed: 0 })
+  const at = ago(20 * day)
+    .slice(0, 10)
+    .replaceAll('-', '')
+  assert.equal((await registryOperator.call('GET', `at-${at}/${name}/manifests/1.0`)).status, 404)
+  assert.equal((await registryOperator.call('GET', `min-7d/${name}/manifests/1.0`)).status, 403)
+  const { body } = await registryOperator.ok(200, 'GET', `${name}/_svc/history/1.0`)
+  assert.equal(body.history.length, 1)
+  assert.ok(body.history[0].updateTimestamp > ago(day), 'nor does it tell others what it has not seen')
+  const viewer = await here.as(here.puller.uid)
+  const [told] = await toldOf(repo, '', viewer)
+  assert.deepEqual([told!.digest, told!.path, told!.url], [digest, 'app', ''])
+})
+
+test('the draft of the distribution specification tells deletions too, over several pages', async () => {
+  await using there = await startUpstream()
+  const digest = there.move('1.0', 'now')
+  const moves = Array.from({ length: 2500 }, (_, i) => ({
+    time: ago((2500 - i) * minute),
+    digest: i === 2499 ? digest : digestOf(`${i}`),
+    event: i % 10 === 5 ? 'deleted' : 'created',
+  })).reverse()
+  there.breakWith((req, res) => {
+    const url = new URL(req.url ?? '/', 'http://upstream.invalid')
+    if (!url.pathname.includes('/_oci/tag-history/')) return false
+    const [before, since] = [url.searchParams.get('before') ?? '9', url.searchParams.get('since') ?? '']
+    const fitting = moves.filter(({ time }) => time < before && time > since)
+    const page = fitting.slice(0, 1000).map((one) => ({
+      mediaType: 'application/octet-stream',
+      size: 0,
+      digest: one.digest,
+      annotations: {
+        'org.opencontainers.distribution.tag.timestamp': one.time,
+        'org.opencontainers.distribution.tag.event': one.event,
+      },
+    }))
+    const next = `<${url.pathname}?n=1000&before=${fitting[999]?.time}>; rel="next"`
+    res.writeHead(200, fitting.length > 1000 ? { link: next } : {})
+    res.end(JSON.stringify({ schemaVersion: 2, manifests: page }))
+    return true
+  })
+  const { repo } = await followed(there.url, 'app')
+  assert.deepEqual(await look(), { told: 2500, failed: 0 })
+  assert.equal((await followOf(repo)).history, 'HISTORY_DRAFT')
+  const seen: Json[] = []
+  let token = ''
+  do {
+    const page = ok(await operator.get(`/registry/v2/repos/${repo}/toldTagHistory?pageSize=200&pageToken=${token}`))
+    seen.push(...page.records)
+    token = page.nextPageToken ?? ''
+  } while (token !== '')
+  assert.deepEqual(
+    seen.map(({ time, digest: of }) => [time, of]),
+    moves.map(({ time, digest: of }) => [time, of]),
+  )
+  assert.equal(seen.filter(({ event }) => event === 'EVENT_DELETED').length, 250)
+})
+
+const right = () => ({ updateTimestamp: ago(day), digest: digestOf('right') })
+const svc = (history: unknown): Fault => telling(() => []) && json({ history })
+function json(body: unknown): Fault {
+  return (req, res) => {
+    if (!req.url?.includes('/_svc/history/')) return false
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    return true
+  }
+}
+const hostile: Record<string, () => Fault> = {
+  'a time that is to come': () => svc([right(), { ...right(), updateTimestamp: ago(-60 * minute) }]),
+  'times in no order': () => svc([right(), { ...right(), updateTimestamp: ago(2 * day) }]),
+  'a time that is none': () => svc([{ ...right(), updateTimestamp: '2026-13-45T99:00:00Z' }]),
+  'a digest that is a path': () => svc([right(), { updateTimestamp: ago(minute), digest: 'sha256:../../etc' }]),
+  'no digest': () => svc([{ updateTimestamp: ago(day) }]),
+  'a look after the move': () => svc([{ ...right(), checkedBefore: ago(minute) }]),
+  'no list': () => svc('everything'),
+  'a list of nothing': () => svc([null]),
+  'a page': () => (req, res) => {
+    if (!req.url?.includes('/_svc/history/')) return false
+    res.writeHead(200).end('<html>')
+    return true
+  },
+  'too much in one page': () =>
+    svc(Array.from({ length: 12_000 }, (_, i) => ({ ...right(), updateTimestamp: ago(day - i) }))),
+  'more than an answer may have': () => svc([{ ...right(), note: 'a'.repeat(5_000_000) }]),
+  'that it is forbidden': () => (req, res) => req.url?.includes('/_svc/history/') === true && answering(403)(req, res),
+}
+for (const [kind, fault] of Object.entries(hostile)) {
+  test(`of a history with ${kind} nothing is kept, the status says why, and the tags go on`, async () => {
+    await using there = await startUpstream()
+    there.move('1.0', 'now')
+    there.breakWith(fault())
+    const { repo } = await followed(there.url, 'app')
+    assert.deepEqual(await look(), { told: 0, failed: 1 })
+    assert.deepEqual(await toldOf(repo), [])
+    assert.match((await followOf(repo)).historyProblem, /^its answer|^it refuses/)
+    const moved = there.move('1.0', 'then')
+    there.forget()
+    await look(61 * minute)
+    assert.equal((await seenOf(repo, '1.0'))[0]!.digest, moved)
+    assert.equal(there.count('GET /v2/app/_'), 0, 'nobody asks again before a day is over')
+    there.breakWith(telling(() => [right()]))
+    there.move('1.0', 'at last')
+    assert.deepEqual(await look(25 * 60 * minute), { told: 1, failed: 0 })
+    assert.equal((await followOf(repo)).historyProblem, '')
+  })
+}
+
+test('a registry that tells nothing is asked twice in a day, however many tags it has', async () => {
+  await using there = await startUpstream()
+  for (let i = 0; i < 20; i++) there.move(`1.${i}`, `${i}`)
+  const { repo } = await followed(there.url, 'app')
+  assert.deepEqual(await look(), { told: 0, failed: 0 })
+  assert.equal((await followOf(repo)).history, 'HISTORY_NONE')
+  there.move('1.0', 'again')
+  await look(61 * minute)
+  assert.equal(there.count('GET /v2/app/_'), 2)
+  there.move('1.0', 'once more')
+  await look(25 * 60 * minute)
+  assert.equal(there.count('GET /v2/app/_'), 4)
+})
+
+test('a history without an end ends where no more of a tag is kept', async () => {
+  await using there = await startUpstream()
+  there.move('1.0', 'now')
+  const begin = Date.now() - day
+  const records = Array.from({ length: 25_000 }, (_, i) => ({
+    updateTimestamp: new Date(begin + i * 1000).toISOString(),
+    digest: digestOf('same'),
+  }))
+  there.breakWith(telling(() => records))
+  const { repo } = await followed(there.url, 'app')
+  assert.equal((await look()).told, 10_000)
+  assert.match((await followOf(repo)).historyProblem, /more moves than are kept: 10000 of a tag/)
+  assert.ok(there.count('GET /v2/app/_svc') <= 22, `${there.count('GET /v2/app/_svc')}`)
+})
+
+test('what is away for a while is asked again, and keeps no look waiting', async () => {
+  await using there = await startUpstream()
+  there.move('1.0', 'now')
+  there.breakWith((req, res) => req.url?.includes('/_svc/history/') === true && answering(503)(req, res))
+  const { repo } = await followed(there.url, 'app')
+  assert.deepEqual(await look(), { told: 0, failed: 1 })
+  assert.match((await followOf(repo)).historyProblem, /503/)
+  assert.equal((await seenOf(repo, '1.0')).length, 1)
+  there.breakWith(telling(() => [right()]))
+  assert.deepEqual(await look(2 * minute), { told: 1, failed: 0 })
+})
