@@ -14,7 +14,7 @@ import {
   utimes,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolder } from '#lib/files/folders.ts'
+import { makeFolder, syncPath } from '#lib/files/folders.ts'
 import {
   type Blobs,
   type Content,
@@ -41,7 +41,7 @@ const copied = 'c'
 export async function openDisk(folder: string): Promise<Blobs> {
   makeFolder(folder)
   for (const name of [uploads, ...kept]) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
-  await syncFolder(folder)
+  await syncPath(folder)
   const place = createPlacing(folder)
   return {
     begin: () => begin(folder),
@@ -53,15 +53,15 @@ export async function openDisk(folder: string): Promise<Blobs> {
         async finish() {
           await part.finish()
           await mkdir(join(folder, dirname(dirname(location))), { recursive: true, mode: 0o700 })
-          await syncFolder(folder)
+          await syncPath(folder)
           await place(part.name, location).catch(ignore('EEXIST'))
-          await syncFolder(dirname(join(folder, location)))
+          await syncPath(dirname(join(folder, location)))
           await rm(join(folder, part.name), { force: true })
         },
       }
     },
 
-    hold: () => syncFolder(join(folder, uploads)),
+    hold: () => syncPath(join(folder, uploads)),
 
     async keep(part, digest) {
       const [algorithm = '', hex = ''] = digest.split(':')
@@ -71,7 +71,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
         const now = new Date()
         await utimes(join(folder, part), now, now)
         await place(part, location)
-        await syncFolder(dirname(join(folder, location)))
+        await syncPath(dirname(join(folder, location)))
         return location
       } catch (error) {
         throw codeOf(error) === 'ENOENT' ? new ContentMissing(part, { cause: error }) : explain(error)
@@ -102,7 +102,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       // Another server that shares the folder may be first.
       await linkOrCopy(draft, join(folder, idFile)).catch(ignore('EEXIST'))
       await rm(draft)
-      await syncFolder(folder)
+      await syncPath(folder)
       return (await readIdOf(folder))!
     },
 
@@ -119,7 +119,7 @@ function createPlacing(folder: string) {
   const shards = new Set<string>()
   const makeShard = async (shard: string): Promise<void> => {
     await mkdir(shard, { mode: 0o700 }).catch(ignore('EEXIST'))
-    await syncFolder(dirname(shard))
+    await syncPath(dirname(shard))
     shards.add(shard)
   }
   return async (from: string, to: string): Promise<void> => {
@@ -238,18 +238,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   } catch (error) {
     if (!['EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS'].includes(String(codeOf(error)))) throw error
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-    const file = await open(to, 'r')
-    await file.sync().finally(() => file.close())
-  }
-}
-
-/** A new name is on disk once its folder is. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
+    await syncPath(to)
   }
 }
 

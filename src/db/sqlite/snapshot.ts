@@ -1,7 +1,8 @@
 // A copy of an embedded database as of one moment, made while others write, and what reads such a copy.
-import { open, rename, rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { syncPath } from '#lib/files/folders.ts'
 import type { Reader } from '../sql.ts'
 import { connect } from './sqlite-connection.ts'
 
@@ -27,9 +28,4 @@ export function openSnapshot(file: string): Reader & { close(): void } {
     get: async <T>(query: Parameters<Reader['get']>[0]) => connection.all<T>(query)[0],
     close: () => connection.close(),
   }
-}
-
-async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  await handle.sync().finally(() => handle.close())
 }

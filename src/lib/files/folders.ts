@@ -1,5 +1,6 @@
 // Folders whose names survive a power cut: a name is on disk once the folder that it is in was synced.
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 /**
@@ -27,4 +28,10 @@ export function syncFolder(path: string): void {
   } finally {
     closeSync(folder)
   }
+}
+
+/** Has a file, or the names in a folder, on disk while others are served. */
+export async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r')
+  await file.sync().finally(() => file.close())
 }
