@@ -46,7 +46,7 @@ export async function openDatabase(
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
-    if (db.shared && how !== 'serve') await requireNobody(db, config, how === 'finish')
+    else if (db.shared) await requireNobody(db, config, how === 'finish')
     const { migrations } = await import('./db/migrations/all.ts')
     const applied = await migrate(db, migrations, { finish: how === 'finish', ...(progress && { progress }) })
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))

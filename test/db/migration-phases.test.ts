@@ -254,6 +254,8 @@ test('migrate makes beside servers only what they can be beside', {
   const refused = await migrateNow()
   assert.notEqual(refused.code, 0)
   assert.match(refused.stderr, /migration 0086-history-by-time .* one runs, as http:.*; stop them all first/)
+  const own = { ...env, PINFOLD_MIGRATE_AT_START: 'on' }
+  await assert.rejects(startProcess(place, { env: own }), /0086-history-by-time .* one runs, as .*stop them all first/)
   server.kill('SIGTERM')
   await server.exited
   const alone = await migrateNow()
