@@ -295,7 +295,12 @@ async function table(tls: boolean): Promise<Map<string, string>> {
 function versionOf({ name, program = name, version }: Client): string {
   const { code, all, missing } = sh(program, version)
   if (program !== name) return missing || code !== 0 ? '' : jib
-  return missing || code !== 0 ? '' : (/v?(\d+\.\d+(?:\.\d+)?)/.exec(all)?.[1] ?? 'as built from its module')
+  if (missing || code !== 0) return ''
+  const said = /v?(\d+\.\d+(?:\.\d+)?)/.exec(all)?.[1]
+  if (said?.split('.').length === 3) return said
+  // Of `go install` some say less than what they were built from.
+  const built = sh('sh', ['-c', `go version -m "$(command -v ${program})"`]).all
+  return /\smod\s+\S+\s+v(\d+\.\d+\.\d+)/.exec(built)?.[1] ?? said ?? 'as built from its module'
 }
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } })
