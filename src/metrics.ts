@@ -9,9 +9,10 @@ import {
   Registry,
 } from 'prom-client'
 import { operations, results } from './blobs/operations.ts'
-import type { Db } from './db/sql.ts'
+import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
+import { type TrashDepth, trashDepth } from './domains/registry/blobs/trash.store.ts'
 import { listSources, type StoredSource } from './domains/scanning/records/records.store.ts'
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
@@ -74,9 +75,15 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
   type About = { name: string; help: string; registers: Registry[] }
   return {
-    counter(about: About): Counted<L> {
-      const metric = new Counter({ ...about, labelNames: names })
-      return { inc: (labels, by) => metric.inc(closed(labels), by) }
+    /** `collect` is told when it is shown, of what is counted elsewhere. */
+    counter(about: About, collect?: (counter: Counted<L>) => void): Counted<L> {
+      const counted: Counted<L> = { inc: (labels, by) => metric.inc(closed(labels), by) }
+      const anew = () => {
+        metric.reset()
+        collect?.(counted)
+      }
+      const metric = new Counter({ ...about, labelNames: names, ...(collect && { collect: anew }) })
+      return counted
     },
     gauge(about: About, collect?: (gauge: Shown<L>) => Promise<void>): Shown<L> {
       const shown: Shown<L> = { set: (labels, value) => metric.set(closed(labels), value), reset: () => metric.reset() }
@@ -115,7 +122,6 @@ export function createMetrics(
   const words = {
     transactions: 'Transactions asked for',
     commits: 'Commits made; several transactions may share one',
-    retries: 'Transactions run again after a conflict',
     refused:
       'Statements and transactions refused, since all connections or what they write to were in use for too long',
   }
@@ -126,6 +132,8 @@ export function createMetrics(
     }
     new Counter({ name: `pinfold_db_${name}_total`, help, registers: [registry], collect })
   }
+  databaseRetries(db, registry)
+  trashMetrics(db, registry, isFirst)
   sourceMetrics(db, registry, { names: sources, isFirst })
   const doors = { transports: new ClosedSet(), methods: new ClosedSet(['none']) }
   const code = new ClosedSet(['OK', ...Object.keys(codes), ...Object.keys(STATUS_CODES), '499'])
@@ -172,6 +180,44 @@ export function createMetrics(
     },
     ...blobMetrics(registry),
   }
+}
+
+function databaseRetries(db: Db, registry: Registry): void {
+  const sets = { command: new ClosedSet([...retriedCommands]), reason: new ClosedSet([...retryReasons]) }
+  const about = {
+    name: 'pinfold_db_retries_total',
+    help: 'Transactions run again, by the command that met another one, and by what it met: a conflict or a broken constraint',
+    registers: [registry],
+  }
+  labelled(sets).counter(about, (counter) => {
+    const { again } = db.stats()
+    for (const command of retriedCommands) {
+      for (const reason of retryReasons) counter.inc({ command, reason }, again.get(`${command} ${reason}`) ?? 0)
+    }
+  })
+}
+
+/** Of so many contents that wait for their removal the number is shown; of more, this one. */
+const mostTrash = 100_000
+
+function trashMetrics(db: Db, registry: Registry, isFirst: () => boolean): void {
+  const gauge = (name: string, help: string, value: (depth: TrashDepth) => number): void => {
+    const collect = async function (this: Gauge): Promise<void> {
+      if (!isFirst()) return this.reset()
+      this.set(value(await trashDepth(db, mostTrash)))
+    }
+    new Gauge({ name, help, registers: [registry], collect })
+  }
+  gauge(
+    'pinfold_blob_trash',
+    `Contents that no row names and that wait for their removal from the store, at most ${mostTrash}`,
+    ({ count }) => count,
+  )
+  gauge(
+    'pinfold_blob_trash_overdue_seconds',
+    'For how long the first of them should have been removed',
+    ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, Date.now() - Date.parse(firstDue)) / 1000),
+  )
 }
 
 /** A registry writes in one format alone. */

@@ -124,6 +124,8 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   const { server, mayServe, monotonic = () => performance.now(), retryMs = 1000 } = options
   const list = options.duties ?? duties
   const node = randomBytes(8).toString('hex')
+  // Lines of several servers come together where somebody looks for one.
+  if (app.db.shared) app.log.mark({ node })
   const stop = new AbortController()
   const repeated = list.filter((one): one is Duty => 'run' in one)
   const leases = createLeases(app.db, {

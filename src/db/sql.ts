@@ -79,10 +79,24 @@ export type Db = Reader & {
   plan(query: Sql): Promise<string>
   /** Rejects unless the engine answers. */
   ping(): Promise<void>
-  /** `refused` are those for which there was no connection, or no room where others wait. */
-  stats(): { transactions: number; commits: number; retries: number; refused: number }
+  /**
+   * `refused` are those for which there was no connection, or no room where others wait; `again` are the retries by what was met:
+   * the command and why, with a space between them.
+   */
+  stats(): DbCounts
   close(): Promise<void>
 }
+
+export type DbCounts = {
+  transactions: number
+  commits: number
+  retries: number
+  refused: number
+  again: ReadonlyMap<string, number>
+}
+/** What a transaction may have to be tried again at, and why. */
+export const retriedCommands = ['select', 'insert', 'update', 'delete', 'commit', 'other'] as const
+export const retryReasons = ['conflict', 'constraint'] as const
 
 // A class, so that no object made from a request's JSON can pass for a fragment.
 class Fragment implements Sql {

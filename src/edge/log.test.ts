@@ -3,6 +3,28 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { createLogger } from '#lib/log.ts'
 
+test('what marks a logger is in every line from then on, also of loggers that were made of it before', () => {
+  const out = new PassThrough()
+  const log = createLogger(out)
+  const part = log.with({ caller: 'one' })
+  log.error('before')
+  log.mark({ node: 'a' })
+  part.error('after', { more: 1 })
+  log.with({ caller: 'two' }).error('after')
+  const lines = String(out.read())
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual(
+    lines.map(({ node, caller, more }) => [node, caller, more]),
+    [
+      [undefined, undefined, undefined],
+      ['a', 'one', 1],
+      ['a', 'two', undefined],
+    ],
+  )
+})
+
 test('no text makes a line long, wherever in it the text is', () => {
   const out = new PassThrough()
   const log = createLogger(out)

@@ -13,6 +13,8 @@ export type Logger = {
 } & {
   /** A logger that adds `fields` to every line. */
   with(fields: Fields): Logger
+  /** Adds `fields` to every line from now on, of whoever writes to the same place. */
+  mark(fields: Fields): void
 }
 
 /** Lines are collected while the event loop is busy and written together; those of level `error` go out at once. */
@@ -23,7 +25,7 @@ export function createLogger(out: Writable, level: Level = 'info'): Logger & { f
     waiting = ''
     if (text !== '') out.write(text)
   }
-  const logger = loggerOf(level, {}, (line, at) => {
+  const logger = loggerOf(level, { marks: {}, fixed: {} }, (line, at) => {
     if (waiting === '') setImmediate(flush)
     waiting += line
     if (at === 'error' || waiting.length > maxWaiting) flush()
@@ -31,10 +33,13 @@ export function createLogger(out: Writable, level: Level = 'info'): Logger & { f
   return { ...logger, flush }
 }
 
-function loggerOf(level: Level, fixed: Fields, write: (line: string, at: Level) => void): Logger {
+/** `marks` is one for all that are made of a logger. */
+type Added = { marks: Fields; fixed: Fields }
+
+function loggerOf(level: Level, { marks, fixed }: Added, write: (line: string, at: Level) => void): Logger {
   const log = (at: Level) => (message: string, fields?: Fields) => {
     if (levels[at] < levels[level]) return
-    const line = { time: new Date().toISOString(), level: at, message, ...fixed, ...fields }
+    const line = { time: new Date().toISOString(), level: at, message, ...marks, ...fixed, ...fields }
     // A replacer makes JSON.stringify several times slower, and most lines hold nothing but texts and numbers.
     const simple = fields === undefined || Object.values(fields).every(isSimple)
     write(`${simple ? JSON.stringify(line) : JSON.stringify(line, plain)}\n`, at)
@@ -44,7 +49,8 @@ function loggerOf(level: Level, fixed: Fields, write: (line: string, at: Level) 
     info: log('info'),
     warn: log('warn'),
     error: log('error'),
-    with: (fields) => loggerOf(level, { ...fixed, ...fields }, write),
+    with: (fields) => loggerOf(level, { marks, fixed: { ...fixed, ...fields } }, write),
+    mark: (fields) => void Object.assign(marks, fields),
   }
 }
 

@@ -5,12 +5,14 @@ import { test } from 'node:test'
 import { adjusted, createSkew } from '#db/skew.ts'
 import { sql } from '#db/sql.ts'
 import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
+import { addTrash } from '#domains/registry/blobs/trash.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { duties, startWorkers } from '#workers.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import { clientAt, secondNode } from '../support/nodes.ts'
 import { clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
+import { makePlace, startProcess } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 
 const skip = onPostgres ? false : 'an embedded database has one server'
@@ -105,14 +107,53 @@ test('servers divide what they allow, and one shows what is the same for all of 
   }, /too many requests/)
   assert.equal(taken, 30)
 
+  const unused = { location: 'sha256/aa/a', size: 1 }
+  await pinfold.app.db.tx((tx) => addTrash(tx, unused, new Date().toISOString()))
   const token = pinfold.operator.token!
   const shows = async (node: { port: number }) => {
     const { text } = await page(node, '/metrics', token)
     assert.match(text, /^pinfold_db_commits_total /m)
-    return /^pinfold_deliveries_waiting\{/m.test(text)
+    assert.match(text, /^pinfold_db_retries_total\{command="update",reason="conflict"\} \d/m)
+    const isShown = /^pinfold_deliveries_waiting\{/m.test(text)
+    assert.equal(/^pinfold_blob_trash (\S+)$/m.exec(text)?.[1], isShown ? '1' : '0')
+    return isShown
   }
   assert.deepEqual([await shows(pinfold), await shows(other)], [true, false])
   await workers.close()
+})
+
+test('lines of servers that share a database name the server', { skip }, async () => {
+  await using place = await makePlace()
+  const nodes: string[] = []
+  for (let i = 0; i < 2; i++) {
+    await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'info' } })
+    await fetch(`${server.url}/iam/v2/groups`)
+    server.kill('SIGTERM')
+    await server.exited
+    const lines = server.output.stderr.split('\n').filter((line) => line.includes('"message":"request"'))
+    assert.ok(lines.length > 0, server.output.stderr)
+    for (const line of lines) nodes.push((JSON.parse(line) as { node: string }).node)
+  }
+  for (const node of nodes) assert.match(node, /^[0-9a-f]{16}$/)
+  assert.equal(new Set(nodes).size, 2)
+})
+
+test('it is shown how much waits for its removal from the store, and since when in vain', async () => {
+  await using pinfold = await startPinfold({ duties: [], metrics: true })
+  const show = async (name: string): Promise<number> => {
+    const { text } = await page(pinfold, '/metrics', pinfold.operator.token!)
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+  }
+  const both = async () => [await show('pinfold_blob_trash'), await show('pinfold_blob_trash_overdue_seconds')] as const
+  assert.deepEqual(await both(), [0, 0])
+  const add = (location: string, due: number) =>
+    pinfold.app.db.tx((tx) => addTrash(tx, { location, size: 1 }, new Date(due).toISOString()))
+  await add('sha256/aa/a', Date.now() + day)
+  assert.deepEqual(await both(), [1, 0])
+  await add('sha256/aa/b', Date.now() - day)
+  const [count, overdue] = await both()
+  assert.equal(count, 2)
+  assert.ok(overdue >= 86_400 && overdue < 86_500, `${overdue}`)
 })
 
 test('a token that one server signs with a new key is good at another one at once', { skip }, async () => {

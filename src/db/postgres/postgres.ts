@@ -24,7 +24,7 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
   const guard = createGuard('postgres')
   const commits = createCommits()
   const nameOf = createNames()
-  const counts = { transactions: 0, commits: 0, retries: 0, refused: 0 }
+  const counts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map<string, number>() }
   const transact = createTransactions({ toQuery, guard, commits, counts })
   const mostInside = Math.max(1, (options.poolSize ?? defaultPoolSize) - keptFree)
   const nextTurn = createCrowds({ mostInside, mostWaiting, waitMs: crowdMs })

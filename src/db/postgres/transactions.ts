@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { changesOf, type createCommits } from '../changes.ts'
 import type { createGuard, Outcome } from '../guard.ts'
-import type { Change, Sql, Tx, TxOptions } from '../sql.ts'
+import { type Change, retriedCommands, type Sql, type Tx, type TxOptions } from '../sql.ts'
 import { Crowded, type Turn } from './crowds.ts'
 import { codeOf, send } from './send.ts'
 
@@ -14,13 +14,15 @@ const patience = 6
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
 type TxWork<T> = (tx: Tx) => Promise<T>
-type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change> }
+/** `command` is the first that has failed. */
+type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change>; command: Command | undefined }
+type Command = (typeof retriedCommands)[number]
 
 type Parts = {
   toQuery(query: Sql): pg.QueryConfig
   guard: ReturnType<typeof createGuard>
   commits: ReturnType<typeof createCommits>
-  counts: { commits: number; retries: number }
+  counts: { commits: number; retries: number; again: Map<string, number> }
 }
 
 /**
@@ -45,7 +47,11 @@ export function createTransactions(parts: Parts) {
         if (retries === patience) giveBack = await turns.take()
         // What waits for rows in the database is no newcomer that gets ahead of others.
         else if (!giveBack && options.isolation !== 'rowLocks') await turns.open()
-        const { outcome, changes } = await attempt(parts, client, work, { begin, shard: shardOf(client), turn })
+        const {
+          outcome,
+          changes,
+          command = 'other',
+        } = await attempt(parts, client, work, { begin, shard: shardOf(client), turn })
         if (outcome.ok) {
           counts.commits++
           commits.report([changes])
@@ -58,6 +64,8 @@ export function createTransactions(parts: Parts) {
         const again = conflict || (isConstraint(outcome.error) && constraints++ < constraintRetries)
         if (!again || retries === conflictRetries) throw outcome.error
         counts.retries++
+        const met = `${command} ${conflict ? 'conflict' : 'constraint'}`
+        counts.again.set(met, (counts.again.get(met) ?? 0) + 1)
         // Also when it is this one's turn: those of other processes have theirs.
         await sleep(Math.random() * 2 ** (Math.min(retries, patience) + 1))
       }
@@ -75,10 +83,16 @@ async function attempt<T>(
 ): Promise<Attempted<T>> {
   const one = oneAtATime(client)
   const changes = new Set<Change>()
-  const step = (query: Sql): Promise<pg.QueryResult> => {
+  let command: Command | undefined
+  const step = async (query: Sql): Promise<pg.QueryResult> => {
     const config = toQuery(query)
     for (const change of changesOf(config.text)) changes.add(change)
-    return one(config)
+    try {
+      return await one(config)
+    } catch (error) {
+      command ??= commandOf(config.text)
+      throw error
+    }
   }
   const steps = {
     all: async <R>(query: Sql): Promise<R[]> => (await step(query)).rows,
@@ -94,11 +108,18 @@ async function attempt<T>(
       if (command !== 'COMMIT') throw new Error('a statement of this transaction has failed')
     } catch (error) {
       outcome = { ok: false, error, stepError: error }
+      command = 'commit'
     }
   }
   // Without a connection this fails as well, but the first error tells more.
   if (!outcome.ok) await one({ text: 'ROLLBACK' }).catch(() => {})
-  return { outcome, changes }
+  return { outcome, changes, command }
+}
+
+/** What begins with a table of its own ends with what it is for, which nobody looks for. */
+function commandOf(text: string): Command {
+  const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase()
+  return retriedCommands.find((one) => one === word) ?? 'other'
 }
 
 function beginOf({ isolation, durability }: TxOptions): string {

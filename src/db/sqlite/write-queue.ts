@@ -2,7 +2,7 @@
 // a savepoint, and one commit answers them all.
 import type { createCommits } from '../changes.ts'
 import type { Outcome } from '../guard.ts'
-import type { Change } from '../sql.ts'
+import type { Change, DbCounts } from '../sql.ts'
 import type { Connection } from './sqlite-connection.ts'
 
 const batchWorks = 256
@@ -27,7 +27,8 @@ type Parts = {
 }
 
 export class WriteQueue {
-  readonly counts = { transactions: 0, commits: 0, retries: 0, refused: 0 }
+  /** Nobody else writes, so nothing is tried again. */
+  readonly counts: DbCounts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map() }
   readonly #parts: Parts
   readonly #jobs: Job[] = []
   #flushing: Promise<void> | undefined

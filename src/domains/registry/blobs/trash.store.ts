@@ -16,6 +16,17 @@ export async function dueTrash(reader: Reader, now: string, most: number): Promi
     SELECT location, size FROM blob_trash WHERE due <= ${now} ORDER BY due, location LIMIT ${most}`)
 }
 
+/** `firstDue` is when the first of them is to be removed; empty for none. */
+export type TrashDepth = { count: number; firstDue: string }
+
+/** How much waits; no more than `most` is counted. */
+export async function trashDepth(reader: Reader, most: number): Promise<TrashDepth> {
+  const row = await reader.get<{ count: number; due: string | null }>(sql`
+    SELECT (SELECT count(*) FROM (SELECT 1 AS one FROM blob_trash LIMIT ${most}) AS counted) AS count,
+           (SELECT due FROM blob_trash ORDER BY due LIMIT 1) AS due`)
+  return { count: row!.count, firstDue: row!.due ?? '' }
+}
+
 export async function forgetTrash(tx: Tx, locations: readonly string[]): Promise<void> {
   if (locations.length > 0) await tx.run(sql`DELETE FROM blob_trash WHERE location IN (${list(locations)})`)
 }
