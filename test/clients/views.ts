@@ -1,146 +1,30 @@
 // Views through clients that we did not write, by hand: crane, oras, regctl, skopeo, podman and containerd, those that are on
 // the PATH. Pulls through both kinds of views and the two joined, and prints the table of docs/views.md.
 // bin/pinfold-node test/clients/views.ts
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import {
+  byName,
+  type Done,
+  digestIn,
+  firstWord,
+  folder,
+  fresh,
+  goVersion,
+  image,
+  isThere,
+  type Scene,
+  sh,
+  type Way,
+  write,
+} from './view-ways.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'pinfold-views-'))
 const dayMs = 86_400_000
-const image = 'acme/app'
-
-type Done = { code: number; out: string; all: string }
-
-function sh(command: string, args: readonly string[], env: Record<string, string> = {}): Done {
-  const options = { cwd: folder, env: { ...cleanEnv(), ...env }, encoding: 'utf8', maxBuffer: 64 << 20 } as const
-  const done = spawnSync(command, args, options)
-  if (done.error) throw done.error
-  return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
-}
-
-const write = (name: string, content: string): string => {
-  writeFileSync(join(folder, name), content)
-  return join(folder, name)
-}
-const isThere = (name: string): boolean => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0
-
-type Scene = { host: string; mirror: string; token: string; env: Record<string, string>; authfile: string }
-
-/** How a client pulls what `name` stands for in the view, and says which digest that was; `name` is without the host. */
-type Way = {
-  client: string
-  version: () => string
-  how: string
-  pull: (view: string) => Done & { digest: string }
-}
-
-const digestIn = ({ all }: Done): string => /sha256:[0-9a-f]{64}/.exec(all)?.[0] ?? ''
-let count = 0
-const fresh = (): string => {
-  const name = join(folder, `out-${count++}`)
-  mkdirSync(name)
-  return name
-}
-const firstWord = (text: string): string => /\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'
-
-function byName({ host, env, authfile }: Scene): Way[] {
-  const ref = (view: string) => `${host}/${view}/${image}:stable`
-  const policy = ['--policy', write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))]
-  const regctl = { REGCTL_CONFIG: join(folder, 'regctl.json'), ...env }
-  if (isThere('regctl')) sh('regctl', ['registry', 'set', '--tls', 'disabled', '--skip-check', host], regctl)
-  const both = (first: Done, then: () => Done) => {
-    const done = then()
-    return { code: first.code || done.code, out: done.out, all: first.all + done.all, digest: digestIn(first) }
-  }
-  const ways: Way[] = [
-    {
-      client: 'crane',
-      version: () => goVersion('crane', 'go-containerregistry'),
-      how: 'the name',
-      pull: (view) =>
-        both(sh('crane', ['digest', ref(view)], env), () => sh('crane', ['pull', ref(view), `${fresh()}/i.tar`], env)),
-    },
-    {
-      client: 'oras',
-      version: () => firstWord(sh('oras', ['version']).out),
-      how: 'the name',
-      pull: (view) =>
-        both(sh('oras', ['resolve', '--plain-http', ref(view)], env), () =>
-          sh('oras', ['copy', '--from-plain-http', ref(view), '--to-oci-layout', `${fresh()}:v1`], env),
-        ),
-    },
-    {
-      client: 'regctl',
-      version: () => goVersion('regctl', 'regclient'),
-      how: 'the name',
-      pull: (view) =>
-        both(sh('regctl', ['image', 'digest', ref(view)], regctl), () =>
-          sh('regctl', ['image', 'copy', ref(view), `ocidir://${fresh()}:v1`], regctl),
-        ),
-    },
-    {
-      client: 'skopeo',
-      version: () => firstWord(sh('skopeo', ['--version']).out),
-      how: 'the name',
-      pull: (view) => {
-        const from = ['--authfile', authfile]
-        const inspect = ['inspect', ...from, '--tls-verify=false', '--format', '{{.Digest}}', `docker://${ref(view)}`]
-        return both(sh('skopeo', inspect), () =>
-          sh('skopeo', [
-            ...policy,
-            'copy',
-            ...from,
-            '--src-tls-verify=false',
-            `docker://${ref(view)}`,
-            `oci:${fresh()}:v1`,
-          ]),
-        )
-      },
-    },
-    { client: 'podman', version: podmanVersion, how: 'the name', pull: (view) => podman(host, view, authfile, true) },
-    {
-      client: 'podman',
-      version: podmanVersion,
-      how: '`registries.conf`',
-      pull: (view) => podman(host, view, authfile, false),
-    },
-  ]
-  return ways.filter(({ client }) => isThere(client))
-}
-
-const podmanVersion = (): string => firstWord(sh('podman', ['--version']).out)
-
-function goVersion(name: string, part: string): string {
-  const path = sh('sh', ['-c', `command -v ${name}`]).out
-  const lines = sh('go', ['version', '-m', path]).out.split('\n')
-  return firstWord(lines.find((line) => line.includes(part) && /\bv\d/.test(line)) ?? '')
-}
-
-function podman(host: string, view: string, authfile: string, isNamed: boolean): Done & { digest: string } {
-  const out = fresh()
-  const registry = isNamed
-    ? `[[registry]]\nprefix = "${host}"\nlocation = "${host}"\ninsecure = true\n`
-    : `[[registry]]\nprefix = "${host}/acme"\nlocation = "${host}/${view}/acme"\ninsecure = true\n`
-  const conf = write(`registries-${count}.conf`, registry)
-  const policy = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
-  const at = ['--root', `${out}/root`, '--runroot', `${out}/run`, '--storage-driver', 'vfs']
-  const name = isNamed ? `${host}/${view}/${image}:stable` : `${host}/${image}:stable`
-  const env = { CONTAINERS_REGISTRIES_CONF: conf, HOME: folder }
-  const pull = ['pull', '--authfile', authfile, '--signature-policy', policy, name]
-  const pulled = sh('podman', [...at, ...pull], env)
-  const shown =
-    pulled.code === 0
-      ? sh('podman', [...at, 'image', 'inspect', '--format', '{{.Digest}} {{.NamesHistory}}', name], env)
-      : pulled
-  // The image keeps the name by which it was asked for.
-  const isSame = isNamed || shown.out.includes(`${host}/${image}:stable`)
-  return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
-}
 
 /** A daemon with folders of its own, and hosts.toml as docs/views.md has it. */
 async function containerd({ host, token }: Scene) {

@@ -1,0 +1,116 @@
+// Random histories through clients that we did not write, by hand: each pulls what the whole history says, or is refused.
+// bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1]. Crane, oras, regctl and skopeo, those that are on the PATH:
+//
+//   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras and regctl the same way
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ok } from '../support/expect.ts'
+import { clientOf } from '../support/pinfold.ts'
+import { makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { type Random, randomFrom } from '../support/random.ts'
+import { registryClient } from '../support/registry.ts'
+import { judge, type Move } from '../support/view-oracle.ts'
+import { byName, folder, image, write } from './view-ways.ts'
+
+const { values } = parseArgs({ options: { cases: { type: 'string', default: '500' }, seed: { type: 'string' } } })
+const seed = Number(values.seed ?? Date.now() % 1_000_000)
+console.log(`--seed ${seed}`)
+const random = randomFrom(seed)
+const cases = Number(values.cases)
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
+const begin = Date.now() - 90 * day
+
+type Case = { tag: string; moves: Move[]; view: string; at: number; age?: number; hold: number }
+
+/** Stays of minutes, hours and days, and now and then the way back. */
+function randomMoves(random: Random, digests: readonly string[]): Move[] {
+  const moves: Move[] = []
+  let time = begin + random.below(48) * hour
+  for (let i = 1 + random.below(16); i > 0 && time < Date.now() - hour; i--) {
+    const others = digests.filter((one) => one !== moves.at(-1)?.digest)
+    moves.push({ time, digest: others[random.below(others.length)]! })
+    time += [1 + random.below(90) * minute, random.below(12) * hour + 1, random.below(9) * day + 1][random.below(3)]!
+  }
+  return moves
+}
+
+const pick = <T>(list: readonly T[]): T => list[random.below(list.length)]!
+const spelled = (time: number): string =>
+  `at-${new Date(time).toISOString().slice(0, 19).replace(/[-:]/g, '').toLowerCase()}z`
+
+/** A view, and what it asks for. Moments are whole seconds, and those of an age alone are now. */
+function randomView(): Pick<Case, 'view' | 'at' | 'age' | 'hold'> {
+  const moment = begin - 3 * day + random.below(92 * 24) * hour + random.below(3600) * 1000
+  const at = Math.floor(moment / 1000) * 1000
+  const kind = random.below(3)
+  if (kind === 0) return { view: spelled(at), at, hold: 0 }
+  const [age, hold] = [pick([1, 6, 24, 72, 168, 480, 1200]) * hour, pick([1, 6, 24]) * hour]
+  const min = `min-${age / hour}h${hold === 6 * hour ? '' : `_hold-${hold / hour}h`}`
+  return kind === 1 ? { view: min, at: Infinity, age, hold } : { view: `${spelled(at)}_${min}`, at, age, hold }
+}
+
+// A process of its own: clients are waited for here.
+await using place = await makePlace()
+await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error' } })
+const { host, origin } = new URL(server.url)
+const atRegistry = () => tokenOf(place, ['--audience', 'registry'])
+const operator = clientOf(server.url, await tokenOf(place))
+const org = ok(await operator.post('/iam/v2/groups/', { name: 'acme' }))
+ok(await operator.post(`/registry/v2/repos/${org.uid}`, { name: 'app' }))
+const pusher = registryClient(origin, await atRegistry())
+const digests: string[] = []
+for (let i = 0; i < 6; i++) digests.push((await pusher.pushImage(image)).digest)
+const here = new Set(digests)
+const gone = `sha256:${createHash('sha256').update('gone').digest('hex')}`
+const list = Array.from({ length: cases }, (_, i): Case => {
+  return { tag: `case-${i}`, moves: randomMoves(random, [...digests, gone]), ...randomView() }
+})
+const [repo] = ok(await operator.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).repos
+for (const { tag, moves } of list) {
+  const records = moves.map(({ time, digest }) => ({ time: new Date(time).toISOString(), digest }))
+  ok(await operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: tag, records }] }))
+}
+
+/** Tokens live for an hour, and a run may take longer. */
+async function scene() {
+  const token = await atRegistry()
+  const auth = Buffer.from(`_token:${token}`).toString('base64')
+  const home = join(folder, 'docker')
+  mkdirSync(home, { recursive: true })
+  const authfile = write('docker/config.json', JSON.stringify({ auths: { [host]: { auth } } }))
+  return { host, mirror: host, token, env: { DOCKER_CONFIG: home }, authfile }
+}
+
+let failed = 0
+try {
+  const names = new Set(byName(await scene()).map(({ client }) => client))
+  names.delete('podman')
+  for (const name of names) {
+    const counts = { served: 0, refused: 0, wrong: 0 }
+    const began = performance.now()
+    let way = byName(await scene()).find(({ client }) => client === name)!
+    for (const [i, { tag, moves, view, at, age, hold }] of list.entries()) {
+      if (i % 200 === 199) way = byName(await scene()).find(({ client }) => client === name)!
+      const moment = at === Infinity ? Date.now() : at
+      const asked = { tag, at: moment, hold, ...(age !== undefined && { age }) }
+      const expected = judge(new Map([[tag, moves]]), here, asked)
+      const { code, digest, all } = way.pull(view, tag)
+      const isRight = typeof expected === 'string' ? code !== 0 : code === 0 && digest === expected.digest
+      if (!isRight) {
+        counts.wrong++
+        console.error(`${name} ${view} ${tag}: ${JSON.stringify(expected)}, and it says ${code} ${all.slice(-500)}`)
+      } else counts[typeof expected === 'string' ? 'refused' : 'served']++
+      for (const out of readdirSync(folder)) if (out.startsWith('out-')) rmSync(join(folder, out), { recursive: true })
+    }
+    failed += counts.wrong
+    const seconds = ((performance.now() - began) / 1000).toFixed(0)
+    console.log(`${name} ${way.version()}: ${cases} cases, ${JSON.stringify(counts)} in ${seconds} s`)
+  }
+  if (names.size === 0) throw new Error('none of the clients is on the PATH')
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`${failed} wrong`)
+process.exitCode = failed > 0 ? 1 : 0

@@ -1,0 +1,148 @@
+// How clients that we did not write pull through a view.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cleanEnv } from '../support/process.ts'
+
+/** Of this run; whoever uses it removes it. */
+export const folder = mkdtempSync(join(tmpdir(), 'pinfold-views-'))
+export const image = 'acme/app'
+
+export type Done = { code: number; out: string; all: string }
+
+export function sh(command: string, args: readonly string[], env: Record<string, string> = {}): Done {
+  const options = { cwd: folder, env: { ...cleanEnv(), ...env }, encoding: 'utf8', maxBuffer: 64 << 20 } as const
+  const done = spawnSync(command, args, options)
+  if (done.error) throw done.error
+  return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
+}
+
+export const write = (name: string, content: string): string => {
+  writeFileSync(join(folder, name), content)
+  return join(folder, name)
+}
+export const isThere = (name: string): boolean => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0
+
+export type Scene = { host: string; mirror: string; token: string; env: Record<string, string>; authfile: string }
+
+/** How a client pulls what a tag stands for in the view, `stable` unless named, and says which digest that was. */
+export type Way = {
+  client: string
+  version: () => string
+  how: string
+  pull: (view: string, tag?: string) => Done & { digest: string }
+}
+
+export const digestIn = ({ all }: Done): string => /sha256:[0-9a-f]{64}/.exec(all)?.[0] ?? ''
+let count = 0
+export const fresh = (): string => {
+  const name = join(folder, `out-${count++}`)
+  mkdirSync(name)
+  return name
+}
+export const firstWord = (text: string): string => /\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'
+
+/** Those that take the name of the view as a part of the image's. */
+export function byName({ host, env, authfile }: Scene): Way[] {
+  const ref = (view: string, tag = 'stable') => `${host}/${view}/${image}:${tag}`
+  const policy = ['--policy', write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))]
+  const regctl = { REGCTL_CONFIG: join(folder, 'regctl.json'), ...env }
+  if (isThere('regctl')) sh('regctl', ['registry', 'set', '--tls', 'disabled', '--skip-check', host], regctl)
+  const both = (first: Done, then: () => Done) => {
+    const done = then()
+    return { code: first.code || done.code, out: done.out, all: first.all + done.all, digest: digestIn(first) }
+  }
+  const ways: Way[] = [
+    {
+      client: 'crane',
+      version: () => goVersion('crane', 'go-containerregistry'),
+      how: 'the name',
+      pull: (view, tag) =>
+        both(sh('crane', ['digest', ref(view, tag)], env), () =>
+          sh('crane', ['pull', ref(view, tag), `${fresh()}/i.tar`], env),
+        ),
+    },
+    {
+      client: 'oras',
+      version: () => firstWord(sh('oras', ['version']).out),
+      how: 'the name',
+      pull: (view, tag) =>
+        both(sh('oras', ['resolve', '--plain-http', ref(view, tag)], env), () =>
+          sh('oras', ['copy', '--from-plain-http', ref(view, tag), '--to-oci-layout', `${fresh()}:v1`], env),
+        ),
+    },
+    {
+      client: 'regctl',
+      version: () => goVersion('regctl', 'regclient'),
+      how: 'the name',
+      pull: (view, tag) =>
+        both(sh('regctl', ['image', 'digest', ref(view, tag)], regctl), () =>
+          sh('regctl', ['image', 'copy', ref(view, tag), `ocidir://${fresh()}:v1`], regctl),
+        ),
+    },
+    {
+      client: 'skopeo',
+      version: () => firstWord(sh('skopeo', ['--version']).out),
+      how: 'the name',
+      pull: (view, tag) => {
+        const from = ['--authfile', authfile]
+        const inspect = [
+          'inspect',
+          ...from,
+          '--tls-verify=false',
+          '--format',
+          '{{.Digest}}',
+          `docker://${ref(view, tag)}`,
+        ]
+        return both(sh('skopeo', inspect), () =>
+          sh('skopeo', [
+            ...policy,
+            'copy',
+            ...from,
+            '--src-tls-verify=false',
+            `docker://${ref(view, tag)}`,
+            `oci:${fresh()}:v1`,
+          ]),
+        )
+      },
+    },
+    { client: 'podman', version: podmanVersion, how: 'the name', pull: (view) => podman(host, view, authfile, true) },
+    {
+      client: 'podman',
+      version: podmanVersion,
+      how: '`registries.conf`',
+      pull: (view) => podman(host, view, authfile, false),
+    },
+  ]
+  return ways.filter(({ client }) => isThere(client))
+}
+
+const podmanVersion = (): string => firstWord(sh('podman', ['--version']).out)
+
+export function goVersion(name: string, part: string): string {
+  const path = sh('sh', ['-c', `command -v ${name}`]).out
+  const lines = sh('go', ['version', '-m', path]).out.split('\n')
+  return firstWord(lines.find((line) => line.includes(part) && /\bv\d/.test(line)) ?? '')
+}
+
+function podman(host: string, view: string, authfile: string, isNamed: boolean): Done & { digest: string } {
+  const out = fresh()
+  const registry = isNamed
+    ? `[[registry]]\nprefix = "${host}"\nlocation = "${host}"\ninsecure = true\n`
+    : `[[registry]]\nprefix = "${host}/acme"\nlocation = "${host}/${view}/acme"\ninsecure = true\n`
+  const conf = write(`registries-${count}.conf`, registry)
+  const policy = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
+  const at = ['--root', `${out}/root`, '--runroot', `${out}/run`, '--storage-driver', 'vfs']
+  const name = isNamed ? `${host}/${view}/${image}:stable` : `${host}/${image}:stable`
+  const env = { CONTAINERS_REGISTRIES_CONF: conf, HOME: folder }
+  const pull = ['pull', '--authfile', authfile, '--signature-policy', policy, name]
+  const pulled = sh('podman', [...at, ...pull], env)
+  const shown =
+    pulled.code === 0
+      ? sh('podman', [...at, 'image', 'inspect', '--format', '{{.Digest}} {{.NamesHistory}}', name], env)
+      : pulled
+  // The image keeps the name by which it was asked for.
+  const isSame = isNamed || shown.out.includes(`${host}/${image}:stable`)
+  return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
+}
