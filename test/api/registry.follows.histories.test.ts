@@ -6,6 +6,7 @@ import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { askForHistories } from '#domains/registry/follows/histories.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
+import { captureLog } from '../support/log.ts'
 import type { Json } from '../support/pinfold.ts'
 import { digestOf, startRegistry } from '../support/registry.ts'
 import { answering, type Fault, localUpstreams, startUpstream } from '../support/upstream.ts'
@@ -251,4 +252,25 @@ test('what is away for a while is asked again, and keeps no look waiting', async
   assert.equal((await seenOf(repo, '1.0')).length, 1)
   there.breakWith(telling(() => [right()]))
   assert.deepEqual(await look(2 * minute), { told: 1, failed: 0 })
+})
+
+test('one upstream whose password cannot be read keeps no other waiting', async () => {
+  await using there = await startUpstream()
+  there.move('1.0', 'now')
+  there.breakWith(telling(() => [right()]))
+  const first = await followed(there.url, 'app')
+  await runDuty(later, followUpstreams)
+  const name = `mirror-${count++}`
+  const other = (await seed.repo(org.uid, { name })).uid as string
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url: there.url }))
+  ok(await operator.post(`/registry/v2/repos/${other}/follow`, { upstreamUid: upstream.uid, path: 'app' }))
+  shift += minute
+  await runDuty(later, followUpstreams)
+  await app.db.tx((tx) =>
+    tx.run(sql`UPDATE upstreams SET password = ${Buffer.from('none')} WHERE uid = ${first.upstream}`),
+  )
+  const log = captureLog()
+  assert.deepEqual(await runDuty({ ...later, log: log.log }, askForHistories), { told: 1, failed: 1 })
+  assert.equal((await toldOf(other)).length, 1)
+  assert.ok(log.lines.length > 0)
 })

@@ -143,8 +143,10 @@ async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pag
 
 /** 0 where only the turn of the host has to be waited for. */
 async function noteFailure({ app, lease, asking }: AskingOne, historyApi: number, error: unknown): Promise<0 | 1> {
-  if (!(error instanceof UpstreamError)) throw error
-  const { reason, message, waitMs = 0 } = error
+  const isTheirs = error instanceof UpstreamError
+  // So that it does not keep others waiting.
+  if (!isTheirs) app.log.error('the past of a tag could not be asked for', { repo: asking.repo, error })
+  const { reason, message, waitMs = 0 } = isTheirs ? error : new UpstreamError('unavailable')
   if (reason === 'paced' || reason === 'paused') {
     const dueTime = later(app, waitMs)
     await lease.tx((tx) => store.noteAsking(tx, asking, { ...asking, problem: '', dueTime }), write)
