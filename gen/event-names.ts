@@ -90,6 +90,9 @@ export const eventTypes = {
   'control.scanning.risk.accepted': 'dev.pinfold.control.scanning.risk.accepted.v1',
   'control.scanning.risk.expired': 'dev.pinfold.control.scanning.risk.expired.v1',
   'control.scanning.risk.revoked': 'dev.pinfold.control.scanning.risk.revoked.v1',
+  'control.scanning.signer.expired': 'dev.pinfold.control.scanning.signer.expired.v1',
+  'control.scanning.signer.revoked': 'dev.pinfold.control.scanning.signer.revoked.v1',
+  'control.scanning.signer.trusted': 'dev.pinfold.control.scanning.signer.trusted.v1',
   'registry.pull': 'dev.pinfold.registry.pull.v1',
   'registry.push': 'dev.pinfold.registry.push.v1',
 } as const

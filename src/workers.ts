@@ -34,6 +34,7 @@ import { matchPackages } from './domains/scanning/matching/match.duty.ts'
 import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
 import { expireRisksDuty } from './domains/scanning/risks/risks.duty.ts'
 import { askScanners } from './domains/scanning/scanners/ask-scanners.duty.ts'
+import { expireSignersDuty } from './domains/scanning/signers/signers.duty.ts'
 import { syncSources } from './domains/scanning/sources/sync.duty.ts'
 import { sweepScanning } from './domains/scanning/upkeep/upkeep.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
@@ -63,6 +64,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepScanning,
   tellVulnerabilities,
   expireRisksDuty,
+  expireSignersDuty,
   syncSources,
   copyRepos,
   followUpstreams,

@@ -1,9 +1,10 @@
 // What the process that reads images and the server say to each other.
 import type { ImageContents, UnreadableReason } from './packages.ts'
+import type { Signed } from './reports/read-report.ts'
 import type { ScanReport } from './reports/scan-report.ts'
 
-/** The layers of one image, one SBOM, or one report of a scanner. Their bytes are asked for piece by piece. */
-export type Question = { layers: number } | { sbom: true } | { report: true }
+/** The layers of one image, one SBOM, one report of a scanner, or which keys have signed one. Their bytes are asked for piece by piece. */
+export type Question = { layers: number } | { sbom: true } | { report: true } | { signedBy: readonly string[] }
 export type Piece = { bytes: Uint8Array } | { end: true }
 export type ToReader = { question: Question } | { piece: Piece }
 
@@ -11,6 +12,7 @@ export type ToReader = { question: Question } | { piece: Piece }
 export type Answer =
   | { contents: ImageContents | undefined }
   | { report: ScanReport }
+  | { signed: Signed }
   | { reason: UnreadableReason; message: string }
   /** A mistake of ours. */
   | { failure: string }

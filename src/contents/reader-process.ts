@@ -12,7 +12,7 @@ import {
   type Question,
   type ToReader,
 } from './reader-messages.ts'
-import { readScanReport } from './reports/read-report.ts'
+import { readScanReport, readSigners } from './reports/read-report.ts'
 import { readSbom } from './sbom.ts'
 
 let arrived: (piece: Piece) => void = () => {}
@@ -30,7 +30,9 @@ async function* bytesOf(source: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function contentsOf(question: Exclude<Question, { report: true }>): Promise<ImageContents | undefined> {
+async function contentsOf(
+  question: Exclude<Question, { report: true } | { signedBy: readonly string[] }>,
+): Promise<ImageContents | undefined> {
   if ('sbom' in question) return readSbom(await wholeOf(bytesOf(0)))
   const layers = Array.from(
     { length: question.layers },
@@ -55,6 +57,7 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 async function answerTo(question: Question): Promise<Answer> {
   try {
     if ('report' in question) return { report: readScanReport(await wholeOf(bytesOf(0))) }
+    if ('signedBy' in question) return { signed: readSigners(await wholeOf(bytesOf(0)), question.signedBy) }
     return { contents: await contentsOf(question) }
   } catch (error) {
     if (error instanceof Unreadable) return { reason: error.reason, message: error.message }

@@ -6,6 +6,7 @@ import type { Layer } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'
 import { type ImageContents, Unreadable } from './packages.ts'
 import type { Answer, FromReader, Piece, Question, ToReader } from './reader-messages.ts'
+import type { Signed } from './reports/read-report.ts'
 import type { ScanReport } from './reports/scan-report.ts'
 
 /** One after the other. The process is started when it is needed, and again after one that had to be ended. */
@@ -15,6 +16,8 @@ export type Reader = {
   readSbom(sbom: Layer, signal: AbortSignal): Promise<ImageContents | undefined>
   /** What a scanner's report says. Throws Unreadable when the fault is in it. */
   readReport(report: Layer, signal: AbortSignal): Promise<ScanReport>
+  /** Who has signed a report, of public keys in PEM. Throws Unreadable as well. */
+  readSigners(report: Layer, keys: readonly string[], signal: AbortSignal): Promise<Signed>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -70,6 +73,8 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
     readSbom: (sbom, signal) => contentsIn(ask({ sbom: true }, [sbom], limits.sbomMs, signal) as Promise<Contents>),
     readReport: async (report, signal) =>
       ((await ask({ report: true }, [report], limits.sbomMs, signal)) as { report: ScanReport }).report,
+    readSigners: async (report, keys, signal) =>
+      ((await ask({ signedBy: keys }, [report], limits.sbomMs, signal)) as { signed: Signed }).signed,
     [Symbol.asyncDispose]: end,
   }
 }

@@ -49,6 +49,7 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListVulnerableImages: undefined,
   ListImagesWithPackage: undefined,
   ListRiskAcceptances: undefined,
+  ListVexSigners: undefined,
   ListUpstreams: undefined,
   ListFollows: undefined,
   ListPullRules: undefined,

@@ -94,6 +94,7 @@ test('what is accepted in a folder does not count there, and is shown with who a
     {
       vulnerability: 'CVE-2026-1',
       riskAcceptanceUid: accepted.uid,
+      vexSignerUid: '',
       reason: 'not reachable from outside',
       actor: uids.owner,
       expireTime: '2026-03-20T00:00:00.000Z',

@@ -1,6 +1,10 @@
 // Commands that ask which images have a vulnerability or a package, and what differs between two.
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { keysOf, pemOf } from '../support/attest.ts'
 import { roleUids } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -99,6 +103,28 @@ test('risks are accepted, listed and revoked', async () => {
   assert.equal((await run(['vulnerabilities', 'risks', 'revoke', uid], { env: as })).code, 0)
   assert.equal(rowsOf((await cli('risks', 'list')).stdout).length, 1)
   assert.equal((await cli('risks', 'accept', 'CVE-1', '--reason', 'x', '--until', 'soon')).code, 64)
+})
+
+test('signers are trusted, listed and trusted no longer, and no private key is sent', async () => {
+  const owner = await registry.seed.member(registry.org.uid, roleUids.owner)
+  const as = { ...env, PINFOLD_TOKEN: await registry.tokenFor(owner.uid) }
+  const vex = (...args: string[]) => run(['vulnerabilities', 'vex', ...args], { env: as })
+  const keys = keysOf.ecdsa!()
+  const folder = await mkdtemp(join(tmpdir(), 'pinfold-keys-'))
+  const [open, secret] = [join(folder, 'cosign.pub'), join(folder, 'cosign.key')]
+  await writeFile(open, pemOf(keys))
+  await writeFile(secret, keys.privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  const until = ['--until', new Date(Date.now() + 86_400_000).toISOString()]
+  const made = await vex('trust', 'Acme security', '--group', 'acme', '--key', open, ...until, '-o', 'json')
+  assert.equal(made.code, 0, made.stderr)
+  const { uid, fingerprint } = JSON.parse(made.stdout)
+  const [, row] = rowsOf((await cli('vex', 'signers')).stdout)
+  assert.deepEqual(row!.slice(0, 4), [uid, 'Acme security', fingerprint.slice(0, 16), 'live'])
+  assert.match((await vex('trust', 'x', '--group', 'acme', '--key', secret, ...until)).stderr, /private key/)
+  assert.equal((await vex('trust', 'x', '--group', 'acme', '--key', join(folder, 'none'), ...until)).code, 64)
+  assert.equal((await cli('vex', 'distrust', uid)).code, 77)
+  assert.match((await vex('distrust', uid)).stdout, /Acme security is trusted no longer/)
+  await rm(folder, { recursive: true })
 })
 
 test('export writes a document and says what is not known', async () => {

@@ -1,4 +1,5 @@
 // What the rows of the resources say of the deletion of a group is what happens.
+
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { addToLists, removeFromLists } from '#db/listing.ts'
@@ -6,6 +7,7 @@ import { ident, sql } from '#db/sql.ts'
 import { putRequest } from '#domains/iam/access-requests/access-requests.store.ts'
 import { newUid } from '#lib/uid.ts'
 import { resources } from '../../src/resources.ts'
+import { keysOf, pemOf } from '../support/attest.ts'
 import { assertBlocked, ok } from '../support/expect.ts'
 import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 
@@ -69,6 +71,10 @@ test('what goes with a group is gone with it', async () => {
       const risk = { vulnerability: 'CVE-2026-1', reason: 'known', expireTime }
       return operator.post(`/registry/v2/riskAcceptances/${where}`, risk)
     },
+    vex_signers: (where) => {
+      const expireTime = new Date(Date.now() + 86_400_000).toISOString()
+      return post(`vexSigners/${where}`, { name: 'Acme', publicKey: pemOf(keysOf.ecdsa!()), expireTime })
+    },
     gates: (where) => post(`gates/${where}`, { name: 'a-week', cooldown: { minAgeDays: 7 } }),
     gate_exceptions: (where) => {
       const expireTime = new Date(Date.now() + 86_400_000).toISOString()
@@ -83,7 +89,7 @@ test('what goes with a group is gone with it', async () => {
   ok(await operator.delete(`/iam/v2/groups/${group}`))
   for (const table of goes) {
     const column = ident(
-      ['terms_acceptances', 'risk_acceptances', ...byGroup].includes(table) ? 'group_uid' : 'parent_uid',
+      ['terms_acceptances', 'risk_acceptances', 'vex_signers', ...byGroup].includes(table) ? 'group_uid' : 'parent_uid',
     )
     const rows = await app.db.all<{ group: string }>(sql`SELECT ${column} AS "group" FROM ${ident(table)}`)
     assert.deepEqual(rows, [{ group: kept }], table)

@@ -3,6 +3,9 @@ import { after, before, test } from 'node:test'
 import type { Reader, Sql, Tx } from '#db/sql.ts'
 import * as reports from '#domains/scanning/outside/scan-reports.store.ts'
 import * as jobs from '#domains/scanning/scanners/scan-jobs.store.ts'
+import * as signed from '#domains/scanning/signers/signed-reports.store.ts'
+import * as said from '#domains/scanning/signers/signed-statements.store.ts'
+import * as signers from '#domains/scanning/signers/signers.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf } from '../support/plans.ts'
 
@@ -19,8 +22,9 @@ const repo = { id: 1, uid: organization }
 const about = { repo, digest, origin: 'referrer' as const, referrer: digest, rawDigest: digest, actor: '' }
 const read = {
   ...{ scanner: 1, tool: 'grype', toolVersion: '1', format: 'grype', buildTime: '', total: 0 },
-  ...{ vulnerabilities: '[]', levels: '[]', statements: '' },
+  ...{ vulnerabilities: '[]', levels: '[]', statements: '', signatures: 0, note: '' },
 }
+const image = { repoUid: organization, digest }
 
 const filter = { scanner: 1, since: '', until: time, most: 10 }
 
@@ -41,12 +45,13 @@ const state = { id: 1, remote: '', beginTime: '', attempts: 0, problem: '' }
 
 const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   reviveReport: (tx) => reports.reviveReport(tx, about, time),
+  isPushed: (tx) => reports.isPushed(tx, about),
   countWaiting: (tx) => reports.countWaiting(tx, organization, 10),
   nextWaiting: (tx) => reports.nextWaiting(tx, organization),
   postponeReport: (tx) => reports.postponeReport(tx, 1, 1, time),
   ignoreReport: (tx) => reports.ignoreReport(tx, 1, 'X', ''),
   finishReport: (tx) => reports.finishReport(tx, 1, read, time),
-  findSame: (tx) => reports.findSame(tx, { repo: 1, digest }, read),
+  findSame: (tx) => reports.findSame(tx, { repo: 1, digest, rawDigest: digest }, read),
   pruneReports: (tx) => reports.pruneReports(tx, 1, digest),
   listFacts: (tx) => reports.listFacts(tx, 1, digest, 10),
   factsOfRepo: (tx) => reports.factsOfRepo(tx, 1, 10),
@@ -58,6 +63,21 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   findStatements: (tx) => reports.findStatements(tx, 1),
   deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1),
   deleteReportsOfImage: (tx) => reports.deleteReportsOfImage(tx, 1, digest),
+  checkSignedBelow: (tx) => signed.checkSignedBelow(tx, organization, { after: 1, most: 10, now: time }),
+  nextUnchecked: (tx) => signed.nextUnchecked(tx, organization),
+  noteChecked: (tx) => signed.noteChecked(tx, 1, [], 1),
+  saidNow: (tx) => said.saidNow(tx, image, 'x', ['CVE-1']),
+  countSigned: (tx) => said.countSigned(tx, image, 10),
+  hidingOf: (tx) => said.hidingOf(tx, image, ['CVE-1']),
+  hasSigned: (tx) => said.hasSigned(tx, organization),
+  deleteSignedOf: (tx) => said.deleteSignedOf(tx, organization),
+  deleteSomeSignedOf: (tx) => said.deleteSomeSignedOf(tx, organization, 10),
+  deleteSignedOfImage: (tx) => said.deleteSignedOfImage(tx, organization, digest),
+  signersBelow: (tx) => signers.signersBelow(tx, organization, { after: '', most: 10, withEnded: false }),
+  signersAt: (tx) => signers.signersAt(tx, [organization], time),
+  countSigners: (tx) => signers.countLive(tx, organization, 10),
+  dueSigners: (tx) => signers.dueSigners(tx, time, 10),
+  nextNew: (tx) => signers.nextNew(tx),
   insertJob: (tx) => jobs.insertJob(tx, 1, 1, job),
   organizationsDue: (tx) => jobs.organizationsDue(tx, 1, organization, time),
   nextJob: (tx) => jobs.nextJob(tx, 1, organization, time),

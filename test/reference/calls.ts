@@ -4,6 +4,7 @@
 import type { Json } from '../support/pinfold.ts'
 import { gateCalls } from './gate-calls.ts'
 import { retentionCalls } from './retention-calls.ts'
+import { signerCalls } from './signer-calls.ts'
 
 /** The method without `pinfold.` and `platform.`; the request as JSON; under which name the answer is kept; who calls. */
 export type Call = readonly [
@@ -477,6 +478,7 @@ export const reads: readonly Call[] = [
   ['control.scanning.v1.RiskAcceptancesService/GetRiskAcceptance', { uid: '$risk' }],
   ['control.scanning.v1.RiskAcceptancesService/ListRiskAcceptances', { scopeUid: '$app' }],
   ['control.scanning.v1.RiskAcceptancesService/RevokeRiskAcceptance', { uid: '$risk', reason: 'Mended in 2.1' }],
+  ...signerCalls,
   ['control.scanning.v1.ScannedImagesService/ListVulnerableImages', { vulnerability: 'CVE-2026-1234' }],
   [
     'control.scanning.v1.ScannedImagesService/ListImagesWithPackage',

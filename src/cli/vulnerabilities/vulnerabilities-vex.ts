@@ -5,6 +5,7 @@ import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { digestOf } from './scanned-image.ts'
+import { distrust, signers, trust } from './vulnerabilities-signers.ts'
 
 type Statement = {
   uid: string
@@ -14,6 +15,7 @@ type Statement = {
   text?: string
   products?: string[]
   author?: string
+  signers?: string[]
 }
 type Risk = { uid: string; vulnerability: string; expireTime: string }
 
@@ -23,7 +25,7 @@ const list: Command = {
   name: 'list',
   summary: 'Show what others say was made of the vulnerabilities in an image',
   details: `Documents in OpenVEX and the analyses of CycloneDX come as reports do: by pinfold import scan-report, or pushed as a manifest that
-refers to the image. They hide nothing until they are adopted.`,
+refers to the image, signed or not. They hide nothing until they are adopted, or whoever has signed them is trusted.`,
   arguments: [imageArgument],
   options: [outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -38,10 +40,20 @@ refers to the image. They hide nothing until they are adopted.`,
   },
 }
 
-function lineOf({ uid, vulnerability, status, justification = '', text = '', products = [], author = '' }: Statement) {
+function lineOf({
+  uid,
+  vulnerability,
+  status,
+  justification = '',
+  text = '',
+  products = [],
+  author = '',
+  signers = [],
+}: Statement) {
   const why = [justification, text].filter(Boolean).join(', ')
   const of = products.length === 0 ? '' : ` of ${products.join(' ')}`
-  return `${uid}: ${vulnerability} ${status}${of}, says ${author || 'somebody'}${why === '' ? '' : `: ${why}`}`
+  const signed = signers.length === 0 ? '' : ' (signed by who is trusted)'
+  return `${uid}: ${vulnerability} ${status}${of}, says ${author || 'somebody'}${signed}${why === '' ? '' : `: ${why}`}`
 }
 
 const adopt: Command = {
@@ -73,5 +85,5 @@ in the repo. Only what is said to be not_affected or fixed can be adopted, and o
 export const vulnerabilitiesVex: CommandGroup = {
   name: 'vex',
   summary: 'What others say was made of the vulnerabilities in an image',
-  commands: [list, adopt],
+  commands: [list, adopt, signers, trust, distrust],
 }

@@ -1,7 +1,16 @@
 // Reads a scanner's report in whichever of the formats it is, by itself or stated in in-toto.
-import { asObject, type Json, parseJson, statedBy, textOf } from '../json.ts'
+import { asObject, type Json, parseJson, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { isCycloneDx, readCycloneDx } from './cyclone-dx.ts'
+import {
+  countSignatures,
+  type Envelope,
+  envelopeIn,
+  isInToto,
+  maxSignedBytes,
+  signersOf,
+  subjectsOf,
+} from './envelope.ts'
 import { isGrype, readGrype } from './grype.ts'
 import { isHarbor, readHarbor } from './harbor.ts'
 import { isSarif, readSarif } from './sarif.ts'
@@ -14,12 +23,40 @@ const maxValues = 2_000_000
 
 /** Throws Unreadable for anything that is not a report in one of the formats. */
 export function readScanReport(bytes: Uint8Array): ScanReport {
-  const document = statedBy(parseJson(bytes, maxValues, 'report'), maxValues, 'report')
-  const report = reportIn(document)
+  const document = parseJson(bytes, maxValues, 'report')
+  const envelope = envelopeIn(document)
+  const statement = envelope ? parseJson(envelope.payload, maxValues, 'statement') : document
+  if (envelope && !isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope has no statement of in-toto')
+  const report = reportIn(isInToto(statement) ? asObject(statement.predicate) : statement)
   // The name comes from the document, too.
   const { name, version } = report.tool
   const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
-  return { ...report, tool: { name: plain(name), version: plain(version) } }
+  return {
+    ...report,
+    tool: { name: plain(name), version: plain(version) },
+    ...(isInToto(statement) && { subjects: subjectsOf(statement), sealed: envelope !== undefined }),
+    ...(envelope && signaturesIn(envelope)),
+  }
+}
+
+function signaturesIn(envelope: Envelope): Pick<ScanReport, 'signatures' | 'note'> {
+  const signatures = countSignatures(envelope)
+  const isUnseen = signatures < envelope.signatures.length
+  return { signatures, ...(isUnseen && { note: `it has more than ${maxSignedBytes} bytes, so no signature counts` }) }
+}
+
+/** How many signatures a report has that can be looked at, by which of some public keys, and what it is about. */
+export type Signed = { signatures: number; signers: number[]; subjects: string[] }
+
+/** `keys` are in PEM, and the signers their numbers. Throws Unreadable as `readScanReport` does. */
+export function readSigners(bytes: Uint8Array, keys: readonly string[]): Signed {
+  const envelope = envelopeIn(parseJson(bytes, maxValues, 'report'))
+  if (!envelope) return { signatures: 0, signers: [], subjects: [] }
+  return {
+    signatures: countSignatures(envelope),
+    signers: signersOf(envelope, keys),
+    subjects: subjectsOf(parseJson(envelope.payload, maxValues, 'statement')),
+  }
 }
 
 function reportIn(document: Json): ScanReport {

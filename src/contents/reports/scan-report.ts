@@ -14,9 +14,17 @@ export type ScanReport = {
   vulnerabilities: FoundVulnerability[]
   /** What it says was made of them; absent where nothing. */
   statements?: VexStatement[]
+  /** The digests that the statement of in-toto is about in which it came; absent where it came in none. */
+  subjects?: string[]
+  /** Whether that was in an envelope. */
+  sealed?: boolean
+  /** How many signatures it came with that can be looked at. */
+  signatures?: number
+  /** What was left out of sight. */
+  note?: string
 }
 
-export type ReportFormat = 'grype' | 'trivy' | 'cyclonedx' | 'sarif' | 'harbor' | 'openvex'
+export type ReportFormat = 'grype' | 'trivy' | 'cyclonedx' | 'sarif' | 'harbor' | 'openvex' | 'csaf'
 
 /** In the shape of the reports of version 1. */
 export type FoundVulnerability = {

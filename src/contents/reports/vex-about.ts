@@ -4,18 +4,21 @@ import type { VexStatement } from './vex-statement.ts'
 /** All of the image, and parts of it by the names that are given; neither where it is about other images alone. */
 export type AboutImage = { image: boolean; parts: string[] }
 
-/** What names no image is taken for a part of this one, and parts of an image that is named without a digest for those of another. */
+/**
+ * `digests` are those that the image may be named by: its own, and perhaps that of an index which lists it.
+ * What names no image is taken for a part of this one, and parts of an image that is named without a digest for those of another.
+ */
 export function aboutImage(
   { products, within = [] }: Pick<VexStatement, 'products' | 'within'>,
-  digest: string,
+  ...digests: readonly string[]
 ): AboutImage {
   const about: AboutImage = { image: products.length === 0, parts: [] }
   for (const [i, product] of products.entries()) {
     const whole = within[i] ?? ''
     if (whole !== '') {
-      if (digestIn(whole) === digest) about.parts.push(product)
+      if (digests.includes(digestIn(whole))) about.parts.push(product)
     } else if (/^pkg:(?:oci|docker)\//.test(product) || digestIn(product) !== '') {
-      if (digestIn(product) === digest) about.image = true
+      if (digests.includes(digestIn(product))) about.image = true
     } else about.parts.push(product)
   }
   return about

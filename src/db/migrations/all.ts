@@ -85,6 +85,7 @@ import { migration as whatIsCounted } from './0129-expand-what-is-counted.ts'
 import { migration as morePins } from './0131-expand-more-pins.ts'
 import { migration as openFindings } from './0132-expand-open-findings.ts'
 import { migration as tagParts } from './0133-expand-tag-parts.ts'
+import { migration as signers } from './0134-expand-signers.ts'
 import { migration as toldHistories } from './0138-expand-told-histories.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -175,5 +176,6 @@ export const migrations: readonly Migration[] = [
   morePins,
   openFindings,
   tagParts,
+  signers,
   toldHistories,
 ]

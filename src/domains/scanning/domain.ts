@@ -6,6 +6,7 @@ import { PolicyChecksService } from '#gen/pinfold/control/scanning/v1/policy_che
 import { RiskAcceptancesService } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import { ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { ScannersService } from '#gen/pinfold/control/scanning/v1/scanners_pb.ts'
+import { VexSignersService } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import { VulnerabilitySourcesService } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
@@ -18,6 +19,7 @@ import { findings } from './reports/findings.control.ts'
 import { vulnReports } from './reports/vuln-reports.v1.ts'
 import { riskAcceptances, riskEvents } from './risks/risks.control.ts'
 import { scanners } from './scanners/scanners.control.ts'
+import { signerEvents, vexSigners } from './signers/signers.control.ts'
 import { vulnerabilitySources } from './sources/sources.control.ts'
 
 export const services: readonly Service[] = [
@@ -27,9 +29,10 @@ export const services: readonly Service[] = [
   { desc: ScannersService, handlers: scanners },
   { desc: ScannedImagesService, handlers: scannedImages },
   { desc: RiskAcceptancesService, handlers: riskAcceptances },
+  { desc: VexSignersService, handlers: vexSigners },
   { desc: GatesService, handlers: gates },
   { desc: PolicyChecksService, handlers: policyChecks },
   { desc: VulnerabilitySourcesService, handlers: vulnerabilitySources },
 ]
 
-export const eventBodies: readonly EventBody[] = [...riskEvents, ...gateEvents, ...vulnerabilityEvents]
+export const eventBodies: readonly EventBody[] = [...riskEvents, ...signerEvents, ...gateEvents, ...vulnerabilityEvents]

@@ -28,10 +28,10 @@ export type AuditFilter = { actor: string; subject: string; type: string; since:
 
 /**
  * Events of what decides who may do what, and who is told of it, are audited, and so are the erasing of a ledger, rules
- * of pulls, new quotas, risks that are accepted, what repos follow elsewhere, and what is kept.
+ * of pulls, new quotas, risks that are accepted, signers that are trusted, what repos follow elsewhere, and what is kept.
  */
 const audited =
-  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.(?:risk|gate))\./
+  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.(?:risk|gate|signer))\./
 
 /** By the short name of the event. */
 export function isAudited(name: string): boolean {

@@ -2,7 +2,13 @@
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
-import { forgetReportsOf, mayBeReport, queuePushed } from '#domains/scanning/outside/report-queue.service.ts'
+import {
+  attestedByTag,
+  forgetReportsOf,
+  mayBeReport,
+  queueAttestations,
+  queuePushed,
+} from '#domains/scanning/outside/report-queue.service.ts'
 import { forgetScansOf, queueScans } from '#domains/scanning/scanners/scan-queue.service.ts'
 import type { Precondition } from '#lib/preconditions.ts'
 import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs.store.ts'
@@ -88,13 +94,18 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       // A repetition changes nothing, so it takes no right of its own.
       if (changed) push.checkTag(previousDigest !== '')
       requireTagAt(push.precondition, name, previousDigest)
+      const subject = attestedByTag(name)
+      if (subject !== undefined) {
+        const { layers } = readListed(manifest)
+        await queueAttestations(tx, work, repo, { digest: manifest.digest, subject, layers })
+      }
       await emitOf(tx, work, repo, push, { tag: name, previousDigest })
     }
     return 'stored'
   })
   if (isNew) work.app.images.pushed.notify()
   if (isNew && isScannable(document)) work.app.scanning.scans.notify()
-  if (mayBeReport(document)) work.app.scanning.reported.notify()
+  if (mayBeReport(document) || tags.some(attestedByTag)) work.app.scanning.reported.notify()
   return result
 }
 

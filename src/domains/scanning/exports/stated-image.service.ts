@@ -39,7 +39,8 @@ function saidOf(one: ShownFinding): Said[] {
       return { vulnerability, status: 'suppressed', note, fixes, of: one }
     }
     if (risk) {
-      const note = `The risk is accepted until ${risk.expireTime} by ${risk.actor}: ${risk.reason}`
+      const what = risk.signer === '' ? 'The risk is accepted' : 'A signer is trusted'
+      const note = `${what} until ${risk.expireTime} by ${risk.actor}: ${risk.reason}`
       return { vulnerability, status: 'accepted', note, fixes, of: one }
     }
     return { vulnerability, status: 'affected', note: '', fixes, of: one }

@@ -41,10 +41,12 @@ export type PastText = { untilTime: string; summary: string; references: string[
 export const textAt = ({ record }: Known, time: string): Pick<PastText, 'summary' | 'references'> =>
   record.past.find(({ untilTime }) => untilTime > time) ?? record
 
-/** That the risk of a vulnerability was accepted, until it ended. */
+/** That the risk of a vulnerability was accepted, or a signer who is trusted says there is none, until it ended. */
 export type Accepted = {
   vulnerability: string
+  /** The acceptance, or the signer; the other is empty. */
   uid: string
+  signer: string
   reason: string
   actor: string
   expireTime: string

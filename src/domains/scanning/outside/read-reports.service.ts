@@ -7,6 +7,7 @@ import type { ScanReport } from '#contents/reports/scan-report.ts'
 import type { Tx } from '#db/sql.ts'
 import { locationIn } from '#domains/registry/blobs/blobs.service.ts'
 import { charge, giveBack } from '#domains/registry/blobs/usage.service.ts'
+import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { AppError } from '#lib/errors.ts'
 import {
   maxReportBytes,
@@ -40,6 +41,7 @@ export async function nextDue({ db, clock }: App, after: string): Promise<Waitin
   return undefined
 }
 
+const isPushed: ReadonlySet<number> = new Set([reportOrigins.referrer, reportOrigins.attestation])
 const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
@@ -58,10 +60,34 @@ export async function readOne(
     signal.throwIfAborted()
     return fail(app, waiting, error, write)
   }
+  const elsewhere = await problemOfSubjects(app, waiting, read)
+  if (elsewhere) return write((tx) => ignore(tx, waiting, 'OTHER_SUBJECT', elsewhere))
   await keep(app, waiting, read, write)
 }
 
-async function opened({ db, blobs }: App, { repo, rawDigest }: WaitingReport) {
+/** A statement of in-toto is about the image or one that it lists; one that is signed has to say so. */
+async function problemOfSubjects(
+  { db }: App,
+  { repo, digest }: WaitingReport,
+  { subjects, sealed }: ScanReport,
+): Promise<string | undefined> {
+  if (!subjects || (subjects.length === 0 && !sealed) || (await areOf(db, repo, digest, subjects))) return undefined
+  return 'the statement is about something else than what it refers to'
+}
+
+/** Whether one of the digests is that of an image or of something that it lists. */
+export async function areOf(
+  db: App['db'],
+  repo: number,
+  digest: string,
+  subjects: readonly string[],
+): Promise<boolean> {
+  if (subjects.includes(digest)) return true
+  return subjects.length > 0 && (await scannableIn(db, repo, digest)).some((one) => subjects.includes(one.digest))
+}
+
+/** What was handed in, to be read. Throws Unreadable where there is nothing, or too much. */
+export async function opened({ db, blobs }: App, { repo, rawDigest }: Pick<WaitingReport, 'repo' | 'rawDigest'>) {
   const blob = await locationIn(db, repo, rawDigest)
   if (!blob) throw new Unreadable('BLOB_MISSING', `the repo has no ${rawDigest}`)
   if (blob.size > maxReportBytes) {
@@ -92,7 +118,7 @@ async function fail(app: App, waiting: WaitingReport, error: unknown, write: Wri
     error instanceof Unreadable ? [error.reason, error.message] : ['FAILED', 'it could not be read, again and again']
   await write(async (tx) => {
     // An SBOM in CycloneDX that names no vulnerabilities is no report that somebody has got wrong.
-    if (reason === 'UNSUPPORTED' && origin === reportOrigins.referrer) return store.deleteReport(tx, id)
+    if (reason === 'UNSUPPORTED' && isPushed.has(origin)) return store.deleteReport(tx, id)
     return ignore(tx, waiting, reason, message)
   })
 }
@@ -111,6 +137,7 @@ async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: W
     ...{ total: vulnerabilities.length, vulnerabilities: JSON.stringify(vulnerabilities) },
     levels: JSON.stringify(vulnerabilities.map((one) => [one.id, one.severity])),
     statements: read.statements ? JSON.stringify(read.statements) : '',
+    ...{ signatures: read.signatures ?? 0, note: read.note ?? '' },
   }
   try {
     await write(async (tx) => {

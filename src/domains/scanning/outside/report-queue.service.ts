@@ -3,7 +3,9 @@ import type { Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { giveBack } from '#domains/registry/blobs/usage.service.ts'
-import { mostWaiting, type NewReport, reportTypes } from './scan-reports.model.ts'
+import { isDigest } from '#lib/digest.ts'
+import * as signed from '../signers/signed-statements.store.ts'
+import { mostAttestations, mostWaiting, type NewReport, reportTypes } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
 const mayReport = [capabilityNumber('vuln_report.create')]
@@ -14,36 +16,68 @@ export type Referring = {
   artifactType: string
   annotations: Readonly<Record<string, string>>
   subject: string
-  layers: readonly { mediaType: string; digest: string }[]
+  layers: readonly { mediaType: string; digest: string; annotations: Readonly<Record<string, unknown>> }[]
 }
 
 /** Whether it may be a report of what was found in the image that it refers to. */
 export function mayBeReport({ artifactType, annotations, subject }: Omit<Referring, 'digest' | 'layers'>): boolean {
   if (subject === '') return false
-  const predicate = annotations['in-toto.io/predicate-type'] ?? ''
-  const isStated = artifactType === 'application/vnd.in-toto+json' && isScan.test(predicate)
-  return isStated || reportTypes.includes(artifactType)
+  const predicate = annotations['in-toto.io/predicate-type'] ?? annotations['dev.sigstore.bundle.predicateType']
+  if (artifactType === 'application/vnd.in-toto+json') return isScan.test(predicate ?? '')
+  // Not everybody who puts a statement in an envelope says on the outside what it is about.
+  if (isEnvelope.test(artifactType)) return predicate === undefined || isScan.test(predicate)
+  return reportTypes.includes(artifactType)
 }
 const isScan =
-  /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns|openvex\.dev\/ns)\b/
+  /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns|openvex\.dev\/ns|cyclonedx\.org\/(?:bom|schema)|docs\.oasis-open\.org\/csaf)\b/
+const isEnvelope = /^application\/vnd\.(?:dsse\.envelope\.v1\+json$|dev\.sigstore\.bundle\b)/
+
+/** The image that a tag has attestations of, as cosign names them; undefined for other tags. */
+export function attestedByTag(tag: string): string | undefined {
+  const [, digest] = /^((?:sha256|sha512)-[0-9a-f]+)\.att$/.exec(tag) ?? []
+  const image = digest?.replace('-', ':')
+  return image !== undefined && isDigest(image) ? image : undefined
+}
+
+/** Takes in what a tag has that was pushed for it, as far as it was not taken in before. */
+export async function queueAttestations(
+  tx: Tx,
+  work: Work,
+  repo: NewReport['repo'],
+  pushed: Pick<Referring, 'digest' | 'subject' | 'layers'>,
+): Promise<void> {
+  const attestations = pushed.layers.filter(({ mediaType, annotations: { predicateType } }) => {
+    return isEnvelope.test(mediaType) && (typeof predicateType !== 'string' || isScan.test(predicateType))
+  })
+  for (const { digest: rawDigest } of attestations.slice(-mostAttestations)) {
+    const about = { repo, digest: pushed.subject, origin: 'attestation' as const, referrer: pushed.digest }
+    const one: NewReport = { ...about, rawDigest, actor: work.caller.uid }
+    // Whoever adds one pushes all of before again.
+    if (!(await store.isPushed(tx, one))) await queueOne(tx, work, one)
+  }
+}
 
 /**
  * Takes a pushed one in, in the transaction of the push. It counts only where whoever pushes may hand in reports; one that was
  * pushed by somebody else before counts once it is pushed by somebody who may.
  */
 export async function queuePushed(tx: Tx, work: Work, repo: NewReport['repo'], pushed: Referring): Promise<void> {
-  const { caller, cause } = work
   const types = [...reportTypes, 'application/vnd.in-toto+json']
-  const layer = pushed.layers.find(({ mediaType }) => types.includes(mediaType)) ?? pushed.layers[0]
+  const isMeant = (type: string) => types.includes(type) || isEnvelope.test(type)
+  const layer = pushed.layers.find(({ mediaType }) => isMeant(mediaType)) ?? pushed.layers[0]
   if (!layer) return
-  const one: NewReport = {
+  await queueOne(tx, work, {
     ...{ repo, digest: pushed.subject, origin: 'referrer' as const, referrer: pushed.digest },
-    ...{ rawDigest: layer.digest, actor: caller.uid },
-  }
+    ...{ rawDigest: layer.digest, actor: work.caller.uid },
+  })
+}
+
+async function queueOne(tx: Tx, work: Work, one: NewReport): Promise<void> {
+  const { repo, digest } = one
   const refused = await refusal(tx, work, one)
-  if (!refused && (await store.reviveReport(tx, one, cause.now))) return
-  const id = await store.insertReport(tx, one, refused, cause.now)
-  if (id !== undefined && refused) await giveBack(tx, repo.uid, await store.pruneReports(tx, repo.id, pushed.subject))
+  if (!refused && (await store.reviveReport(tx, one, work.cause.now))) return
+  const id = await store.insertReport(tx, one, refused, work.cause.now)
+  if (id !== undefined && refused) await giveBack(tx, repo.uid, await store.pruneReports(tx, repo.id, digest))
 }
 
 async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
@@ -58,16 +92,18 @@ async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
 /** With their repo, before it is deleted. */
 export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo']): Promise<void> {
   await giveBack(tx, uid, await store.deleteReportsOf(tx, id))
+  await signed.deleteSignedOf(tx, uid)
 }
 
 /** Some of those of a repo that is being removed; answers with how many. */
 export async function forgetSomeReports(tx: Tx, { id, uid }: NewReport['repo'], most: number): Promise<number> {
   const { count, bytes } = await store.deleteSomeReportsOf(tx, id, most)
   await giveBack(tx, uid, bytes)
-  return count
+  return count > 0 ? count : signed.deleteSomeSignedOf(tx, uid, most)
 }
 
 /** With their image. */
 export async function forgetReportsOf(tx: Tx, { id, uid }: NewReport['repo'], digest: string): Promise<void> {
   await giveBack(tx, uid, await store.deleteReportsOfImage(tx, id, digest))
+  await signed.deleteSignedOfImage(tx, uid, digest)
 }

@@ -58,7 +58,7 @@ function toMessage(one: ReportFacts): ScanReport {
       toolVersion,
       format,
     },
-    vulnerabilities: one.total,
+    ...{ vulnerabilities: one.total, signatures: one.signatures, signers: one.signers },
     takeTime: timestamp(one.takeTime),
     ...(one.createTime === '' ? {} : { readTime: timestamp(one.createTime), seenTime: timestamp(one.seenTime) }),
     ...(one.buildTime === '' ? {} : { buildTime: timestamp(one.buildTime) }),

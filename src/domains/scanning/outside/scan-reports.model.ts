@@ -2,7 +2,8 @@
 import type { ImageReport, ReportedVulnerability } from '../reports/reports.model.ts'
 
 // The numbers are stored; they keep their meaning for good.
-export const reportOrigins = { imported: 1, referrer: 2, scanner: 3 } as const
+/** `attestation`: a layer of what a tag has for an image. */
+export const reportOrigins = { imported: 1, referrer: 2, scanner: 3, attestation: 4 } as const
 export type ReportOrigin = keyof typeof reportOrigins
 /**
  * `ignored`: it counts for nothing, and why is with it. `stated`: it says what was made of vulnerabilities, and of none that it was
@@ -66,9 +67,24 @@ export type ReportFacts = {
   total: number
   /** How many bytes are kept of what it says. */
   size: number
+  /** How many signatures it came with that can be looked at; -1 where nobody has. */
+  signatures: number
+  /** The uids of the signers who were trusted and have signed it. */
+  signers: string[]
 }
 
 export type StoredReport = ReportFacts & { vulnerabilities: ReportedVulnerability[] }
+
+/** One whose signatures are to be looked at since `checkTime`. */
+export type UncheckedReport = {
+  id: number
+  repo: number
+  repoUid: string
+  organization: string
+  digest: string
+  rawDigest: string
+  dueTime: string
+}
 
 /** What a report says once it was read. */
 export type ReadReport = {
@@ -84,6 +100,9 @@ export type ReadReport = {
   levels: string
   /** What was made of them, as JSON; empty where nothing is said of that. */
   statements: string
+  signatures: number
+  /** What was left out of sight of it. */
+  note: string
 }
 
 /** What a document says was made of one vulnerability. */
@@ -136,6 +155,8 @@ export const mostWaiting = 1000
 export const mostBytes = { listed: 32 * 2 ** 20, counted: 256 * 2 ** 20 }
 /** How large a report may be. */
 export const maxReportBytes = 32 * 2 ** 20
+/** How many of the attestations that a tag has for an image are looked at, the last of them. */
+export const mostAttestations = 20
 
 /** What reports call themselves that refer to an image. What they are shows in them. */
 export const reportTypes: readonly string[] = [
@@ -147,4 +168,5 @@ export const reportTypes: readonly string[] = [
   'application/vnd.anchore.grype.report+json',
   'application/vnd.syft.grype+json',
   'application/vnd.openvex+json',
+  'application/csaf+json',
 ]

@@ -14,12 +14,13 @@ import {
   type WaitingReport,
 } from './scan-reports.model.ts'
 
-type Row = Omit<ReportFacts, 'origin' | 'state'> & { origin: number; state: number }
+type Row = Omit<ReportFacts, 'origin' | 'state' | 'signers'> & { origin: number; state: number; signers: string }
 
 const columns = sql`
   s.id, s.repo_id AS repo, s.digest, s.origin, s.referrer, s.raw_digest AS "rawDigest", s.actor,
   s.take_time AS "takeTime", s.state, s.reason, s.message, s.scanner, s.tool, s.tool_version AS "toolVersion",
-  s.format, s.build_time AS "buildTime", s.create_time AS "createTime", s.seen_time AS "seenTime", s.total, s.size`
+  s.format, s.build_time AS "buildTime", s.create_time AS "createTime", s.seen_time AS "seenTime", s.total, s.size,
+  s.signatures, s.signers`
 
 const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
   (Object.keys(numbers) as K[]).find((name) => numbers[name] === Number(wanted))!
@@ -34,6 +35,8 @@ function fromRow(row: Row): ReportFacts {
     scanner: Number(row.scanner),
     total: Number(row.total),
     size: Number(row.size),
+    signatures: Number(row.signatures),
+    signers: JSON.parse(row.signers) as string[],
   }
 }
 
@@ -61,11 +64,25 @@ export async function insertReport(
 }
 
 /** Lets one wait again that counted for nothing; `false` when there is none of this referrer. */
-export async function reviveReport(tx: Tx, { repo, referrer, actor }: NewReport, now: string): Promise<boolean> {
+export async function reviveReport(
+  tx: Tx,
+  { repo, referrer, rawDigest, actor }: NewReport,
+  now: string,
+): Promise<boolean> {
   const revived = await tx.run(sql`
     UPDATE scan_reports SET state = 1, reason = '', message = '', attempts = 0, actor = ${actor}, due_time = ${now}
-     WHERE repo_id = ${repo.id} AND referrer = ${referrer} AND origin = 2 AND state = 3 AND reason = 'NOT_ALLOWED'`)
+     WHERE repo_id = ${repo.id} AND raw_digest = ${rawDigest} AND referrer = ${referrer} AND origin IN (2, 4)
+       AND state = 3 AND reason = 'NOT_ALLOWED'`)
   return revived === 1
+}
+
+/** Whether a content was pushed for an image before, by whoever may. */
+export async function isPushed(reader: Reader, { repo, digest, rawDigest }: NewReport): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM scan_reports
+     WHERE repo_id = ${repo.id} AND raw_digest = ${rawDigest} AND digest = ${digest} AND origin = 4
+       AND reason <> 'NOT_ALLOWED' LIMIT 1`)
+  return row !== undefined
 }
 
 /** How many wait for the organisation, up to `most`. */
@@ -103,11 +120,13 @@ export async function ignoreReport(tx: Tx, id: number, reason: string, message: 
 /** `false` when it is gone, or was read already. */
 export async function finishReport(tx: Tx, id: number, read: ReadReport, now: string): Promise<boolean> {
   const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities, levels, statements } = read
-  const state = format === 'openvex' ? reportStates.stated : reportStates.read
+  const { signatures, note } = read
+  const state = statingFormats.includes(format) ? reportStates.stated : reportStates.read
+  const checkTime = signatures > 0 && statements !== '' ? now : ''
   const finished = await tx.run(sql`
     UPDATE scan_reports SET state = ${state}, scanner = ${scanner}, tool = ${tool}, tool_version = ${toolVersion},
            format = ${format}, build_time = ${buildTime}, create_time = ${now}, seen_time = ${now}, total = ${total},
-           size = ${sizeOf(read)}
+           size = ${sizeOf(read)}, signatures = ${signatures}, message = ${note}, check_time = ${checkTime}
      WHERE id = ${id} AND state = 1`)
   if (finished !== 1) return false
   await tx.run(sql`
@@ -115,6 +134,9 @@ export async function finishReport(tx: Tx, id: number, read: ReadReport, now: st
     VALUES (${id}, ${vulnerabilities}, ${levels}, ${statements})`)
   return true
 }
+
+/** What says of nothing that it was found. */
+const statingFormats: readonly string[] = ['openvex', 'csaf']
 
 /** Deletes one that waits. */
 export async function deleteReport(tx: Tx, id: number): Promise<void> {
@@ -124,11 +146,12 @@ export async function deleteReport(tx: Tx, id: number): Promise<void> {
 /** The newest report of an image that says exactly this, if it is the newest of its tool. */
 export async function findSame(
   reader: Reader,
-  { repo, digest }: Pick<WaitingReport, 'repo' | 'digest'>,
-  { tool, toolVersion, format, buildTime, vulnerabilities, statements }: ReadReport,
+  { repo, digest, rawDigest }: Pick<WaitingReport, 'repo' | 'digest' | 'rawDigest'>,
+  { tool, toolVersion, format, buildTime, vulnerabilities, statements, signatures }: ReadReport,
 ): Promise<number | undefined> {
-  const newest = await reader.get<{ id: number; version: string; built: string; said: string; stated: string }>(sql`
-    SELECT s.id, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS said, x.statements AS stated
+  type Newest = { id: number; version: string; built: string; said: string; stated: string; raw: string }
+  const newest = await reader.get<Newest>(sql`
+    SELECT s.id, s.raw_digest AS raw, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS said, x.statements AS stated
       FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
      WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4) AND s.tool = ${tool} AND s.format = ${format}
      ORDER BY s.id DESC LIMIT 1`)
@@ -136,7 +159,9 @@ export async function findSame(
     newest?.version === toolVersion &&
     newest.built === buildTime &&
     newest.said === vulnerabilities &&
-    newest.stated === statements
+    newest.stated === statements &&
+    // Who has signed it may make a difference.
+    (signatures === 0 || newest.raw === rawDigest)
   return same ? Number(newest.id) : undefined
 }
 

@@ -1,5 +1,5 @@
 // What others say was made of vulnerabilities in an image (VEX). It is shown beside what is found, and hides nothing until
-// somebody who may accept risks adopts it.
+// somebody who may accept risks adopts it, or trusts whoever has signed it.
 import type { Call } from '#app.ts'
 import { patternOf, patternText } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
@@ -19,6 +19,8 @@ export type Statement = StatedVulnerability & {
   actor: string
   referrer: string
   takeTime: string
+  /** The uids of the signers who are or were trusted and have signed it. */
+  signers: string[]
 }
 
 /** How many documents of an image are looked at, the newest first, how many statements are told, and of how many bytes. */
@@ -45,8 +47,8 @@ export async function listStatements(call: Call, repoUid: string, digest: string
     const document = await store.findStatements(db, id)
     for (const [i, one] of (document?.statements ?? []).entries()) {
       if (all.length >= most.statements) return all
-      const { tool, format, actor, referrer, takeTime } = document!.facts
-      all.push({ ...one, uid: `${id}.${i + 1}`, author: tool, format, actor, referrer, takeTime })
+      const { tool, format, actor, referrer, takeTime, signers } = document!.facts
+      all.push({ ...one, uid: `${id}.${i + 1}`, author: tool, format, actor, referrer, takeTime, signers })
     }
   }
   return all

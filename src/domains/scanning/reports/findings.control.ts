@@ -78,9 +78,9 @@ function toMessage({
     severity: level,
     foundTime: timestamp(foundTime),
     public: affected.place === '',
-    acceptedBy: acceptedBy.map(({ vulnerability, uid, reason, actor, expireTime }) => ({
+    acceptedBy: acceptedBy.map(({ vulnerability, uid, signer, reason, actor, expireTime }) => ({
       $typeName: 'pinfold.control.scanning.v1.AcceptedRisk' as const,
-      ...{ vulnerability, riskAcceptanceUid: uid, reason, actor },
+      ...{ vulnerability, riskAcceptanceUid: uid, vexSignerUid: signer, reason, actor },
       expireTime: timestamp(expireTime),
     })),
     ...(exploited && { exploited: { $typeName: 'pinfold.control.scanning.v1.Exploited' as const, ...exploited } }),

@@ -1,8 +1,9 @@
 // Applies what was accepted to what is known of an image.
-import { isMeant, patternOf } from '#contents/package-pattern.ts'
+import { isMeant, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
 import { type Accepted, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import { type HidingStatement, hasSigned, hidingOf } from '../signers/signed-statements.store.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
@@ -26,9 +27,9 @@ export async function withAccepted<K extends Known>(
   })
 }
 
-/** Whether anything was ever accepted that may count in a repo. */
-export const hasAccepted = (reader: Reader, repoUid: string): Promise<boolean> =>
-  store.hasRisks(reader, lineage(repoUid))
+/** Whether anything was ever accepted that may count in a repo, by somebody or since a signer is trusted. */
+export const hasAccepted = async (reader: Reader, repoUid: string): Promise<boolean> =>
+  (await store.hasRisks(reader, lineage(repoUid))) || (await hasSigned(reader, repoUid))
 
 /** What was accepted of a finding in one image, now or ever. */
 export async function acceptedAt(
@@ -41,17 +42,15 @@ export async function acceptedAt(
   const scopes = lineage(repoUid)
   const names = [...new Set(known.flatMap(({ record }) => namesOf(record).flatMap(({ names }) => names)))]
   const risks = (await store.risksOf(reader, scopes, names)).filter((one) => one.digest === '' || one.digest === digest)
-  const byName = Map.groupBy(risks, ({ vulnerability }) => vulnerability)
-  const patterns = new Map(risks.map((risk) => [risk.uid, risk.package === '' ? undefined : patternOf(risk.package)]))
+  const signed = await hidingOf(reader, { repoUid, digest }, names)
+  const all = [...risks.map(ofRisk), ...signed.map(ofSigned)]
+  const byName = Map.groupBy(all, ({ vulnerability }) => vulnerability)
   return ({ component, record }) => {
     return namesOf(record).flatMap(({ id, names }) =>
       names
         .flatMap((name) => byName.get(name) ?? [])
-        .filter(({ uid }) => {
-          const pattern = patterns.get(uid)
-          return pattern === undefined || isMeant(pattern, component, distribution)
-        })
-        .map((risk) => toAccepted(id, risk)),
+        .filter(({ pattern }) => pattern === undefined || isMeant(pattern, component, distribution))
+        .map(({ accepted }) => ({ ...accepted, vulnerability: id })),
     )
   }
 }
@@ -65,11 +64,33 @@ function namesOf(record: Named['record']): { id: string; names: string[] }[] {
   }))
 }
 
-function toAccepted(vulnerability: string, risk: RiskAcceptance): Accepted {
-  const { uid, reason, actor, createTime, expireTime, endTime } = risk
+/** In which packages; undefined for all. */
+type AcceptedIn = {
+  vulnerability: string
+  pattern: PackagePattern | undefined
+  accepted: Omit<Accepted, 'vulnerability'>
+}
+
+function ofRisk(risk: RiskAcceptance): AcceptedIn {
+  const { vulnerability, uid, reason, actor, createTime, expireTime, endTime } = risk
   return {
-    ...{ vulnerability, uid, reason, actor, expireTime },
-    fromTime: createTime,
-    untilTime: endTime || expireTime,
+    ...{ vulnerability, pattern: patternIn(risk) },
+    accepted: { uid, signer: '', reason, actor, expireTime, fromTime: createTime, untilTime: endTime || expireTime },
   }
 }
+
+/** As long as the signer says so and is trusted; whoever trusts the signer answers for it. */
+function ofSigned(one: HidingStatement): AcceptedIn {
+  const { vulnerability, stated, fromTime, untilTime, signer } = one
+  const { uid, name, actor, expireTime, endTime } = signer
+  const trustedUntil = endTime || expireTime
+  return {
+    ...{ vulnerability, pattern: patternIn(one) },
+    accepted: {
+      ...{ uid: '', signer: uid, actor, expireTime, fromTime, reason: `signed by ${name}: ${stated}` },
+      untilTime: untilTime !== '' && untilTime < trustedUntil ? untilTime : trustedUntil,
+    },
+  }
+}
+
+const patternIn = (one: { package: string }) => (one.package === '' ? undefined : patternOf(one.package))

@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/findings.proto.
  */
 export const file_pinfold_control_scanning_v1_findings: GenFile = /*@__PURE__*/
-  fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJhChpFeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZmb3JtYXQYAyABKAlCA+BBAiKpAQoQRXhwb3J0ZWRGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxITCgZmb3JtYXQYAiABKAlCA+BBAxIXCgptZWRpYV90eXBlGAMgASgJQgPgQQMSFQoIZG9jdW1lbnQYBCABKAlCA+BBAxI7CgRnYXBzGAUgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMingEKDUltYWdlRmluZGluZ3MSEwoGZGlnZXN0GAEgASgJQgPgQQMSOwoIZmluZGluZ3MYAiADKAsyJC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluZGluZ0ID4EEDEjsKBGdhcHMYAyADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXBCA+BBAyKOBQoHRmluZGluZxIcCg92dWxuZXJhYmlsaXRpZXMYASADKAlCA+BBAxIRCgRwdXJsGAIgASgJQgPgQQMSFgoJbG9jYXRpb25zGAMgAygJQgPgQQMSEwoGc291cmNlGAQgASgJQgPgQQMSEwoGcmVjb3JkGAUgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAYgASgJQgPgQQMSFAoHcGFja2FnZRgHIAEoCUID4EEDEhMKBnJhbmdlcxgIIAEoCUID4EEDEhsKDmZpeGVkX3ZlcnNpb25zGAkgAygJQgPgQQMSFQoIc2V2ZXJpdHkYCiABKAlCA+BBAxIzCgpmb3VuZF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhMKBnB1YmxpYxgMIAEoCEID4EEDEkQKDXN1cHByZXNzZWRfYnkYDSABKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU3VwcHJlc3Npb25CA+BBAxJDCgthY2NlcHRlZF9ieRgOIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5BY2NlcHRlZFJpc2tCA+BBAxJCCgpzdGF0ZW1lbnRzGA8gAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudEID4EEDEj4KCWV4cGxvaXRlZBgUIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBsb2l0ZWRCA+BBAxJACgpsaWtlbGlob29kGBUgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2RCA+BBAyKrAQoMQWNjZXB0ZWRSaXNrEhoKDXZ1bG5lcmFiaWxpdHkYASABKAlCA+BBAxIgChNyaXNrX2FjY2VwdGFuY2VfdWlkGAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJ+CgtTdXBwcmVzc2lvbhIRCgRwdXJsGAEgASgJQgPgQQMSEwoGc291cmNlGAIgASgJQgPgQQMSEwoGcmVjb3JkGAMgASgJQgPgQQMSMgoJZnJvbV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIk4KC0NvdmVyYWdlR2FwEhMKBnJlYXNvbhgBIAEoCUID4EEDEhQKB3N1YmplY3QYAiABKAlCA+BBAxIUCgdtZXNzYWdlGAMgASgJQgPgQQMiKwoVVmVyaWZ5RmluZGluZ3NSZXF1ZXN0EhIKBWFmdGVyGAEgASgJQgPgQQEicQoWVmVyaWZ5RmluZGluZ3NSZXNwb25zZRIUCgdjaGVja2VkGAEgASgDQgPgQQMSGAoLZGlmZmVyZW5jZXMYAiADKAlCA+BBAxIRCgRuZXh0GAMgASgJQgPgQQMSFAoHd2FpdGluZxgEIAEoA0ID4EEDMooFCg9GaW5kaW5nc1NlcnZpY2US0gEKEEdldEltYWdlRmluZGluZ3MSNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2V0SW1hZ2VGaW5kaW5nc1JlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VGaW5kaW5ncyJcirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwI+EjwvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vZmluZGluZ3MS5gEKE0V4cG9ydEltYWdlRmluZGluZ3MSNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRXhwb3J0SW1hZ2VGaW5kaW5nc1JlcXVlc3QaLS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRXhwb3J0ZWRGaW5kaW5ncyJnirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwJJEkcvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vZmluZGluZ3Mve2Zvcm1hdD0qfRK4AQoOVmVyaWZ5RmluZGluZ3MSMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXF1ZXN0GjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZlcmlmeUZpbmRpbmdzUmVzcG9uc2UiPYq1GAcSBQoBAhABmrUYCBgBIAAoATAAgtPkkwIgOgEqIhsvY29udHJvbC92MS9maW5kaW5nczp2ZXJpZnliBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_scan_reports, file_pinfold_control_scanning_v1_sources]);
+  fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJhChpFeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZmb3JtYXQYAyABKAlCA+BBAiKpAQoQRXhwb3J0ZWRGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxITCgZmb3JtYXQYAiABKAlCA+BBAxIXCgptZWRpYV90eXBlGAMgASgJQgPgQQMSFQoIZG9jdW1lbnQYBCABKAlCA+BBAxI7CgRnYXBzGAUgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMingEKDUltYWdlRmluZGluZ3MSEwoGZGlnZXN0GAEgASgJQgPgQQMSOwoIZmluZGluZ3MYAiADKAsyJC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluZGluZ0ID4EEDEjsKBGdhcHMYAyADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXBCA+BBAyKOBQoHRmluZGluZxIcCg92dWxuZXJhYmlsaXRpZXMYASADKAlCA+BBAxIRCgRwdXJsGAIgASgJQgPgQQMSFgoJbG9jYXRpb25zGAMgAygJQgPgQQMSEwoGc291cmNlGAQgASgJQgPgQQMSEwoGcmVjb3JkGAUgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAYgASgJQgPgQQMSFAoHcGFja2FnZRgHIAEoCUID4EEDEhMKBnJhbmdlcxgIIAEoCUID4EEDEhsKDmZpeGVkX3ZlcnNpb25zGAkgAygJQgPgQQMSFQoIc2V2ZXJpdHkYCiABKAlCA+BBAxIzCgpmb3VuZF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhMKBnB1YmxpYxgMIAEoCEID4EEDEkQKDXN1cHByZXNzZWRfYnkYDSABKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU3VwcHJlc3Npb25CA+BBAxJDCgthY2NlcHRlZF9ieRgOIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5BY2NlcHRlZFJpc2tCA+BBAxJCCgpzdGF0ZW1lbnRzGA8gAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudEID4EEDEj4KCWV4cGxvaXRlZBgUIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBsb2l0ZWRCA+BBAxJACgpsaWtlbGlob29kGBUgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2RCA+BBAyLIAQoMQWNjZXB0ZWRSaXNrEhoKDXZ1bG5lcmFiaWxpdHkYASABKAlCA+BBAxIgChNyaXNrX2FjY2VwdGFuY2VfdWlkGAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIbCg52ZXhfc2lnbmVyX3VpZBgGIAEoCUID4EEDIn4KC1N1cHByZXNzaW9uEhEKBHB1cmwYASABKAlCA+BBAxITCgZzb3VyY2UYAiABKAlCA+BBAxITCgZyZWNvcmQYAyABKAlCA+BBAxIyCglmcm9tX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiTgoLQ292ZXJhZ2VHYXASEwoGcmVhc29uGAEgASgJQgPgQQMSFAoHc3ViamVjdBgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyIrChVWZXJpZnlGaW5kaW5nc1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlCA+BBASJxChZWZXJpZnlGaW5kaW5nc1Jlc3BvbnNlEhQKB2NoZWNrZWQYASABKANCA+BBAxIYCgtkaWZmZXJlbmNlcxgCIAMoCUID4EEDEhEKBG5leHQYAyABKAlCA+BBAxIUCgd3YWl0aW5nGAQgASgDQgPgQQMyigUKD0ZpbmRpbmdzU2VydmljZRLSAQoQR2V0SW1hZ2VGaW5kaW5ncxI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZUZpbmRpbmdzIlyKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAj4SPC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncxLmAQoTRXhwb3J0SW1hZ2VGaW5kaW5ncxI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBotLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRlZEZpbmRpbmdzImeKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkkSRy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncy97Zm9ybWF0PSp9ErgBCg5WZXJpZnlGaW5kaW5ncxIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXJpZnlGaW5kaW5nc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXNwb25zZSI9irUYBxIFCgECEAGatRgIGAEgACgBMACC0+STAiA6ASoiGy9jb250cm9sL3YxL2ZpbmRpbmdzOnZlcmlmeWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_scan_reports, file_pinfold_control_scanning_v1_sources]);
 
 /**
  * Which image to look at.
@@ -396,7 +396,7 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
   acceptedBy: AcceptedRisk[];
 
   /**
-   * What others say was made of it in this image; it hides nothing. The newest, at most 20 of a finding and 5000 in all:
+   * What others say was made of it in this image; it hides nothing by itself. The newest, at most 20 of a finding and 5000 in all:
    * `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
@@ -524,7 +524,7 @@ export type FindingJson = {
   acceptedBy?: AcceptedRiskJson[];
 
   /**
-   * What others say was made of it in this image; it hides nothing. The newest, at most 20 of a finding and 5000 in all:
+   * What others say was made of it in this image; it hides nothing by itself. The newest, at most 20 of a finding and 5000 in all:
    * `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
@@ -568,21 +568,21 @@ export type AcceptedRisk = Message<"pinfold.control.scanning.v1.AcceptedRisk"> &
   vulnerability: string;
 
   /**
-   * The uid of the statement.
+   * The uid of the acceptance; empty where a signer who is trusted says so.
    *
    * @generated from field: string risk_acceptance_uid = 2;
    */
   riskAcceptanceUid: string;
 
   /**
-   * Why.
+   * Why; `signed by`, who, and what is said, where a signer says so.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * The uid of the identity that has accepted it.
+   * The uid of the identity that has accepted it, or that trusts the signer.
    *
    * @generated from field: string actor = 4;
    */
@@ -594,6 +594,13 @@ export type AcceptedRisk = Message<"pinfold.control.scanning.v1.AcceptedRisk"> &
    * @generated from field: google.protobuf.Timestamp expire_time = 5;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * The uid of the signer who is trusted and says that there is nothing to do; empty where somebody has accepted it.
+   *
+   * @generated from field: string vex_signer_uid = 6;
+   */
+  vexSignerUid: string;
 };
 
 /**
@@ -610,21 +617,21 @@ export type AcceptedRiskJson = {
   vulnerability?: string;
 
   /**
-   * The uid of the statement.
+   * The uid of the acceptance; empty where a signer who is trusted says so.
    *
    * @generated from field: string risk_acceptance_uid = 2;
    */
   riskAcceptanceUid?: string;
 
   /**
-   * Why.
+   * Why; `signed by`, who, and what is said, where a signer says so.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * The uid of the identity that has accepted it.
+   * The uid of the identity that has accepted it, or that trusts the signer.
    *
    * @generated from field: string actor = 4;
    */
@@ -636,6 +643,13 @@ export type AcceptedRiskJson = {
    * @generated from field: google.protobuf.Timestamp expire_time = 5;
    */
   expireTime?: TimestampJson;
+
+  /**
+   * The uid of the signer who is trusted and says that there is nothing to do; empty where somebody has accepted it.
+   *
+   * @generated from field: string vex_signer_uid = 6;
+   */
+  vexSignerUid?: string;
 };
 
 /**

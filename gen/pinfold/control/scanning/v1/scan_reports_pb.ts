@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/scan_reports.proto.
  */
 export const file_pinfold_control_scanning_v1_scan_reports: GenFile = /*@__PURE__*/
-  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiRwoVTGlzdFN0YXRlbWVudHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIlcKFkxpc3RTdGF0ZW1lbnRzUmVzcG9uc2USPQoKc3RhdGVtZW50cxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTdGF0ZW1lbnQinwIKDFZleFN0YXRlbWVudBIQCgN1aWQYASABKAlCA+BBAxIaCg12dWxuZXJhYmlsaXR5GAIgASgJQgPgQQMSFAoHYWxpYXNlcxgDIAMoCUID4EEDEhMKBnN0YXR1cxgEIAEoCUID4EEDEhoKDWp1c3RpZmljYXRpb24YBSABKAlCA+BBAxIRCgR0ZXh0GAYgASgJQgPgQQMSFQoIcHJvZHVjdHMYByADKAlCA+BBAxITCgZhdXRob3IYCCABKAlCA+BBAxITCgZmb3JtYXQYCSABKAlCA+BBAxISCgVhY3RvchgKIAEoCUID4EEDEjIKCXRha2VfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJCChBTY2FuSW1hZ2VSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIkwKEVNjYW5JbWFnZVJlc3BvbnNlEjcKBXNjYW5zGAEgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXF1ZXN0IrMBCgtTY2FuUmVxdWVzdBIPCgdzY2FubmVyGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIwCgxyZXF1ZXN0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmJlZ2luX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGF0dGVtcHRzGAUgASgFEg8KB3Byb2JsZW0YBiABKAkiSAoWTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJTChdMaXN0U2NhblJlcG9ydHNSZXNwb25zZRI4CgdyZXBvcnRzGAEgAygLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQi/AMKClNjYW5SZXBvcnQSDwoCaWQYASABKANCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZvcmlnaW4YAyABKAlCA+BBAxIVCghyZWZlcnJlchgEIAEoCUID4EEDEhcKCnJhd19kaWdlc3QYBSABKAlCA+BBAxISCgVhY3RvchgGIAEoCUID4EEDEhIKBXN0YXRlGAcgASgJQgPgQQMSEwoGcmVhc29uGAggASgJQgPgQQMSFAoHbWVzc2FnZRgJIAEoCUID4EEDEhEKBHRvb2wYCiABKAlCA+BBAxIZCgx0b29sX3ZlcnNpb24YCyABKAlCA+BBAxITCgZmb3JtYXQYDCABKAlCA+BBAxIcCg92dWxuZXJhYmlsaXRpZXMYDSABKAVCA+BBAxIyCgl0YWtlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMgoJcmVhZF90aW1lGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXNlZW5fdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpidWlsZF90aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDMu8GChJTY2FuUmVwb3J0c1NlcnZpY2US0wEKEEltcG9ydFNjYW5SZXBvcnQSNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QaJy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhblJlcG9ydCJgirUYBhIECgL8DJq1GAgYACAAKAEwAILT5JMCRDoBKiI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzEsYBCglTY2FuSW1hZ2USLS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhbkltYWdlUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuSW1hZ2VSZXNwb25zZSJairUYBhIECgL8DJq1GAgYACAAKAEwAYLT5JMCPjoBKiI5L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5zEt0BCg9MaXN0U2NhblJlcG9ydHMSMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBo0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXNwb25zZSJfirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwJBEj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHMS2QEKDkxpc3RTdGF0ZW1lbnRzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTdGF0ZW1lbnRzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U3RhdGVtZW50c1Jlc3BvbnNlIl6KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiRwoVTGlzdFN0YXRlbWVudHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIlcKFkxpc3RTdGF0ZW1lbnRzUmVzcG9uc2USPQoKc3RhdGVtZW50cxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTdGF0ZW1lbnQitQIKDFZleFN0YXRlbWVudBIQCgN1aWQYASABKAlCA+BBAxIaCg12dWxuZXJhYmlsaXR5GAIgASgJQgPgQQMSFAoHYWxpYXNlcxgDIAMoCUID4EEDEhMKBnN0YXR1cxgEIAEoCUID4EEDEhoKDWp1c3RpZmljYXRpb24YBSABKAlCA+BBAxIRCgR0ZXh0GAYgASgJQgPgQQMSFQoIcHJvZHVjdHMYByADKAlCA+BBAxITCgZhdXRob3IYCCABKAlCA+BBAxITCgZmb3JtYXQYCSABKAlCA+BBAxISCgVhY3RvchgKIAEoCUID4EEDEjIKCXRha2VfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIUCgdzaWduZXJzGAwgAygJQgPgQQMiQgoQU2NhbkltYWdlUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJMChFTY2FuSW1hZ2VSZXNwb25zZRI3CgVzY2FucxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVxdWVzdCKzAQoLU2NhblJlcXVlc3QSDwoHc2Nhbm5lchgBIAEoCRIOCgZkaWdlc3QYAiABKAkSMAoMcmVxdWVzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpiZWdpbl90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgFIAEoBRIPCgdwcm9ibGVtGAYgASgJIkgKFkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQIiUwoXTGlzdFNjYW5SZXBvcnRzUmVzcG9uc2USOAoHcmVwb3J0cxgBIAMoCzInLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVwb3J0IqsECgpTY2FuUmVwb3J0Eg8KAmlkGAEgASgDQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGb3JpZ2luGAMgASgJQgPgQQMSFQoIcmVmZXJyZXIYBCABKAlCA+BBAxIXCgpyYXdfZGlnZXN0GAUgASgJQgPgQQMSEgoFYWN0b3IYBiABKAlCA+BBAxISCgVzdGF0ZRgHIAEoCUID4EEDEhMKBnJlYXNvbhgIIAEoCUID4EEDEhQKB21lc3NhZ2UYCSABKAlCA+BBAxIRCgR0b29sGAogASgJQgPgQQMSGQoMdG9vbF92ZXJzaW9uGAsgASgJQgPgQQMSEwoGZm9ybWF0GAwgASgJQgPgQQMSHAoPdnVsbmVyYWJpbGl0aWVzGA0gASgFQgPgQQMSMgoJdGFrZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXJlYWRfdGltZRgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIyCglzZWVuX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKYnVpbGRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpzaWduYXR1cmVzGBIgASgFQgPgQQMSFAoHc2lnbmVycxgTIAMoCUID4EEDMu8GChJTY2FuUmVwb3J0c1NlcnZpY2US0wEKEEltcG9ydFNjYW5SZXBvcnQSNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QaJy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhblJlcG9ydCJgirUYBhIECgL8DJq1GAgYACAAKAEwAILT5JMCRDoBKiI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzEsYBCglTY2FuSW1hZ2USLS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhbkltYWdlUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuSW1hZ2VSZXNwb25zZSJairUYBhIECgL8DJq1GAgYACAAKAEwAYLT5JMCPjoBKiI5L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5zEt0BCg9MaXN0U2NhblJlcG9ydHMSMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBo0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXNwb25zZSJfirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwJBEj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHMS2QEKDkxpc3RTdGF0ZW1lbnRzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTdGF0ZW1lbnRzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U3RhdGVtZW50c1Jlc3BvbnNlIl6KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * A report to hand in.
@@ -229,7 +229,7 @@ export type VexStatement = Message<"pinfold.control.scanning.v1.VexStatement"> &
   author: string;
 
   /**
-   * `openvex` or `cyclonedx`.
+   * `openvex`, `csaf` or `cyclonedx`.
    *
    * @generated from field: string format = 9;
    */
@@ -248,6 +248,13 @@ export type VexStatement = Message<"pinfold.control.scanning.v1.VexStatement"> &
    * @generated from field: google.protobuf.Timestamp take_time = 11;
    */
   takeTime?: Timestamp | undefined;
+
+  /**
+   * The uids of the signers who have signed the document and were trusted when it was last looked at.
+   *
+   * @generated from field: repeated string signers = 12;
+   */
+  signers: string[];
 };
 
 /**
@@ -313,7 +320,7 @@ export type VexStatementJson = {
   author?: string;
 
   /**
-   * `openvex` or `cyclonedx`.
+   * `openvex`, `csaf` or `cyclonedx`.
    *
    * @generated from field: string format = 9;
    */
@@ -332,6 +339,13 @@ export type VexStatementJson = {
    * @generated from field: google.protobuf.Timestamp take_time = 11;
    */
   takeTime?: TimestampJson;
+
+  /**
+   * The uids of the signers who have signed the document and were trusted when it was last looked at.
+   *
+   * @generated from field: repeated string signers = 12;
+   */
+  signers?: string[];
 };
 
 /**
@@ -635,7 +649,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   digest: string;
 
   /**
-   * How it came: `imported`, `referrer` or `scanner`.
+   * How it came: `imported`, `referrer`, `attestation` under a tag of cosign, or `scanner`.
    *
    * @generated from field: string origin = 3;
    */
@@ -673,14 +687,14 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
    * Why it is ignored. `NOT_ALLOWED`: whoever pushed it may not hand in reports. `SAME`: the newest of the scanner says the
    * same. `TOO_MANY`: too many of the organisation waited. `DAMAGED`, `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`,
    * `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: nothing in it says that vulnerabilities were looked for.
-   * `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
+   * `OTHER_SUBJECT`: the statement of in-toto that it came in is about something else. `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
    *
    * @generated from field: string reason = 8;
    */
   reason: string;
 
   /**
-   * The same in a sentence.
+   * The same in a sentence; or what was left out of sight of one that counts.
    *
    * @generated from field: string message = 9;
    */
@@ -701,7 +715,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   toolVersion: string;
 
   /**
-   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor` or `openvex`.
+   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor`, `openvex` or `csaf`.
    *
    * @generated from field: string format = 12;
    */
@@ -741,6 +755,20 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
    * @generated from field: google.protobuf.Timestamp build_time = 17;
    */
   buildTime?: Timestamp | undefined;
+
+  /**
+   * How many signatures it came with that can be looked at; -1 where nobody has looked.
+   *
+   * @generated from field: int32 signatures = 18;
+   */
+  signatures: number;
+
+  /**
+   * The uids of the signers who have signed it and were trusted when that was last looked at.
+   *
+   * @generated from field: repeated string signers = 19;
+   */
+  signers: string[];
 };
 
 /**
@@ -764,7 +792,7 @@ export type ScanReportJson = {
   digest?: string;
 
   /**
-   * How it came: `imported`, `referrer` or `scanner`.
+   * How it came: `imported`, `referrer`, `attestation` under a tag of cosign, or `scanner`.
    *
    * @generated from field: string origin = 3;
    */
@@ -802,14 +830,14 @@ export type ScanReportJson = {
    * Why it is ignored. `NOT_ALLOWED`: whoever pushed it may not hand in reports. `SAME`: the newest of the scanner says the
    * same. `TOO_MANY`: too many of the organisation waited. `DAMAGED`, `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`,
    * `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: nothing in it says that vulnerabilities were looked for.
-   * `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
+   * `OTHER_SUBJECT`: the statement of in-toto that it came in is about something else. `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
    *
    * @generated from field: string reason = 8;
    */
   reason?: string;
 
   /**
-   * The same in a sentence.
+   * The same in a sentence; or what was left out of sight of one that counts.
    *
    * @generated from field: string message = 9;
    */
@@ -830,7 +858,7 @@ export type ScanReportJson = {
   toolVersion?: string;
 
   /**
-   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor` or `openvex`.
+   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor`, `openvex` or `csaf`.
    *
    * @generated from field: string format = 12;
    */
@@ -870,6 +898,20 @@ export type ScanReportJson = {
    * @generated from field: google.protobuf.Timestamp build_time = 17;
    */
   buildTime?: TimestampJson;
+
+  /**
+   * How many signatures it came with that can be looked at; -1 where nobody has looked.
+   *
+   * @generated from field: int32 signatures = 18;
+   */
+  signatures?: number;
+
+  /**
+   * The uids of the signers who have signed it and were trusted when that was last looked at.
+   *
+   * @generated from field: repeated string signers = 19;
+   */
+  signers?: string[];
 };
 
 /**
@@ -887,7 +929,8 @@ export const ScanReportSchema: GenMessage<ScanReport, {jsonType: ScanReportJson}
 export const ScanReportsService: GenService<{
   /**
    * Hands in what a scanner has found in an image: the JSON of Grype or Trivy, CycloneDX with vulnerabilities, SARIF, or
-   * OpenVEX, which states something of what was found. It is read in the background, and until then its state is `waiting`. NOT_FOUND for a repo or an image that is not there.
+   * OpenVEX and CSAF, which state something of what was found; by itself, or as a statement of in-toto about the image, in a signed
+   * envelope (DSSE) or a bundle of Sigstore or without. It is read in the background, and until then its state is `waiting`. NOT_FOUND for a repo or an image that is not there.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ImportScanReport
    */
@@ -920,7 +963,8 @@ export const ScanReportsService: GenService<{
   },
   /**
    * Lists what others say was made of vulnerabilities in an image (VEX): what documents state that were handed in or pushed as
-   * reports are. It is shown with what is found, and hides nothing until somebody adopts it (`CreateRiskAcceptance`).
+   * reports are. It is shown with what is found, and hides nothing until somebody adopts it (`CreateRiskAcceptance`) or whoever has signed
+   * it is trusted (`CreateVexSigner`).
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ListStatements
    */

@@ -1,0 +1,86 @@
+// A statement of in-toto in a signed envelope (DSSE), by itself or in a bundle of Sigstore. Whose signatures these are is asked
+// apart: an envelope is read whoever has signed it.
+import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { asObject, type Json, objectsIn, textOf } from '../json.ts'
+import { Unreadable } from '../packages.ts'
+
+export type Envelope = { payloadType: string; payload: Buffer; signatures: Buffer[] }
+
+const inToto = 'application/vnd.in-toto+json'
+const most = { signatures: 10, signatureBytes: 4096, subjects: 1000 }
+/** How large a payload may be whose signatures are looked at: it is hashed for each key. */
+export const maxSignedBytes = 8 * 2 ** 20
+
+/** Undefined where the document is none. Throws Unreadable for one that nobody honest writes. */
+export function envelopeIn(document: Json): Envelope | undefined {
+  const isBundle = /^application\/vnd\.dev\.sigstore\.bundle\b/.test(textOf(document.mediaType))
+  const { payloadType, payload, signatures } = isBundle ? asObject(document.dsseEnvelope) : document
+  if (isBundle && payload === undefined) throw new Unreadable('UNSUPPORTED', 'the bundle has no envelope')
+  if (typeof payloadType !== 'string' || typeof payload !== 'string') return undefined
+  if (payloadType !== inToto) throw new Unreadable('UNSUPPORTED', 'the envelope has no statement of in-toto')
+  const all = objectsIn(signatures)
+  if (all.length > most.signatures) {
+    throw new Unreadable('LIMIT_EXCEEDED', `the envelope has more than ${most.signatures} signatures`)
+  }
+  const signed = all.map(({ sig }) => bytesOf(textOf(sig), 'signature'))
+  if (signed.some(({ length }) => length > most.signatureBytes)) {
+    throw new Unreadable('LIMIT_EXCEEDED', `a signature has more than ${most.signatureBytes} bytes`)
+  }
+  return { payloadType, payload: bytesOf(payload, 'payload'), signatures: signed.filter(({ length }) => length > 0) }
+}
+
+/** Node leaves out what is no base64, so two readers might see two documents. */
+function bytesOf(text: string, what: string): Buffer {
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) throw new Unreadable('DAMAGED', `the ${what} is not base64`)
+  return Buffer.from(text, 'base64')
+}
+
+export const isInToto = (document: Json): boolean => /^https:\/\/in-toto\.io\/Statement\//.test(textOf(document._type))
+
+/** The digests that a statement of in-toto is about. */
+export function subjectsOf(statement: Json): string[] {
+  const subjects = objectsIn(statement.subject)
+  if (subjects.length > most.subjects) {
+    throw new Unreadable('LIMIT_EXCEEDED', `the statement is about more than ${most.subjects} things`)
+  }
+  return subjects.flatMap(({ digest }) => {
+    const { sha256, sha512 } = asObject(digest)
+    return [
+      ...(/^[0-9a-f]{64}$/.test(textOf(sha256)) ? [`sha256:${sha256}`] : []),
+      ...(/^[0-9a-f]{128}$/.test(textOf(sha512)) ? [`sha512:${sha512}`] : []),
+    ]
+  })
+}
+
+/** How many signatures can be looked at. */
+export const countSignatures = ({ payload, signatures }: Envelope): number =>
+  payload.length > maxSignedBytes ? 0 : signatures.length
+
+/** Who has signed it, of public keys in PEM, by their numbers; any one signature is enough. */
+export function signersOf(envelope: Envelope, keys: readonly string[]): number[] {
+  if (countSignatures(envelope) === 0) return []
+  const signed = encoded(envelope)
+  return keys.flatMap((pem, i) => {
+    const key = createPublicKey(pem)
+    return envelope.signatures.some((signature) => isSignedBy(key, signed, signature)) ? [i] : []
+  })
+}
+
+/** What is signed (PAE): the type and the payload, each behind its length. */
+function encoded({ payloadType, payload }: Envelope): Buffer {
+  const type = Buffer.from(payloadType)
+  return Buffer.concat([Buffer.from(`DSSEv1 ${type.length} `), type, Buffer.from(` ${payload.length} `), payload])
+}
+
+function isSignedBy(key: KeyObject, signed: Buffer, signature: Buffer): boolean {
+  try {
+    if (key.asymmetricKeyType === 'ed25519') return verify(null, signed, key, signature)
+    if (key.asymmetricKeyType === 'ec') return verify('sha256', signed, { key, dsaEncoding: 'der' }, signature)
+    return [constants.RSA_PKCS1_PADDING, constants.RSA_PKCS1_PSS_PADDING].some((padding) =>
+      verify('sha256', signed, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_AUTO }, signature),
+    )
+  } catch {
+    // What is no signature of this kind of key at all.
+    return false
+  }
+}

@@ -1,0 +1,113 @@
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { SignedStatement } from './signers.model.ts'
+
+export type ImageIn = { repoUid: string; digest: string }
+/** One that is said now. */
+export type SaidNow = SignedStatement & { id: number }
+
+/** What a signer says now of some vulnerabilities in an image. */
+export async function saidNow(
+  reader: Reader,
+  { repoUid, digest }: ImageIn,
+  signer: string,
+  vulnerabilities: readonly string[],
+): Promise<SaidNow[]> {
+  const found: SaidNow[] = []
+  for (const some of chunks(vulnerabilities, 400)) {
+    const rows = await reader.all<SaidNow>(sql`
+      SELECT id, vulnerability, package, status, stated, statement, said_time AS "saidTime" FROM signed_statements
+       WHERE repo_uid = ${repoUid} AND digest = ${digest} AND signer_uid = ${signer} AND until_time = ''
+         AND vulnerability IN (${list(some)})`)
+    found.push(...rows.map((row) => ({ ...row, id: Number(row.id) })))
+  }
+  return found
+}
+
+/** How many there are and were, up to `most`. */
+export async function countSigned(reader: Reader, { repoUid, digest }: ImageIn, most: number): Promise<number> {
+  const rows = await reader.all(sql`
+    SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest} LIMIT ${most}`)
+  return rows.length
+}
+
+export async function insertSigned(
+  tx: Tx,
+  { repoUid, digest }: ImageIn,
+  signer: string,
+  one: SignedStatement,
+  now: string,
+): Promise<number> {
+  const { vulnerability, status, stated, statement, saidTime } = one
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO signed_statements (repo_uid, digest, vulnerability, package, signer_uid, status, stated, statement,
+                                   said_time, from_time)
+    VALUES (${repoUid}, ${digest}, ${vulnerability}, ${one.package}, ${signer}, ${status}, ${stated}, ${statement},
+            ${saidTime}, ${now}) RETURNING id`)
+  return Number(row!.id)
+}
+
+/** Notes that the same was said later. */
+export async function noteSaid(tx: Tx, id: number, saidTime: string): Promise<void> {
+  await tx.run(sql`UPDATE signed_statements SET said_time = ${saidTime} WHERE id = ${id}`)
+}
+
+export async function endSigned(tx: Tx, id: number, now: string): Promise<void> {
+  await tx.run(sql`UPDATE signed_statements SET until_time = ${now} WHERE id = ${id}`)
+}
+
+/** One that hides something, or did, with who is or was trusted for it. */
+export type HidingStatement = {
+  vulnerability: string
+  package: string
+  stated: string
+  fromTime: string
+  untilTime: string
+  signer: { uid: string; name: string; actor: string; endTime: string; expireTime: string }
+}
+
+type HidingRow = Omit<HidingStatement, 'signer'> & HidingStatement['signer']
+
+/** Those of some vulnerabilities in an image that say there is nothing to do, now or ever. */
+export async function hidingOf(
+  reader: Reader,
+  { repoUid, digest }: ImageIn,
+  vulnerabilities: readonly string[],
+): Promise<HidingStatement[]> {
+  const found: HidingStatement[] = []
+  for (const some of chunks(vulnerabilities, 400)) {
+    const rows = await reader.all<HidingRow>(sql`
+      SELECT s.vulnerability, s.package, s.stated, s.from_time AS "fromTime", s.until_time AS "untilTime",
+             t.uid, t.name, t.actor, t.end_time AS "endTime", t.expire_time AS "expireTime"
+        FROM signed_statements s JOIN vex_signers t ON t.uid = s.signer_uid
+       WHERE s.repo_uid = ${repoUid} AND s.digest = ${digest} AND s.status IN ('not_affected', 'fixed')
+         AND s.vulnerability IN (${list(some)}) ORDER BY s.id`)
+    for (const { uid, name, actor, endTime, expireTime, ...said } of rows) {
+      found.push({ ...said, signer: { uid, name, actor, endTime, expireTime } })
+    }
+  }
+  return found
+}
+
+/** Whether a signer has ever said anything in a repo. */
+export async function hasSigned(reader: Reader, repoUid: string): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} LIMIT 1`)
+  return row !== undefined
+}
+
+/** With their repo. */
+export async function deleteSignedOf(tx: Tx, repoUid: string): Promise<void> {
+  await tx.run(sql`DELETE FROM signed_statements WHERE repo_uid = ${repoUid}`)
+}
+
+/** Some of those of a repo; answers with how many. */
+export async function deleteSomeSignedOf(tx: Tx, repoUid: string, most: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM signed_statements
+     WHERE id IN (SELECT id FROM signed_statements WHERE repo_uid = ${repoUid} LIMIT ${most})`)
+}
+
+/** With their image. */
+export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: string): Promise<void> {
+  await tx.run(sql`DELETE FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest}`)
+}

@@ -1,0 +1,40 @@
+// Public keys that others sign with, as somebody gives them.
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+
+/** `pem` is the one way to write it, `fingerprint` the SHA-256 of its DER in hex. */
+export type PublicKey = { pem: string; fingerprint: string }
+
+const maxPem = 16_384
+
+/** The key, or what is wrong with the text. No private key is taken, though it would have a public one. */
+export function publicKeyOf(text: string): PublicKey | string {
+  if (text === '') return 'is required'
+  if (text.length > maxPem) return `must be at most ${maxPem} characters long`
+  if (/PRIVATE KEY/.test(text)) return 'is a private key, which nobody but its owner should have'
+  if (!/^\s*-----BEGIN (?:RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END (?:RSA )?PUBLIC KEY-----\s*$/.test(text)) {
+    return 'is not one public key in PEM'
+  }
+  let key: KeyObject
+  try {
+    key = createPublicKey(text)
+  } catch {
+    return 'is not a public key'
+  }
+  const problem = problemOf(key)
+  if (problem) return problem
+  const der = key.export({ type: 'spki', format: 'der' })
+  const fingerprint = createHash('sha256').update(der).digest('hex')
+  return { pem: key.export({ type: 'spki', format: 'pem' }).toString(), fingerprint }
+}
+
+function problemOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): string | undefined {
+  if (type === 'ed25519') return undefined
+  if (type === 'ec' && details?.namedCurve === 'prime256v1') return undefined
+  if (type === 'rsa') {
+    const bits = details?.modulusLength ?? 0
+    const exponent = details?.publicExponent ?? 0n
+    if (bits < 2048 || bits > 8192) return 'is a key of RSA with fewer than 2048 bits or more than 8192'
+    return exponent < 3n || exponent > 2n ** 32n ? 'is a key of RSA with an exponent that nobody uses' : undefined
+  }
+  return 'is neither a key of ECDSA on P-256, nor of Ed25519, nor of RSA'
+}

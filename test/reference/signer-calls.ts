@@ -1,0 +1,23 @@
+// The calls about who is believed what they say of vulnerabilities, for the examples of the reference.
+import type { Json } from '../support/pinfold.ts'
+
+const publicKey = [
+  '-----BEGIN PUBLIC KEY-----',
+  'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEd54YHJuX0W20JomTfSzaJMFe0gqP',
+  'UhnHFj/UCqO5feroesjqW/KKtAo58my1Lu43h55C4NXhJtLL/+vk+LO4kg==',
+  '-----END PUBLIC KEY-----',
+].join('\n')
+
+export const signerCalls: readonly (readonly [method: string, request: Json, name?: string])[] = [
+  [
+    'control.scanning.v1.VexSignersService/CreateVexSigner',
+    {
+      parent: '$app',
+      vexSigner: { name: 'Acme security', publicKey, reason: 'They build it', expireTime: '$yearAhead' },
+    },
+    'signer',
+  ],
+  ['control.scanning.v1.VexSignersService/GetVexSigner', { uid: '$signer' }],
+  ['control.scanning.v1.VexSignersService/ListVexSigners', { scopeUid: '$app' }],
+  ['control.scanning.v1.VexSignersService/RevokeVexSigner', { uid: '$signer', reason: 'A new key' }],
+]
