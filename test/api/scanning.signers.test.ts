@@ -13,6 +13,7 @@ import {
   pushBundle,
   pushEnvelope,
   pushInToto,
+  refer,
   statementAbout,
 } from '../support/attest.ts'
 import { runDuty } from '../support/duties.ts'
@@ -357,6 +358,47 @@ test('what was read before signatures were looked at counts too, once its signer
   assert.deepEqual(await counted(digest), without('CVE-2026-1'))
   assert.deepEqual(await counted(other), all)
   assert.deepEqual((await reportsOf(digest))[0]!.signatures, 1)
+  await revoke(signer)
+})
+
+test('VEX in CSAF is told, by itself as a referrer, and hides what its signer says of the image or a part', async () => {
+  const [digest, keys] = [await image('csaf'), keysOf.rsa!()]
+  const signer = await trusted(keys)
+  const named = (product_id: string, purl: string) => ({
+    ...{ product_id, name: product_id, product_identification_helper: { purl } },
+  })
+  const csaf = {
+    document: {
+      ...{ category: 'csaf_vex', csaf_version: '2.0', publisher: { name: 'Acme' } },
+      tracking: { version: '1', status: 'final', current_release_date: '2026-01-02T03:04:05Z' },
+    },
+    product_tree: { full_product_names: [named('app', `pkg:oci/app@${digest}`), named('openssl', openssl)] },
+    vulnerabilities: [
+      {
+        ...{ cve: 'CVE-2026-1', product_status: { known_not_affected: ['app'] } },
+        flags: [{ label: 'component_not_present', product_ids: ['app'] }],
+      },
+      { cve: 'CVE-2026-2', product_status: { fixed: ['openssl'] } },
+      { cve: 'CVE-2026-3', product_status: { known_affected: ['openssl'] } },
+    ],
+  }
+  await refer(pusher, 'acme/app', digest, { type: 'application/csaf+json', content: csaf, annotations: {} })
+  await readAll()
+  const { statements } = ok(await owner.get(`${at(digest)}/statements`))
+  assert.deepEqual(
+    statements.map((one: Json) => [one.vulnerability, one.status, one.justification ?? '', one.author, one.format]),
+    [
+      ['CVE-2026-1', 'not_affected', 'component_not_present', 'Acme', 'csaf'],
+      ['CVE-2026-2', 'fixed', '', 'Acme', 'csaf'],
+      ['CVE-2026-3', 'affected', '', 'Acme', 'csaf'],
+    ],
+  )
+  assert.deepEqual(await counted(digest), all)
+  const predicateType = 'https://docs.oasis-open.org/csaf/csaf/v2.0'
+  const envelope = envelopeOf(statementAbout(digest, csaf, predicateType), [keys])
+  await pushAttestations(pusher, 'acme/app', digest, [envelope], predicateType)
+  await readAll()
+  assert.deepEqual(await counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
   await revoke(signer)
 })
 

@@ -24,7 +24,7 @@ const imageArgument = { name: '<image>', summary: 'acme/app:1.0 or acme/app@sha2
 const list: Command = {
   name: 'list',
   summary: 'Show what others say was made of the vulnerabilities in an image',
-  details: `Documents in OpenVEX and the analyses of CycloneDX come as reports do: by pinfold import scan-report, or pushed as a manifest that
+  details: `Documents in OpenVEX and CSAF, and the analyses of CycloneDX, come as reports do: by pinfold import scan-report, or pushed as a manifest that
 refers to the image, signed or not. They hide nothing until they are adopted, or whoever has signed them is trusted.`,
   arguments: [imageArgument],
   options: [outputOption, ...callerOptions],

@@ -1,6 +1,7 @@
 // Reads a scanner's report in whichever of the formats it is, by itself or stated in in-toto.
 import { asObject, type Json, parseJson, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
+import { isCsaf, readCsaf } from './csaf.ts'
 import { isCycloneDx, readCycloneDx } from './cyclone-dx.ts'
 import {
   countSignatures,
@@ -66,9 +67,11 @@ function reportIn(document: Json): ScanReport {
   if (isSarif(document)) return readSarif(document)
   if (isHarbor(document)) return readHarbor(document)
   if (isOpenVex(document)) return readOpenVex(document)
+  if (isCsaf(document)) return readCsaf(document)
   const scan = cosignScanIn(document)
   if (scan) return scan
-  const known = 'the JSON of Grype, the JSON of Trivy, CycloneDX with vulnerabilities nor SARIF 2.1.0'
+  const known =
+    'the JSON of Grype, the JSON of Trivy, CycloneDX with vulnerabilities, SARIF 2.1.0, OpenVEX nor VEX in CSAF'
   throw new Unreadable('UNSUPPORTED', `the report is neither ${known}`)
 }
 

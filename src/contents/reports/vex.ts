@@ -82,7 +82,8 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
 
 const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(textOf) : [])
 
-class Statements {
+/** What is said, within bounds. */
+export class Statements {
   readonly #all: VexStatement[] = []
   #characters = 0
 
