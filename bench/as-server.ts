@@ -9,7 +9,8 @@ export function runAsServer(): void {
     value!,
   ])
   if (settings.length === 0) throw new Error('bin/pinfold says nothing of memory')
+  const options = /^exec "\$here\/pinfold-node" (--.+) "\$here/m.exec(text)![1]!.split(' ')
   if (globalThis.gc && settings.every(([name]) => process.env[name!] !== undefined)) return
-  const args = [process.execPath, '--expose-gc', ...process.execArgv, ...process.argv.slice(1)]
+  const args = [process.execPath, ...options, ...process.execArgv, ...process.argv.slice(1)]
   process.execve!(process.execPath, args, { ...Object.fromEntries(settings), ...process.env })
 }
