@@ -225,25 +225,45 @@ test('a request looks at so many names at most, of which none may be there or ma
   assert.deepEqual(await near.search({ part: 'abcd' }), { names: near.having('abcd'), pages: 2 })
 })
 
-test('what a deleted repository had in the index goes', async () => {
+/** How many rows an index has, besides its own. */
+async function rowsOf(index: number): Promise<number> {
+  const counted = await db.get<{ total: number }>(sql`
+    SELECT (SELECT count(*) FROM tag_parts WHERE index_id = ${index}) +
+           (SELECT count(*) FROM tag_part_names WHERE index_id = ${index}) +
+           (SELECT count(*) FROM tag_part_segments WHERE index_id = ${index}) AS total`)
+  return Number(counted!.total)
+}
+async function indexedRepo(): Promise<{ repo: LargeRepo; index: number }> {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, perSegment + 5))
   await runDuty(pinfold.app, indexTags)
   const { id } = (await db.get<{ id: number }>(sql`SELECT id FROM tag_part_indexes WHERE repo_id = ${repo.id}`))!
-  const rows = async () => {
-    const counted = await db.get<{ total: number }>(sql`
-      SELECT (SELECT count(*) FROM tag_parts WHERE index_id = ${id}) +
-             (SELECT count(*) FROM tag_part_names WHERE index_id = ${id}) +
-             (SELECT count(*) FROM tag_part_segments WHERE index_id = ${id}) AS total`)
-    return Number(counted!.total)
-  }
-  assert.ok((await rows()) > 128)
+  assert.ok((await rowsOf(id)) > 128)
+  return { repo, index: id }
+}
+async function checkGone(repo: LargeRepo, index: number): Promise<void> {
+  assert.deepEqual(await repo.indexes(), [])
+  await runDuty(pinfold.app, indexTags)
+  assert.equal(await rowsOf(index), 0)
+  assert.equal(await db.get(sql`SELECT id FROM tag_part_indexes WHERE repo_id IS NULL`), undefined)
+}
+
+test('what a deleted repository had in the index goes', async () => {
+  const { repo, index } = await indexedRepo()
   // As after a retention that has left little: then it goes at once, and not in slices.
   await repo.delete(numbered(100, perSegment + 5))
   ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
   await runDuty(pinfold.app, removeRepos)
-  assert.deepEqual(await repo.indexes(), [])
-  await runDuty(pinfold.app, indexTags)
-  assert.equal(await rows(), 0)
-  assert.equal(await db.get(sql`SELECT id FROM tag_part_indexes WHERE repo_id IS NULL`), undefined)
+  await checkGone(repo, index)
+})
+
+test('what an earlier server deletes, which knows of no index, goes with its index, and keeps no other waiting', async () => {
+  const { repo, index } = await indexedRepo()
+  await repo.delete(numbered(1200, perSegment + 5))
+  ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
+  assert.ok(await db.get(sql`SELECT id FROM repo_removals WHERE id = ${repo.id}`))
+  await db.tx((tx) => tx.run(sql`UPDATE tag_part_indexes SET repo_id = ${repo.id}, due = 1 WHERE id = ${index}`))
+  assert.deepEqual(await runDuty(pinfold.app, indexTags), { segments: 0, dropped: 0 })
+  assert.deepEqual(await runDuty(pinfold.app, removeRepos), { repos: 1 })
+  await checkGone(repo, index)
 })

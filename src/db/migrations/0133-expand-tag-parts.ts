@@ -3,14 +3,15 @@ import type { Words } from '../words.ts'
 
 /**
  * The names of the tags of a large repo by what is in them. `tag_part_indexes` says which tags one knows: those up to the number
- * `up_to`, in so many segments. Without a repo it is left over, and goes.
+ * `up_to`, in so many segments. Without a repo it is left over, and goes; an earlier
+ * server, which knows nothing of it, may delete the repo.
  */
 export const migration: Migration = {
   id: '0133-expand-tag-parts',
   up: (t) => [
     `CREATE TABLE tag_part_indexes (
        id       ${t.counter},
-       repo_id  ${t.int} REFERENCES repos (id),
+       repo_id  ${t.int} REFERENCES repos (id) ON DELETE SET NULL,
        up_to    ${t.int} NOT NULL,
        segments ${t.int} NOT NULL,
        due      ${t.bool} NOT NULL

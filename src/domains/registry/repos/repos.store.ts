@@ -142,8 +142,6 @@ export async function patchRepo(tx: Tx, before: Repo, after: Repo): Promise<void
 
 export async function deleteRepo(tx: Tx, repo: Repo): Promise<void> {
   await tx.run(sql`DELETE FROM repo_readmes WHERE repo_uid = ${repo.uid}`)
-  const ofRepo = sql`(SELECT id FROM repos WHERE uid = ${repo.uid})`
-  await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${ofRepo}`)
   await tx.run(sql`DELETE FROM repos WHERE uid = ${repo.uid}`)
   await forgetRepo(tx, repo)
 }

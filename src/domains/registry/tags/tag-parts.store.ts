@@ -119,11 +119,12 @@ export function setSeenNumber(tx: Tx, number: number): Promise<void> {
 
 export type DueIndex = PartIndex & { repo: number; uid: string }
 
-/** Those that have a segment to get, the oldest first. */
+/** Those that have a segment to get, the oldest first; not those of repos that are being removed. */
 export function dueIndexes(reader: Reader): Promise<DueIndex[]> {
   return reader.all(sql`
     SELECT i.id, i.up_to AS "upTo", i.segments, i.repo_id AS repo, r.uid
-      FROM tag_part_indexes i JOIN repos r ON r.id = i.repo_id WHERE i.due = 1 ORDER BY i.id`)
+      FROM tag_part_indexes i JOIN repos r ON r.id = i.repo_id AND r.ledger_id IS NOT NULL
+     WHERE i.due = 1 ORDER BY i.id`)
 }
 
 /** The one that gets what is new. */
