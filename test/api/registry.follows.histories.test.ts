@@ -9,6 +9,7 @@ import { ok } from '../support/expect.ts'
 import { captureLog } from '../support/log.ts'
 import type { Json } from '../support/pinfold.ts'
 import { digestOf, startRegistry } from '../support/registry.ts'
+import { drafting, either, telling } from '../support/told.ts'
 import { answering, type Fault, localUpstreams, startUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
@@ -39,18 +40,6 @@ const seenOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []
 const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString()
-
-/** Answers at `_svc/history` with records, as many as a thousand of those from `start` on. */
-const telling =
-  (records: () => Json[]): Fault =>
-  (req, res) => {
-    const url = new URL(req.url ?? '/', 'http://upstream.invalid')
-    if (!url.pathname.includes('/_svc/history/')) return false
-    const start = url.searchParams.get('start') ?? ''
-    const history = records().filter(({ updateTimestamp }) => updateTimestamp >= start)
-    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ history: history.slice(0, 1000) }))
-    return true
-  }
 
 test('another server of ours tells what its tags were, exactly, and what moved between two looks', async () => {
   await using there = await startRegistry()
@@ -128,25 +117,7 @@ test('the draft of the distribution specification tells deletions too, over seve
     digest: i === 2499 ? digest : digestOf(`${i}`),
     event: i % 10 === 5 ? 'deleted' : 'created',
   })).reverse()
-  there.breakWith((req, res) => {
-    const url = new URL(req.url ?? '/', 'http://upstream.invalid')
-    if (!url.pathname.includes('/_oci/tag-history/')) return false
-    const [before, since] = [url.searchParams.get('before') ?? '9', url.searchParams.get('since') ?? '']
-    const fitting = moves.filter(({ time }) => time < before && time > since)
-    const page = fitting.slice(0, 1000).map((one) => ({
-      mediaType: 'application/octet-stream',
-      size: 0,
-      digest: one.digest,
-      annotations: {
-        'org.opencontainers.distribution.tag.timestamp': one.time,
-        'org.opencontainers.distribution.tag.event': one.event,
-      },
-    }))
-    const next = `<${url.pathname}?n=1000&before=${fitting[999]?.time}>; rel="next"`
-    res.writeHead(200, fitting.length > 1000 ? { link: next } : {})
-    res.end(JSON.stringify({ schemaVersion: 2, manifests: page }))
-    return true
-  })
+  there.breakWith(drafting(moves))
   const { repo } = await followed(there.url, 'app')
   assert.deepEqual(await look(), { told: 2500, failed: 0 })
   assert.equal((await followOf(repo)).history, 'HISTORY_DRAFT')
@@ -165,7 +136,7 @@ test('the draft of the distribution specification tells deletions too, over seve
 })
 
 const right = () => ({ updateTimestamp: ago(day), digest: digestOf('right') })
-const svc = (history: unknown): Fault => telling(() => []) && json({ history })
+const svc = (history: unknown): Fault => json({ history })
 function json(body: unknown): Fault {
   return (req, res) => {
     if (!req.url?.includes('/_svc/history/')) return false
@@ -253,6 +224,69 @@ test('what is away for a while is asked again, and keeps no look waiting', async
   there.breakWith(telling(() => [right()]))
   assert.deepEqual(await look(2 * minute), { told: 1, failed: 0 })
 })
+
+test('an upstream that never answers about the past is asked a few times, and then with one tag in a day', async () => {
+  await using there = await startUpstream()
+  for (let i = 0; i < 8; i++) there.move(`1.${i}`, `${i}`)
+  there.breakWith((req, res) => req.url?.includes('/_svc/history/') === true && answering(503)(req, res))
+  const { repo } = await followed(there.url, 'app')
+  for (let i = 0; i < 8; i++) await look(61 * minute)
+  assert.equal(there.count('GET /v2/app/_'), 5)
+  const { history, historyProblem, historyWaitingCount } = await followOf(repo)
+  assert.deepEqual([history, historyWaitingCount], [undefined, 8])
+  assert.match(historyProblem, /503/)
+  await look(day)
+  await look(61 * minute)
+  assert.equal(there.count('GET /v2/app/_'), 6)
+  there.breakWith(telling(() => [right()]))
+  assert.equal((await look(day)).told, 8)
+})
+
+test('one that refuses to tell in one way is asked in the other, and so is one that has nothing of a tag', async () => {
+  await using there = await startUpstream()
+  const refuses: Fault = (req, res) => req.url?.includes('/_svc/history/') === true && answering(400)(req, res)
+  there.move('1.0', 'now')
+  const moves = [{ time: ago(day), digest: digestOf('right'), event: 'created' }]
+  there.breakWith(either(refuses, drafting(moves)))
+  const { repo } = await followed(there.url, 'app')
+  assert.deepEqual(await look(), { told: 1, failed: 0 })
+  assert.equal((await followOf(repo)).history, 'HISTORY_DRAFT')
+  const onlyOne: Fault = (req, res) =>
+    req.url?.endsWith('/_svc/history/2.0') === true && telling(() => [right()])(req, res)
+  there.breakWith((req, res) => (req.url?.includes('2.0') ? onlyOne(req, res) : drafting(moves)(req, res)))
+  there.move('2.0', 'now')
+  assert.deepEqual(await look(61 * minute), { told: 1, failed: 0 })
+  assert.deepEqual((await toldOf(repo, 'tag=2.0')).length, 1)
+})
+
+for (const status of [404, 403]) {
+  test(`what the upstream of before answers late with ${status} says nothing of the one that is followed now`, async () => {
+    await using there = await startUpstream()
+    there.move('1.0', 'now')
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    there.breakWith((req, res) => {
+      if (!req.url?.includes('/app/_')) return telling(() => [right()])(req, res)
+      asked.resolve()
+      void answer.promise.then(() => res.writeHead(status).end())
+      return true
+    })
+    const { repo, upstream } = await followed(there.url, 'app')
+    await runDuty(later, followUpstreams)
+    const run = runDuty(later, askForHistories)
+    await asked.promise
+    ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream, path: 'other' }))
+    answer.resolve()
+    assert.deepEqual(await run, { told: 0, failed: 0 })
+    there.move('1.0', 'then')
+    assert.deepEqual(await look(minute), { told: 1, failed: 0 })
+    assert.equal((await followOf(repo)).history, 'HISTORY_SERVICE')
+    assert.deepEqual(
+      (await toldOf(repo)).map(({ path }) => path),
+      ['other'],
+    )
+  })
+}
 
 test('one upstream whose password cannot be read keeps no other waiting', async () => {
   await using there = await startUpstream()

@@ -7,7 +7,7 @@ import * as copies from '#domains/registry/blobs/copies.store.ts'
 import * as trash from '#domains/registry/blobs/trash.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
 import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
-import { nextAsking } from '#domains/registry/follows/histories.store.ts'
+import { failuresOf, nextAsking } from '#domains/registry/follows/histories.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import * as told from '#domains/registry/tags/told-moves.store.ts'
@@ -62,6 +62,8 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   },
   'what of an organisation is brought next': (reader) => nextFetch(reader, group, cutoff),
   'the tag whose past is asked for next': (reader) => nextAsking(reader, group, cutoff),
+  'the same while upstreams rest': (reader) => nextAsking(reader, group, cutoff, [group, cutoff]),
+  'how often questions about a repo have failed': (reader) => failuresOf(reader, group),
   'what was last told of a tag': (reader) => told.lastTold(reader, teller, '1.0'),
   'what was told of a tag': (reader) => told.listTold(reader, 1, '1.0', {}, afterTold, 51),
   'what was told of a digest': (reader) => told.listTold(reader, 1, undefined, { digest }, afterTold, 51),

@@ -5,11 +5,12 @@ import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { fetchFollowed, fetchFollowedWithin } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { askForHistories } from '#domains/registry/follows/histories.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Descriptor, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
-import { localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
+import { answering, localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
 let shift = 0
@@ -102,6 +103,19 @@ test('a repository that was watched brings what its tags point to once that is a
   for (const one of images) {
     for (const digest of blobsOf(one)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
   }
+})
+
+test('content comes from an upstream that fails wherever it is asked for the past of its tags', async () => {
+  const { there, repo, name } = await scene({ tags: ['1.0'] })
+  const { images } = publish(there, '1.0')
+  const fails = answering(503, { 'retry-after': '3600' })
+  there.breakWith((req, res) => req.url?.includes('/_') === true && fails(req, res))
+  await runDuty(registry.app, followUpstreams)
+  assert.deepEqual(await runDuty(registry.app, askForHistories), { told: 0, failed: 1 })
+  await bring()
+  assert.equal((await followOf(repo)).waitingCount, 0)
+  there.contents.clear()
+  await puller.ok(200, 'GET', `${name}/blobs/${images[0]!.layer.digest}`)
 })
 
 test('what cannot be brought is told and tried again, and does not keep other images from it', async () => {

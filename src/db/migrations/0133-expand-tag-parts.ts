@@ -3,8 +3,8 @@ import type { Words } from '../words.ts'
 
 /**
  * The names of the tags of a large repo by what is in them. `tag_part_indexes` says which tags one knows: those up to the number
- * `up_to`, in so many segments. Without a repo it is left over, and goes; an earlier
- * server, which knows nothing of it, may delete the repo.
+ * `up_to`, in so many segments. Without a repo it is left over, and goes; an earlier server
+ * deletes the repo and knows nothing of it.
  */
 export const migration: Migration = {
   id: '0133-expand-tag-parts',

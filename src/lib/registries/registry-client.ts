@@ -154,7 +154,8 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
       const next = page ?? firstPageOf(api, tag, after)
       const accept = api === 'service' ? 'application/json' : manifestTypes[0]!
       const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
-      const request = { method: 'GET', path: next, accept, patienceMs } as const
+      // What fails only there says nothing of the content.
+      const request = { method: 'GET', path: next, accept, patienceMs, apart: 'history' } as const
       return ask(parts, upstream, path, request, limits, (answer) => {
         return readHistory(api, { tag, after, now: given.now() }, answer)
       })
@@ -162,7 +163,14 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
   }
 }
 
-type Asked = { method: 'GET' | 'HEAD'; path: string; accept: string; patienceMs?: number | undefined }
+/** `apart` is what is paused by itself where nobody waits for it. */
+type Asked = {
+  method: 'GET' | 'HEAD'
+  path: string
+  accept: string
+  patienceMs?: number | undefined
+  apart?: 'history'
+}
 
 /** One request, and a second one with a token where the first is refused for want of it. */
 async function ask<T>(
@@ -176,7 +184,7 @@ async function ask<T>(
   const { host, protocol } = new URL(upstream.origin)
   const whole = accountOf(upstream)
   // What nobody waits for is paused by itself, and leaves the account to those who do.
-  const account = upstream.spare ? `${whole} spare` : whole
+  const account = upstream.spare ? `${whole} ${asked.apart ?? 'spare'}` : whole
   const pausedMs = Math.max(paces.pausedMs(whole), paces.pausedMs(account))
   if (pausedMs > 0) throw new UpstreamError('paused', { waitMs: pausedMs })
   const { patienceMs = 0 } = asked

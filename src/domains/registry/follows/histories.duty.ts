@@ -18,12 +18,15 @@ export const askForHistories: Duty = {
   wake: ({ follows }) => follows.histories,
   async run(app, lease) {
     const sum = { told: 0, failed: 0 }
+    const rests: Rests = new Map()
     while (lease.holds()) {
-      const waiting = await organizationsAsking(app.db, app.clock().toISOString(), organizationsAtOnce)
+      const most = organizationsAtOnce + rests.size
+      const asking = await organizationsAsking(app.db, app.clock().toISOString(), most)
+      const waiting = asking.filter((one) => !restOf(rests, one)?.isServed)
       if (waiting.length === 0) break
       const serve = async () => {
         for (let one = waiting.shift(); one !== undefined && lease.holds(); one = waiting.shift()) {
-          await turnOf(app, lease, one, sum)
+          await turnOf({ app, lease, sum, rests }, one)
         }
       }
       await Promise.all(Array.from({ length: atOnce }, serve))
@@ -32,13 +35,33 @@ export const askForHistories: Duty = {
   },
 }
 
-async function turnOf(app: App, lease: Lease, organization: string, sum: { told: number; failed: number }) {
+/** Of an organisation the upstreams that others leave no turns for a while, and whether all that waits is of these. */
+type Rest = { until: number; upstreams: string[]; isServed: boolean }
+type Rests = Map<string, Rest>
+type Run = { app: App; lease: Lease; sum: { told: number; failed: number }; rests: Rests }
+
+function restOf(rests: Rests, organization: string): Rest | undefined {
+  const rest = rests.get(organization)
+  if (rest && performance.now() < rest.until) return rest
+  rests.delete(organization)
+  return undefined
+}
+
+async function turnOf({ app, lease, sum, rests }: Run, organization: string): Promise<void> {
   const until = performance.now() + turnMs
   do {
-    const asking = await nextAsking(app.db, organization, app.clock().toISOString())
-    if (!asking) return
-    const { told, failed } = await askForOne({ app, lease, asking })
+    const rest = restOf(rests, organization)
+    const asking = await nextAsking(app.db, organization, app.clock().toISOString(), rest?.upstreams)
+    if (!asking) {
+      if (rest) rest.isServed = true
+      return
+    }
+    const { told, failed, waitsFor } = await askForOne({ app, lease, asking })
     sum.told += told
     sum.failed += failed
+    if (waitsFor !== '') {
+      const upstreams = [...(rest?.upstreams ?? []), waitsFor]
+      rests.set(organization, { until: performance.now() + everyMs, upstreams, isServed: false })
+    }
   } while (performance.now() < until && lease.holds())
 }

@@ -2,10 +2,11 @@
 // from the ledger, which has what was seen from here.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
-import type { HistoryApi, HistoryPage } from '#lib/registries/registry-histories.ts'
-import { UpstreamError } from '#lib/registries/upstream-error.ts'
+import type { HistoryApi, HistoryPage, ToldMove } from '#lib/registries/registry-histories.ts'
+import { UpstreamError, type UpstreamReason } from '#lib/registries/upstream-error.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as told from '../tags/told-moves.store.ts'
@@ -17,16 +18,19 @@ import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 export type AskingOne = { app: App; lease: Lease; asking: store.Asking }
-export type AskedOne = { told: number; failed: number }
+/** `waitsFor` is the upstream whose turn did not come, or empty. */
+export type AskedOne = { told: number; failed: number; waitsFor: string }
 
 const hourMs = 3_600_000
 const firstRetryMs = 60_000
-/** When an upstream is asked again that tells nothing, or a tag of which it tells what cannot be. */
+/** When a tag is asked for again of which an upstream tells what cannot be, and with whose move one that tells nothing. */
 const restMs = 24 * hourMs
-/** How often a tag is tried that others would not fare better than, before it rests. */
+/** How often a tag is tried that others would not fare better than, before it rests; and a repo that was never told anything. */
 const mostTries = 5
 /** How long the turn of the host is waited for. */
 const patienceMs = 1_000
+/** The same in the midst of a draft, of which nothing counts until all of it is there. */
+const patienceOfDraftMs = 15_000
 /** How many pages are read of one tag before others have their turn. */
 const mostPages = 10
 const rowsAtOnce = 500
@@ -36,20 +40,38 @@ export async function askForOne(one: AskingOne): Promise<AskedOne> {
   const { app, lease, asking } = one
   const follow = await findFollowAlone(app.db, asking.repo)
   try {
-    const way = follow && (await wayOf(app, follow))
-    if (!way) {
-      await lease.tx((tx) => store.endAsking(tx, asking), write)
-      return { told: 0, failed: 0 }
-    }
-    return { told: await askFor(one, way), failed: 0 }
+    return follow ? await askOrFail(one, follow) : await end(one)
   } catch (error) {
-    if (!lease.holds()) throw error
-    if (error instanceof FollowEnded) return { told: 0, failed: 0 }
-    return { told: 0, failed: await noteFailure(one, follow?.historyApi ?? 0, error) }
+    if (lease.holds() && error instanceof FollowEnded) return nothing
+    throw error
   }
 }
 
+const nothing: AskedOne = { told: 0, failed: 0, waitsFor: '' }
 const write = { isolation: 'rowLocks', durability: 'later' } as const
+
+async function askOrFail(one: AskingOne, follow: FollowStatus): Promise<AskedOne> {
+  try {
+    const way = await wayOf(one.app, follow)
+    return way ? await askFor(one, way) : await end(one)
+  } catch (error) {
+    if (!one.lease.holds() || error instanceof FollowEnded) throw error
+    return noteFailure(one, follow, error)
+  }
+}
+
+async function end({ lease, asking }: AskingOne): Promise<AskedOne> {
+  await lease.tx((tx) => store.endAsking(tx, asking), write)
+  return nothing
+}
+
+/** Does nothing, and throws, where the repo follows something else by now: that upstream has said nothing so far. */
+function note({ lease }: AskingOne, follow: FollowStatus, change: (tx: Tx) => Promise<void>): Promise<void> {
+  return lease.tx(async (tx) => {
+    await requireFollow(tx, follow)
+    await change(tx)
+  }, write)
+}
 
 type Way = { follow: FollowStatus; upstream: Asked; path: string; teller: told.Teller }
 
@@ -63,18 +85,18 @@ async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
   return { follow, upstream: { ...upstream, spare: true }, path, teller }
 }
 
-async function askFor(one: AskingOne, way: Way): Promise<number> {
+async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
   const { app, lease, asking } = one
   const { follow, teller } = way
   const last = await told.lastTold(app.db, teller, asking.tag)
   const after = last?.time ?? ''
   const found = await firstPage(one, way, after)
   if (!found) {
-    await lease.tx((tx) => store.noteHistoryApi(tx, asking.repo, restUntil(app, historyApis.none, '')), write)
-    return 0
+    await note(one, follow, (tx) => store.noteHistoryApi(tx, asking.repo, restUntil(app, historyApis.none, '')))
+    return nothing
   }
   const { api, page } = found
-  const { moves, isAll } = page ? await restOf(one, way, { api, page, after }) : { moves: [], isAll: true }
+  const { moves, isAll, waits } = page ? await restOf(one, way, { api, page, after }) : noMoves
   const room = Math.min(
     maxTold - (await told.countTold(app.db, teller.ledger)),
     maxToldOfTag - (await told.countOfTag(app.db, teller.ledger, asking.tag)),
@@ -88,15 +110,15 @@ async function askFor(one: AskingOne, way: Way): Promise<number> {
     }, inRepo)
   }
   const isFull = moves.length > room
-  await lease.tx(async (tx) => {
+  await note(one, follow, async (tx) => {
     if (follow.historyApi !== api) {
       await store.noteHistoryApi(tx, asking.repo, { api, due: '', problem: '' })
     }
     if (isFull) await store.noteAsking(tx, asking, rest(app, asking, tooMuch))
     else if (isAll) await store.endAsking(tx, asking)
     else await store.noteAsking(tx, asking, { failures: 0, problem: '', dueTime: isoOf(app) })
-  }, write)
-  return sum
+  })
+  return { told: sum, failed: 0, waitsFor: waits ? follow.upstream : '' }
 }
 
 const tooMuch = `it tells of more moves than are kept: ${maxToldOfTag} of a tag, ${maxTold} of a repository`
@@ -107,65 +129,98 @@ const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [histo
 /** By what it is known to answer with, or by whatever it answers with. `undefined` where it tells nothing at all. */
 async function firstPage(one: AskingOne, way: Way, after: string) {
   const { historyApi } = way.follow
-  const known = historyApi === historyApis.service || historyApi === historyApis.draft ? historyApi : undefined
-  for (const api of known ? [known] : ([historyApis.service, historyApis.draft] as const)) {
-    const page = await ask(one, way, api, after)
-    // It had this tag a moment ago, so one who tells of tags would tell of it.
-    if (page || known) return { api, page }
+  const { service, draft } = historyApis
+  const known = historyApi === service || historyApi === draft ? historyApi : undefined
+  let refusal: UpstreamError | undefined
+  for (const api of known === draft ? ([draft, service] as const) : ([service, draft] as const)) {
+    try {
+      const page = await ask(one, way, { api, after })
+      // One that has told of this tag would tell of it again; of another one it may tell in the other way.
+      if (page || (api === known && after !== '')) return { api, page }
+    } catch (error) {
+      if (api === known || !(error instanceof UpstreamError && isRefusal(error.reason))) throw error
+      refusal ??= error
+    }
   }
+  if (known) return { api: known, page: undefined }
+  if (refusal) throw refusal
   return undefined
 }
 
-function ask({ app, lease, asking }: AskingOne, way: Way, api: Api, after: string, page?: string) {
+const refusals: readonly UpstreamReason[] = ['malformed', 'unauthorized', 'forbidden']
+const isRefusal = (reason: UpstreamReason): boolean => refusals.includes(reason)
+
+type Page = { api: Api; after: string; page?: string; patience?: number }
+
+function ask({ app, lease, asking }: AskingOne, way: Way, { api, after, page, patience = patienceMs }: Page) {
   const asked = { api: ways[api], tag: asking.tag, after, page }
-  return app.upstreams.history(way.upstream, way.path, asked, { patienceMs, signal: lease.signal })
+  return app.upstreams.history(way.upstream, way.path, asked, { patienceMs: patience, signal: lease.signal })
 }
 
 type Pages = { api: Api; page: HistoryPage; after: string }
+type Moves = { moves: ToldMove[]; isAll: boolean; waits: boolean }
+const noMoves: Moves = { moves: [], isAll: true, waits: false }
 
-/** Oldest first. Of a draft, which tells the newest first, all of it or nothing. */
-async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pages) {
+/** Oldest first, as many as could be had. Of a draft, which tells the newest first, all of it or nothing. */
+async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pages): Promise<Moves> {
+  if (api === historyApis.draft) return allOfDraft(one, way, first, after)
+  const { moves } = first
+  let { next } = first
+  for (let pages = 1; next !== undefined && pages < mostPages; pages++) {
+    try {
+      const page = await ask(one, way, { api, after: moves.at(-1)!.time, page: next })
+      moves.push(...(page?.moves ?? []))
+      next = page && page.moves.length > 0 ? page.next : undefined
+    } catch (error) {
+      if (!isWait(error)) throw error
+      return { moves, isAll: false, waits: true }
+    }
+  }
+  return { moves, isAll: next === undefined, waits: false }
+}
+
+async function allOfDraft(one: AskingOne, way: Way, first: HistoryPage, after: string): Promise<Moves> {
+  const api = historyApis.draft
   const pages = [first]
   let { next } = first
   while (next !== undefined && pages.length < mostPages) {
-    const { moves } = pages.at(-1)!
-    const page = await ask(one, way, api, api === historyApis.service ? moves.at(-1)!.time : after, next)
-    // Each page of a draft is older than the one before.
+    const page = await ask(one, way, { api, after, page: next, patience: patienceOfDraftMs })
+    // Each page is older than the one before.
     const newest = page?.moves.at(-1)
-    if (api === historyApis.draft && newest && newest.time >= moves[0]!.time) throw new UpstreamError('malformed')
+    if (newest && newest.time >= pages.at(-1)!.moves[0]!.time) throw new UpstreamError('malformed')
     next = newest && page?.next
     if (page) pages.push(page)
   }
-  if (api === historyApis.draft && next !== undefined) throw new UpstreamError('too-large')
-  const moves = (api === historyApis.draft ? pages.toReversed() : pages).flatMap((page) => page.moves)
-  return { moves, isAll: next === undefined }
+  if (next !== undefined) throw new UpstreamError('too-large')
+  return { ...noMoves, moves: pages.toReversed().flatMap(({ moves }) => moves) }
 }
 
-/** 0 where only the turn of the host has to be waited for. */
-async function noteFailure({ app, lease, asking }: AskingOne, historyApi: number, error: unknown): Promise<0 | 1> {
+/** Only the turn of the host has to be waited for. */
+const isWait = (error: unknown): boolean =>
+  error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')
+
+async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown): Promise<AskedOne> {
+  const { app, asking } = one
+  if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
   const isTheirs = error instanceof UpstreamError
   // So that it does not keep others waiting.
   if (!isTheirs) app.log.error('the past of a tag could not be asked for', { repo: asking.repo, error })
   const { reason, message, waitMs = 0 } = isTheirs ? error : new UpstreamError('unavailable')
-  if (reason === 'paced' || reason === 'paused') {
-    const dueTime = later(app, waitMs)
-    await lease.tx((tx) => store.noteAsking(tx, asking, { ...asking, problem: '', dueTime }), write)
-    return 0
-  }
+  const isUnknown = follow.historyApi === historyApis.unknown || follow.historyApi === historyApis.none
   // Whom it refuses one tag it refuses all, and who has never answered as one that tells of tags is none.
-  const isNone = reason === 'malformed' && historyApi === historyApis.unknown
-  if (isNone || reason === 'unauthorized' || reason === 'forbidden' || reason === 'not-allowed') {
-    const refused = restUntil(app, historyApis.none, message)
-    await lease.tx((tx) => store.noteHistoryApi(tx, asking.repo, refused), write)
-    return 1
-  }
+  const isNone = reason === 'malformed' ? isUnknown : isRefusal(reason) || reason === 'not-allowed'
   const isPassing = reason === 'throttled' || reason === 'unavailable'
   const failures = asking.failures + 1
   const retryMs = Math.min(firstRetryMs * 2 ** Math.min(asking.failures, 10), hourMs)
   const rests = !isPassing || failures >= mostTries
   const dueTime = later(app, Math.max(waitMs, rests ? restMs : retryMs))
-  await lease.tx((tx) => store.noteAsking(tx, asking, { failures, problem: message, dueTime }), write)
-  return 1
+  await note(one, follow, async (tx) => {
+    if (isNone) return store.noteHistoryApi(tx, asking.repo, restUntil(app, historyApis.none, message))
+    await store.noteAsking(tx, asking, { failures, problem: message, dueTime })
+    const triesAll = isUnknown && isPassing && (await store.failuresOf(tx, asking.repo)) >= mostTries
+    if (triesAll) await store.delayAskings(tx, asking.repo, later(app, restMs))
+  })
+  return { ...nothing, failed: 1 }
 }
 
 const isoOf = ({ clock }: App): string => clock().toISOString()

@@ -1,5 +1,5 @@
 import { insertsOf } from '#db/bulk.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { organizationsIn } from './fetches.store.ts'
 
@@ -32,11 +32,18 @@ export async function organizationsAsking(reader: Reader, now: string, most: num
   return organizationsIn(reader, sql`follow_histories`, now, most)
 }
 
-/** Of an organisation, the one that has waited longest. */
-export async function nextAsking(reader: Reader, organization: string, now: string): Promise<Asking | undefined> {
+/** Of an organisation, the one that has waited longest, but for those whose upstream rests. */
+export async function nextAsking(
+  reader: Reader,
+  organization: string,
+  now: string,
+  resting: readonly string[] = [],
+): Promise<Asking | undefined> {
+  const others = sql`repo_uid NOT IN (SELECT repo_uid FROM follows WHERE upstream_uid IN (${list(resting)}))`
   return reader.get<Asking>(sql`
     SELECT repo_uid AS repo, tag, failures, due_time AS "dueTime" FROM follow_histories
-     WHERE organization = ${organization} AND due_time <= ${now} ORDER BY due_time, repo_uid, tag LIMIT 1`)
+     WHERE organization = ${organization} AND due_time <= ${now} AND ${resting.length > 0 ? others : sql`1 = 1`}
+     ORDER BY due_time, repo_uid, tag LIMIT 1`)
 }
 
 /** As it was read: what has been asked for anew meanwhile still waits. */
@@ -55,6 +62,19 @@ export async function noteAsking(
   await tx.run(sql`
     UPDATE follow_histories SET failures = ${failures}, problem = ${problem}, due_time = ${dueTime}
      WHERE ${asRead(asking)}`)
+}
+
+/** How often it has failed to ask for any of the tags of a repo that wait. */
+export async function failuresOf(reader: Reader, repo: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT CAST(coalesce(sum(failures), 0) AS BIGINT) AS total FROM follow_histories WHERE repo_uid = ${repo}`)
+  return row?.total ?? 0
+}
+
+/** All tags of the repo that wait go on waiting until then. */
+export async function delayAskings(tx: Tx, repo: string, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE follow_histories SET failures = failures + 1, due_time = ${dueTime} WHERE repo_uid = ${repo}`)
 }
 
 /** What is known of how the upstream of a repo tells of the past. */

@@ -461,7 +461,7 @@ export const Follow_History = {
   DRAFT: 2,
 
   /**
-   * It tells nothing of it, or nothing to us. It is asked again after a day.
+   * It tells nothing of it, or nothing to us. After a day it is asked again, with the next move of a tag.
    *
    * @generated from enum value: HISTORY_NONE = 3;
    */

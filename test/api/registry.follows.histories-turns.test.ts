@@ -1,0 +1,99 @@
+// Upstreams are asked for the past of tags in the turns that looks leave: what waits for one goes on from where it was, writes nothing
+// and keeps nobody else waiting.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { askForHistories } from '#domains/registry/follows/histories.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { digestOf, startRegistry } from '../support/registry.ts'
+import { drafting, telling } from '../support/told.ts'
+import { localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
+
+const minute = 60_000
+/** For hosts no time passes but what a test says, and half of what a wait takes where it says so. */
+let shift = 0
+let ticksFrom: number | undefined
+const monotonic = () => shift + (ticksFrom === undefined ? 0 : (performance.now() - ticksFrom) / 2)
+const here = await startRegistry({ ...localUpstreams, monotonic })
+after(() => here[Symbol.asyncDispose]())
+const { operator, org, seed, app } = here
+
+let count = 0
+/** A repo that follows tags at an upstream which is asked once in a second, and ten times after a rest. */
+async function followed(there: TestUpstream, tags: number): Promise<string> {
+  const names = Array.from({ length: tags }, (_, i) => `1.${i}`)
+  for (const name of names) there.move(name, name)
+  const name = `turns-${count++}`
+  const place = { name, url: there.url, requestsPerSecond: 1 }
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, place))
+  const repo = (await seed.repo(org.uid, { name })).uid as string
+  const follow = { upstreamUid: upstream.uid, path: 'app', tags: names }
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, follow))
+  await runDuty(app, followUpstreams)
+  return repo
+}
+const waitingOf = (repo: string): Promise<Json[]> =>
+  app.db.all(sql`SELECT tag, due_time, failures, problem FROM follow_histories WHERE repo_uid = ${repo} ORDER BY tag`)
+/** A history of so many moves; a page has a thousand. */
+const timesOf = (many: number): string[] =>
+  Array.from({ length: many }, (_, i) => new Date(Date.now() - (many - i) * minute).toISOString())
+const recordsOf = (many: number): Json[] =>
+  timesOf(many).map((updateTimestamp, i) => ({ updateTimestamp, digest: digestOf(`${i}`) }))
+
+test('while looks leave no turns, one question in a run finds that out, and other upstreams are asked', async () => {
+  shift += minute
+  await using busy = await startUpstream()
+  await using idle = await startUpstream()
+  const records = recordsOf(1)
+  for (const there of [busy, idle]) there.breakWith(telling(() => records))
+  const [waits, goesOn] = [await followed(busy, 10), await followed(idle, 2)]
+  const before = await waitingOf(waits)
+  assert.equal(before.length, 10)
+  assert.deepEqual(await runDuty(app, askForHistories), { told: 2, failed: 0 })
+  assert.deepEqual(await waitingOf(goesOn), [])
+  assert.deepEqual(await waitingOf(waits), before, 'and nothing is written')
+  assert.equal(busy.count('GET /v2/app/_'), 0)
+  for (let i = 0; i < 2; i++) {
+    shift += minute
+    assert.deepEqual(await runDuty(app, askForHistories), { told: 5, failed: 0 })
+  }
+  assert.deepEqual(await waitingOf(waits), [])
+})
+
+test('of a long history the pages are kept that came before the turns were used up, and it goes on behind them', async () => {
+  shift += minute
+  await using there = await startUpstream()
+  const records = recordsOf(1200)
+  there.breakWith(telling(() => records))
+  const repo = await followed(there, 10)
+  shift += 6_000
+  let { told } = await runDuty(app, askForHistories)
+  assert.equal(told, 1000)
+  for (let run = 0; run < 10 && (await waitingOf(repo)).length > 0; run++) {
+    shift += minute
+    told! += (await runDuty(app, askForHistories)).told!
+  }
+  assert.equal(told, 12_000)
+})
+
+test('a draft, of which nothing counts until all is there, waits for the turn of its next page', async () => {
+  shift += minute
+  await using there = await startUpstream()
+  there.breakWith(
+    drafting(
+      timesOf(1500)
+        .map((time, i) => ({ time, digest: digestOf(`${i}`), event: 'created' }))
+        .reverse(),
+    ),
+  )
+  const repo = await followed(there, 10)
+  // For the question at the other address too.
+  shift += 7_000
+  ticksFrom = performance.now()
+  const { told } = await runDuty(app, askForHistories)
+  assert.ok(told! >= 1500)
+  assert.ok((await waitingOf(repo)).length < 10)
+})

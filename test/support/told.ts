@@ -1,0 +1,48 @@
+// Upstreams that tell of their tags' past.
+import type { Json } from './pinfold.ts'
+import type { Fault } from './upstream.ts'
+
+const urlOf = (url = '/'): URL => new URL(url, 'http://upstream.invalid')
+
+/** Answers at `_svc/history` with records, as many as a thousand of those from `start` on. */
+export const telling =
+  (records: () => Json[]): Fault =>
+  (req, res) => {
+    const { pathname, searchParams } = urlOf(req.url)
+    if (!pathname.includes('/_svc/history/')) return false
+    const start = searchParams.get('start') ?? ''
+    const history = records().filter(({ updateTimestamp }) => updateTimestamp >= start)
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ history: history.slice(0, 1000) }))
+    return true
+  }
+
+export type Drafted = { time: string; digest: string; event: string }
+
+/** Answers as the draft of the distribution specification says with moves, the newest first, a thousand at once. */
+export const drafting =
+  (moves: readonly Drafted[]): Fault =>
+  (req, res) => {
+    const { pathname, searchParams } = urlOf(req.url)
+    if (!pathname.includes('/_oci/tag-history/')) return false
+    const [before, since] = [searchParams.get('before') ?? '9', searchParams.get('since') ?? '']
+    const fitting = moves.filter(({ time }) => time < before && time > since)
+    const page = fitting.slice(0, 1000).map((one) => ({
+      mediaType: 'application/octet-stream',
+      size: 0,
+      digest: one.digest,
+      annotations: {
+        'org.opencontainers.distribution.tag.timestamp': one.time,
+        'org.opencontainers.distribution.tag.event': one.event,
+      },
+    }))
+    const next = `<${pathname}?n=1000&before=${fitting[999]?.time}>; rel="next"`
+    res.writeHead(200, fitting.length > 1000 ? { link: next } : {})
+    res.end(JSON.stringify({ schemaVersion: 2, manifests: page }))
+    return true
+  }
+
+/** What answers first. */
+export const either =
+  (...faults: Fault[]): Fault =>
+  (req, res) =>
+    faults.some((fault) => fault(req, res))
