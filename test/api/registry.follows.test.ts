@@ -1,6 +1,6 @@
 // Repos that follow registries elsewhere: what is looked at, what the ledger then says, and what is refused here.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, mock, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
@@ -150,7 +150,11 @@ test('what was seen at another place says nothing of the new one, and what is no
   const path = `${upstreams}/${upstream.uid}`
   // Another path of the same registry, which has other images.
   const moved = there.move('3', 'two')
+  const txs = mock.method(app.db, 'tx')
   ok(await operator.patch(path, { prefix: 'other' }))
+  const isOfAnySize = txs.mock.calls.some(({ arguments: [, options] }) => options?.aside === 'disk')
+  txs.mock.restore()
+  assert.ok(isOfAnySize, 'however many repos follow it')
   ok(await operator.patch(path, { prefix: '' }))
   await look(11 * minute)
   const [record] = await historyOf(repo, '3')

@@ -1,6 +1,6 @@
 // The ledger outlives its repo: who finds it then, which repo goes on with it, and who may erase it.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, mock, test } from 'node:test'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { checkLists } from '../support/check-lists.ts'
@@ -202,6 +202,15 @@ test('deleted repos are listed the last first, page by page', async () => {
     [...uids].reverse(),
   )
   assertInvalid(await operator.get(`${path}?order_by=path`), 'order_by')
+})
+
+test('a history of any size is erased beside temporary files, and not in memory', async () => {
+  const { repo } = await scene()
+  await drop(repo)
+  const txs = mock.method(pinfold.app.db, 'tx')
+  ok(await erase(repo))
+  assert.ok(txs.mock.calls.some(({ arguments: [, options] }) => options?.aside === 'disk'))
+  txs.mock.restore()
 })
 
 test('only the operator erases a ledger, no repo may write to it any more, and the audit log says so', async () => {

@@ -7,7 +7,7 @@ import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
 
 export type Stopped = {
-  /** A transaction in which no server can start. Throws where one has started since, and is there. */
+  /** A transaction of any size in which no server can start. Throws where one has started since, and is there. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   release(): void
 }
@@ -29,7 +29,7 @@ export async function requireStopped(db: Db, { database, data, leaseMs }: Config
           if (started) throw busy(`a server has started to use the database, as ${started.url}`)
           return work(tx)
         },
-        { isolation: 'rowLocks' },
+        { isolation: 'rowLocks', aside: 'disk' },
       ),
     release: () => lock?.release(),
   }

@@ -61,6 +61,9 @@ export async function createUpstream(call: Call, parent: string, input: Upstream
   return created
 }
 
+/** All that follows an upstream may begin anew with it. */
+const ofAnySize = { aside: 'disk' } as const
+
 /** Who changes where a password goes has to know it. */
 export async function updateUpstream(call: Call, uid: string, patch: Patch<UpstreamInput>): Promise<Upstream> {
   const password = patch.paths.includes('password') ? (patch.value.password ?? '') : undefined
@@ -86,7 +89,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     const event = { subject: uid, group: parentOf(uid), resource: anUpstream(after) }
     await emit(tx, call, 'control.registry.upstream.updated', event)
     return after
-  })
+  }, ofAnySize)
   call.log.info('upstream updated', { uid, paths: patch.paths })
   return upstream
 }

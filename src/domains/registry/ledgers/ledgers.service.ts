@@ -23,6 +23,9 @@ export async function listDeletedRepos(call: Call, query: ListQuery<DeletedRepoF
   return listNodes(call, query, store.deletedRepoList)
 }
 
+/** A history may have millions of rows. */
+const ofAnySize = { aside: 'disk' } as const
+
 /** Erases the ledger of a deleted repo for good. Refused while a repo that was made again in its place writes to it. */
 export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLedger> {
   const erased = await call.app.db.tx(async (tx): Promise<ErasedLedger> => {
@@ -41,7 +44,7 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
     const about = { subject: repoUid, group: parentOf(repoUid), resource: anErasedLedger(all) }
     await emit(tx, call, 'control.registry.ledger.erased', about)
     return all
-  })
+  }, ofAnySize)
   call.log.info('ledger erased', erased)
   return erased
 }

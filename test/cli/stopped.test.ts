@@ -1,0 +1,24 @@
+// What commands do while no server runs.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mock, test } from 'node:test'
+import { requireStopped } from '../../src/cli/server/stopped.ts'
+import { onPostgres, startPinfold } from '../support/pinfold.ts'
+
+const skip = onPostgres && 'only SQLite is told where'
+
+test('a work of any size, such as settling what was restored, has temporary files', { skip }, async () => {
+  await using pinfold = await startPinfold({ duties: [] })
+  const data = mkdtempSync(join(tmpdir(), 'pinfold-stopped-'))
+  const stopped = await requireStopped(pinfold.app.db, { ...pinfold.app.config, data })
+  const txs = mock.method(pinfold.app.db, 'tx')
+  await stopped.tx(async () => {})
+  assert.deepEqual(
+    txs.mock.calls.map(({ arguments: [, options] }) => options?.aside),
+    ['disk'],
+  )
+  stopped.release()
+  rmSync(data, { recursive: true })
+})
