@@ -188,6 +188,22 @@ test('tags that take the place of the newest are found, though SQLite gives thei
   assert.deepEqual((await repo.search({ part: 'resh-', pageSize: '200' })).names, [...fresh].sort())
 })
 
+test('a tag that is there after those of other repositories with higher numbers is not passed over', async () => {
+  const [repo, other] = [await LargeRepo.make(), await LargeRepo.make()]
+  await repo.add(numbered(0, perSegment - 1))
+  await other.add(['first', 'second'])
+  const first = sql`SELECT id FROM tags WHERE repo_id = ${other.id} AND name = 'first'`
+  const { id } = (await db.get<{ id: number }>(first))!
+  await other.delete(['first'])
+  await runDuty(pinfold.app, indexTags)
+  await repo.add(['late'])
+  // As if its transaction had begun before that of the second one.
+  await db.tx((tx) => tx.run(sql`UPDATE tags SET id = ${id} WHERE repo_id = ${repo.id} AND name = 'late'`))
+  await other.add(['third'])
+  await runDuty(pinfold.app, indexTags)
+  assert.deepEqual(await repo.indexes(), [1])
+})
+
 test('an index with far more names than there are tags is made anew', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 5 * perSegment))

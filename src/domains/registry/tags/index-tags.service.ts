@@ -13,14 +13,17 @@ import { everyShape } from './tags.model.ts'
 import { countTags } from './tags.store.ts'
 
 const numbersAtOnce = 20_000
+/** Of the tags of two repos one may be there later than the other and have the lower number. So many are looked at again. */
+const lateNumbers = 1000
 
 /** Looks at the tags that have come since the last time, and notes the repos that have a segment to get. */
 export async function noteDue({ db }: App, lease: Lease): Promise<number> {
   let due = 0
-  for (;;) {
+  for (let late = lateNumbers; ; late = 0) {
     lease.check()
     const seen = await store.seenNumber(db)
-    const repos = await store.reposBeyond(db, seen, numbersAtOnce)
+    if (late > 0 && (await store.lastNumber(db)) === seen) return due
+    const repos = await store.reposBeyond(db, Math.max(0, seen - late), numbersAtOnce)
     const last = repos.length === 0 ? await store.lastNumber(db) : Math.max(...repos.map((one) => Number(one.last)))
     // It is lower where the newest tags are gone and their numbers are given again.
     if (last === seen || (repos.length === 0 && last > seen)) return due
