@@ -79,7 +79,7 @@ export async function createApp(
   const caches = openCaches(db, config, clock, monotonic)
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
-  const metrics = createMetrics(db, config.vulnerabilitySources, () => fleet.isFirst, tracer.isOn)
+  const metrics = createMetrics(db, config.vulnerabilitySources, { isFirst: () => fleet.isFirst, clock }, tracer.isOn)
   metrics.watchClock(skew.offsetMs)
   const store = opening.adopt(await openStore(config, metrics, tracer), ({ blobs }) => blobs.close())
   await tieBlobs(db, store.blobs, blobPlace(config.blobs, config.data))

@@ -107,16 +107,12 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
 }
 
-/**
- * `sources` are those of vulnerabilities that are shown by their names. What is the same on every server of a database is
- * shown by the one that `isFirst`.
- */
-export function createMetrics(
-  db: Db,
-  sources: readonly string[],
-  isFirst: () => boolean = () => true,
-  isTraced = false,
-): Metrics {
+/** What is the same on every server of a database is shown by the one that `isFirst`. `clock` is that of the database. */
+type Sight = { isFirst: () => boolean; clock: () => Date }
+const alone: Sight = { isFirst: () => true, clock: () => new Date() }
+
+/** `sources` are those of vulnerabilities that are shown by their names. */
+export function createMetrics(db: Db, sources: readonly string[], sight: Sight = alone, isTraced = false): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const words = {
@@ -133,8 +129,8 @@ export function createMetrics(
     new Counter({ name: `pinfold_db_${name}_total`, help, registers: [registry], collect })
   }
   databaseRetries(db, registry)
-  trashMetrics(db, registry, isFirst)
-  sourceMetrics(db, registry, { names: sources, isFirst })
+  trashMetrics(db, registry, sight)
+  sourceMetrics(db, registry, { names: sources, ...sight })
   const doors = { transports: new ClosedSet(), methods: new ClosedSet(['none']) }
   const code = new ClosedSet(['OK', ...Object.keys(codes), ...Object.keys(STATUS_CODES), '499'])
   return {
@@ -157,7 +153,7 @@ export function createMetrics(
       help: 'Requests that are being answered now, without those for documents such as this one',
       registers: [registry],
     }),
-    ...deliveryMetrics(db, registry, isFirst),
+    ...deliveryMetrics(db, registry, sight),
     registryRefusals: refusals(registry),
     registryDropped: dropped(registry),
     connectionsRefused: new Counter({
@@ -200,11 +196,19 @@ function databaseRetries(db: Db, registry: Registry): void {
 /** Of so many contents that wait for their removal the number is shown; of more, this one. */
 const mostTrash = 100_000
 
-function trashMetrics(db: Db, registry: Registry, isFirst: () => boolean): void {
+function trashMetrics(db: Db, registry: Registry, { isFirst, clock }: Sight): void {
+  // All that is shown is collected at once.
+  let reading: Promise<TrashDepth> | undefined
+  const read = (): Promise<TrashDepth> => {
+    reading ??= trashDepth(db, mostTrash).finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
   const gauge = (name: string, help: string, value: (depth: TrashDepth) => number): void => {
     const collect = async function (this: Gauge): Promise<void> {
       if (!isFirst()) return this.reset()
-      this.set(value(await trashDepth(db, mostTrash)))
+      this.set(value(await read()))
     }
     new Gauge({ name, help, registers: [registry], collect })
   }
@@ -216,7 +220,7 @@ function trashMetrics(db: Db, registry: Registry, isFirst: () => boolean): void 
   gauge(
     'pinfold_blob_trash_overdue_seconds',
     'For how long the first of them should have been removed',
-    ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, Date.now() - Date.parse(firstDue)) / 1000),
+    ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, clock().getTime() - Date.parse(firstDue)) / 1000),
   )
 }
 
@@ -256,7 +260,7 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'watchB
 function sourceMetrics(
   db: Db,
   registry: Registry,
-  { names, isFirst }: { names: readonly string[]; isFirst: () => boolean },
+  { names, isFirst, clock }: Sight & { names: readonly string[] },
 ): void {
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
@@ -269,7 +273,7 @@ function sourceMetrics(
     })
   }
   gauge('age_seconds', 'How long ago the source of vulnerabilities was last read to its end', ({ fetchTime }) =>
-    fetchTime === '' ? undefined : (Date.now() - Date.parse(fetchTime)) / 1000,
+    fetchTime === '' ? undefined : (clock().getTime() - Date.parse(fetchTime)) / 1000,
   )
   gauge('failed', 'Whether it could not be read when that was last tried', ({ error }) => (error === '' ? 0 : 1))
 }
@@ -315,7 +319,7 @@ function dropped(registry: Registry): Metrics['registryDropped'] {
 function deliveryMetrics(
   db: Db,
   registry: Registry,
-  isFirst: () => boolean,
+  { isFirst, clock }: Sight,
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
@@ -327,7 +331,7 @@ function deliveryMetrics(
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
       // Another server shows it, and what this one has shown is no longer so.
       if (!isFirst()) return shown.reset()
-      const depths = await readDepth(db, Date.now())
+      const depths = await readDepth(db, clock().getTime())
       for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
     })
   }
@@ -340,7 +344,7 @@ function deliveryMetrics(
     async collect() {
       if (!isFirst()) return this.reset()
       const oldest = await oldestUnrouted(db)
-      this.set(oldest === undefined ? 0 : Math.max(0, Date.now() - Date.parse(oldest)) / 1000)
+      this.set(oldest === undefined ? 0 : Math.max(0, clock().getTime() - Date.parse(oldest)) / 1000)
     },
   })
   return {

@@ -1,7 +1,7 @@
 // What several servers of one database have to agree on: the time, what they allow together, and who speaks for all.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { adjusted, createSkew } from '#db/skew.ts'
 import { sql } from '#db/sql.ts'
 import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
@@ -139,12 +139,14 @@ test('lines of servers that share a database name the server', { skip }, async (
 })
 
 test('it is shown how much waits for its removal from the store, and since when in vain', async () => {
-  await using pinfold = await startPinfold({ duties: [], metrics: true })
-  const show = async (name: string): Promise<number> => {
+  let shift = 0
+  const clock = () => new Date(Date.now() + shift)
+  await using pinfold = await startPinfold({ duties: [], metrics: true, clock })
+  const both = async () => {
     const { text } = await page(pinfold, '/metrics', pinfold.operator.token!)
-    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+    const shown = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+    return [shown('pinfold_blob_trash'), shown('pinfold_blob_trash_overdue_seconds')] as const
   }
-  const both = async () => [await show('pinfold_blob_trash'), await show('pinfold_blob_trash_overdue_seconds')] as const
   assert.deepEqual(await both(), [0, 0])
   const add = (location: string, due: number) =>
     pinfold.app.db.tx((tx) => addTrash(tx, { location, size: 1 }, new Date(due).toISOString()))
@@ -154,6 +156,13 @@ test('it is shown how much waits for its removal from the store, and since when 
   const [count, overdue] = await both()
   assert.equal(count, 2)
   assert.ok(overdue >= 86_400 && overdue < 86_500, `${overdue}`)
+  // Times are those of the database, whatever the machine says; and the database is asked once.
+  shift = 30 * 60_000
+  const asked = mock.method(pinfold.app.db, 'get')
+  assert.equal(Math.floor((await both())[1] / 100), 882)
+  const questions = asked.mock.calls.filter(({ arguments: [{ parts }] }) => parts.join('').includes('blob_trash'))
+  asked.mock.restore()
+  assert.equal(questions.length, 1)
 })
 
 test('a token that one server signs with a new key is good at another one at once', { skip }, async () => {
