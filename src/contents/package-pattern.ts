@@ -24,6 +24,20 @@ export function patternText({ kind, name, version, distribution }: PackagePatter
   return version === '' ? text.slice(0, -1) : text
 }
 
+const maxText = 512
+
+/**
+ * What a package URL names, as it is kept; undefined where that would not read back as the same, or is too long. Whoever keeps
+ * it says with an empty text that all packages are meant.
+ */
+export function keptPattern(url: string): string | undefined {
+  const pattern = patternOf(url)
+  if (!pattern) return undefined
+  const text = patternText(pattern)
+  const back = patternOf(text)
+  return back && text.length <= maxText && patternText(back) === text ? text : undefined
+}
+
 /** Whether a package of a distribution is meant. */
 export function isMeant(
   { kind, name, version, distribution }: PackagePattern,

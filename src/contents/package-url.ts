@@ -29,7 +29,7 @@ export function distributionOf(url: string): Distribution | undefined {
   if (!kind || !isOfDistribution({ kind }) || !id || namespace.length > 1) return undefined
   const distro = qualifiers?.get('distro') ?? ''
   const version = distro.startsWith(`${id}-`) ? distro.slice(id.length + 1) : /^\d/.test(distro) ? distro : ''
-  return { id: id.slice(0, 128), version: version.slice(0, 128) }
+  return { id: id.slice(0, 128).toWellFormed(), version: version.slice(0, 128).toWellFormed() }
 }
 
 function parse(url: string): Parsed | undefined {

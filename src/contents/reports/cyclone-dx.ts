@@ -43,6 +43,7 @@ export function readCycloneDx(document: Json): ScanReport {
     format: 'cyclonedx',
     tool: { name: textOf(tool?.name).toLowerCase(), version: textOf(tool?.version) },
     dbBuildTime: timeOf(''),
+    writeTime: timeOf(asObject(document.metadata).timestamp),
     vulnerabilities: found.all(),
   }
 }

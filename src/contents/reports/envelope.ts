@@ -7,7 +7,7 @@ import { Unreadable } from '../packages.ts'
 export type Envelope = { payloadType: string; payload: Buffer; signatures: Buffer[] }
 
 const inToto = 'application/vnd.in-toto+json'
-const most = { signatures: 10, signatureBytes: 4096, subjects: 1000 }
+const most = { signatures: 10, signatureBytes: 4096, subjects: 1000, verifiedBytes: 2 * 2 ** 30 }
 /** How large a payload may be whose signatures are looked at: it is hashed for each key. */
 export const maxSignedBytes = 8 * 2 ** 20
 
@@ -56,14 +56,32 @@ export function subjectsOf(statement: Json): string[] {
 export const countSignatures = ({ payload, signatures }: Envelope): number =>
   payload.length > maxSignedBytes ? 0 : signatures.length
 
-/** Who has signed it, of public keys in PEM, by their numbers; any one signature is enough. */
+/**
+ * Who has signed it, of public keys in PEM, by their numbers; any one signature is enough. Throws Unreadable where looking would
+ * take too long.
+ */
 export function signersOf(envelope: Envelope, keys: readonly string[]): number[] {
   if (countSignatures(envelope) === 0) return []
   const signed = encoded(envelope)
-  return keys.flatMap((pem, i) => {
+  let left = most.verifiedBytes
+  const isSigner = (pem: string): boolean => {
     const key = createPublicKey(pem)
-    return envelope.signatures.some((signature) => isSignedBy(key, signed, signature)) ? [i] : []
-  })
+    for (const signature of envelope.signatures.filter((one) => mayBeOf(key, one))) {
+      left -= signed.length
+      if (left < 0) throw new Unreadable('LIMIT_EXCEEDED', 'the envelope is too large for so many keys and signatures')
+      if (isSignedBy(key, signed, signature)) return true
+    }
+    return false
+  }
+  // One key may be trusted in several places.
+  const signers = new Set([...new Set(keys)].filter(isSigner))
+  return keys.flatMap((pem, i) => (signers.has(pem) ? [i] : []))
+}
+
+/** Whether a signature is as long as those of the key are. */
+function mayBeOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject, { length }: Buffer): boolean {
+  if (type === 'ed25519') return length === 64
+  return type === 'ec' ? length <= 72 : length === Math.ceil((details?.modulusLength ?? 0) / 8)
 }
 
 /** What is signed (PAE): the type and the payload, each behind its length. */

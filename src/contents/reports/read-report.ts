@@ -18,6 +18,7 @@ import { isSarif, readSarif } from './sarif.ts'
 import type { ScanReport } from './scan-report.ts'
 import { isTrivy, readTrivy } from './trivy.ts'
 import { isOpenVex, readOpenVex } from './vex.ts'
+import { isVexType, type VexStatement } from './vex-statement.ts'
 
 /** No honest report of the permitted size has as many; bounds what parsing it can cost in memory. */
 const maxValues = 2_000_000
@@ -29,34 +30,60 @@ export function readScanReport(bytes: Uint8Array): ScanReport {
   const statement = envelope ? parseJson(envelope.payload, maxValues, 'statement') : document
   if (envelope && !isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope has no statement of in-toto')
   const report = reportIn(isInToto(statement) ? asObject(statement.predicate) : statement)
-  // The name comes from the document, too.
   const { name, version } = report.tool
-  const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
   return {
     ...report,
     tool: { name: plain(name), version: plain(version) },
     ...(isInToto(statement) && { subjects: subjectsOf(statement), sealed: envelope !== undefined }),
-    ...(envelope && signaturesIn(envelope)),
+    ...(envelope && report.statements && signaturesIn(envelope, statement)),
   }
 }
 
-function signaturesIn(envelope: Envelope): Pick<ScanReport, 'signatures' | 'note'> {
+/** The name comes from the document, too. */
+const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
+
+/** Only of what is VEX by its type: nobody who signs another predicate has said that it is. */
+function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'signatures' | 'note'> {
+  const all = envelope.signatures.length
+  if (!isVexType(textOf(statement.predicateType))) {
+    return { signatures: 0, ...(all > 0 && { note: 'by its type the predicate is no VEX, so no signature counts' }) }
+  }
   const signatures = countSignatures(envelope)
-  const isUnseen = signatures < envelope.signatures.length
+  const isUnseen = signatures < all
   return { signatures, ...(isUnseen && { note: `it has more than ${maxSignedBytes} bytes, so no signature counts` }) }
 }
 
-/** How many signatures a report has that can be looked at, by which of some public keys, and what it is about. */
-export type Signed = { signatures: number; signers: number[]; subjects: string[] }
+/**
+ * How many signatures a report has that can be looked at, by which of some public keys, what it is about, and what they have
+ * signed: that is read from the bytes that were verified. Empty where nobody of them has.
+ */
+export type Signed = {
+  signatures: number
+  signers: number[]
+  subjects: string[]
+  author: string
+  saidTime: string
+  statements: VexStatement[]
+}
+
+export const unsigned: Signed = {
+  ...{ signatures: 0, signers: [], subjects: [], author: '', saidTime: '', statements: [] },
+}
 
 /** `keys` are in PEM, and the signers their numbers. Throws Unreadable as `readScanReport` does. */
 export function readSigners(bytes: Uint8Array, keys: readonly string[]): Signed {
   const envelope = envelopeIn(parseJson(bytes, maxValues, 'report'))
-  if (!envelope) return { signatures: 0, signers: [], subjects: [] }
+  if (!envelope) return unsigned
+  const statement = parseJson(envelope.payload, maxValues, 'statement')
+  if (!isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope has no statement of in-toto')
+  const { signatures = 0 } = signaturesIn(envelope, statement)
+  const signers = signatures === 0 ? [] : signersOf(envelope, keys)
+  if (signers.length === 0) return { ...unsigned, signatures }
+  const report = reportIn(asObject(statement.predicate))
   return {
-    signatures: countSignatures(envelope),
-    signers: signersOf(envelope, keys),
-    subjects: subjectsOf(parseJson(envelope.payload, maxValues, 'statement')),
+    ...{ signatures, signers, subjects: subjectsOf(statement), author: plain(report.tool.name) },
+    saidTime: report.writeTime ?? report.dbBuildTime,
+    statements: report.statements ?? [],
   }
 }
 

@@ -10,6 +10,8 @@ export type ScanReport = {
   tool: { name: string; version: string }
   /** When what it knows of vulnerabilities was built, ISO 8601; empty when it does not say. */
   dbBuildTime: string
+  /** When it was written, where that is not the same. */
+  writeTime?: string
   /** Ordered by id. */
   vulnerabilities: FoundVulnerability[]
   /** What it says was made of them; absent where nothing. */

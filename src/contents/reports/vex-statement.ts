@@ -1,6 +1,10 @@
 // What somebody says was made of a vulnerability, whatever the format.
 
 export const vexStatuses = ['not_affected', 'affected', 'fixed', 'under_investigation'] as const
+/** Whether a predicate of in-toto is by its type a document that says what was made of vulnerabilities. */
+export const isVexType = (predicateType: string): boolean =>
+  /^https:\/\/(?:openvex\.dev\/ns|cyclonedx\.org\/(?:bom|schema|vex)|docs\.oasis-open\.org\/csaf)\b/.test(predicateType)
+
 export type VexStatus = (typeof vexStatuses)[number]
 
 /**

@@ -101,13 +101,16 @@ test('what is too much of analyses is left out, and takes nothing away from what
   assert.equal(kernel.vulnerabilities[0]?.packages.length, 101)
   assert.deepEqual(
     kernel.statements?.map(({ products }) => products),
-    [purls.slice(0, 100)],
+    [purls.slice(0, 100), purls.slice(100)],
   )
   const references = Array.from({ length: 51 }, (_, i) => ({ id: `GHSA-${i}` }))
   const referred = read([{ id: 'CVE-2026-1', analysis, references }])
   assert.deepEqual([referred.vulnerabilities.length, referred.statements?.[0]?.aliases.length], [1, 50])
   const many = read(Array.from({ length: 5001 }, (_, i) => ({ id: `CVE-2026-${i}`, analysis })))
   assert.deepEqual([many.vulnerabilities.length, many.statements?.length], [5001, 5000])
+  const resolved = Array.from({ length: 5000 }, (_, i) => ({ id: `CVE-2026-${i}`, analysis: { state: 'resolved' } }))
+  const last = read([...resolved, { id: 'CVE-2026-5000', analysis }])
+  assert.deepEqual(last.statements?.at(-1)?.status, 'under_investigation', 'what there is to do is not left out')
   const detail = 'x'.repeat(2000)
   const wordy = read(
     Array.from({ length: 3000 }, (_, i) => ({ id: `CVE-2026-${i}`, analysis: { ...analysis, detail } })),

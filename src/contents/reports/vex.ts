@@ -30,7 +30,7 @@ export function readOpenVex(document: Json): ScanReport {
   return {
     format: 'openvex',
     tool: { name: textOf(author), version: typeof version === 'number' ? String(version) : textOf(version) },
-    dbBuildTime: timeOf(document.last_updated ?? document.timestamp),
+    dbBuildTime: timeOf(document.last_updated) || timeOf(document.timestamp),
     vulnerabilities: [],
     statements: gathered.all(),
   }
@@ -57,28 +57,38 @@ const analysed: Readonly<Record<string, VexStatus>> = {
 
 /**
  * `purlOf`: the package URL of what a reference of the document names; empty where it has none. What is too much is left out:
- * it is beside what was found, which counts in any case.
+ * it is beside what was found, which counts in any case. What says that there is something to do is the last to be.
  */
 export function statementsOfCycloneDx(document: Json, purlOf: (reference: string) => string): VexStatement[] {
   const gathered = new Statements()
-  for (const { id, analysis, affects, references } of objectsIn(document.vulnerabilities)) {
-    const { state, justification, detail } = asObject(analysis)
-    const status = analysed[textOf(state)]
+  const statusOf = ({ analysis }: Json) => analysed[textOf(asObject(analysis).state)]
+  const all = objectsIn(document.vulnerabilities).map((one, place) => ({ one, place, status: statusOf(one) }))
+  const saysToDo = ({ status }: (typeof all)[number]) => status === 'affected' || status === 'under_investigation'
+  const places: number[] = []
+  for (const { one, place, status } of [...all.filter(saysToDo), ...all.filter((each) => !saysToDo(each))]) {
     if (status === undefined) continue
-    gathered.addIfMay({
-      vulnerability: textOf(id),
-      aliases: objectsIn(references)
-        .map((one) => textOf(one.id))
+    const { justification, detail } = asObject(one.analysis)
+    // What has no name of its own is told by the reference, so that it is not taken for all.
+    const products = objectsIn(one.affects).map(({ ref }) => purlOf(textOf(ref)) || textOf(ref))
+    const said = {
+      vulnerability: textOf(one.id),
+      aliases: objectsIn(one.references)
+        .map(({ id }) => textOf(id))
         .slice(0, most.aliases),
       ...{ status, justification: textOf(justification), text: textOf(detail) },
-      // What has no name of its own is told by the reference, so that it is not taken for all.
-      products: objectsIn(affects)
-        .slice(0, most.products)
-        .map(({ ref }) => purlOf(textOf(ref)) || textOf(ref)),
-    })
+    }
+    // Of very many the rest is another statement.
+    const some = products.length === 0 ? [[]] : groupsOf(products)
+    for (const each of some) if (gathered.addIfMay({ ...said, products: each })) places.push(place)
   }
-  return gathered.all()
+  const placed = gathered.all().map((said, i) => ({ said, place: places[i]! }))
+  return placed.sort((one, other) => one.place - other.place).map(({ said }) => said)
 }
+
+const groupsOf = (products: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(products.length / most.products) }, (_, i) =>
+    products.slice(i * most.products, (i + 1) * most.products),
+  )
 
 const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(textOf) : [])
 
@@ -87,12 +97,14 @@ export class Statements {
   readonly #all: VexStatement[] = []
   #characters = 0
 
-  /** Leaves out what `add` refuses. */
-  addIfMay(given: Parameters<Statements['add']>[0]): void {
+  /** Leaves out what `add` refuses; `false` for that. */
+  addIfMay(given: Parameters<Statements['add']>[0]): boolean {
     try {
       this.add(given)
+      return true
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
+      return false
     }
   }
 

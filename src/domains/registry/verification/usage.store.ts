@@ -2,6 +2,7 @@
 // never one that a push makes meanwhile; it stays the same until it is corrected.
 import { allAtLeisure } from '#db/at-leisure.ts'
 import { type Db, type Reader, sql, type Tx } from '#db/sql.ts'
+import { bytesOfSigned } from '#domains/scanning/signers/signers.model.ts'
 import type { Usage } from '../blobs/usage.model.ts'
 
 export type CountedLink = { organization: string; digest: string; counted: number; found: number }
@@ -65,6 +66,8 @@ export async function usageDifference(db: Db, organization: string): Promise<Usa
                   WHERE o.org_uid = ${organization})
               + (SELECT coalesce(sum(m.size), 0) FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE ${below})
               + (SELECT coalesce(sum(s.size), 0) FROM scan_reports s WHERE s.organization = ${organization})
+              + (SELECT count(*) * ${bytesOfSigned} FROM signed_statements
+                  WHERE repo_uid > ${`${organization}/`} AND repo_uid < ${`${organization}0`})
               + (SELECT coalesce(sum(l.charged), 0) FROM component_lists l
                   WHERE l.payer = ${organization} AND l.payer <> '')
               + (SELECT coalesce(sum(f.charged), 0) FROM findings f

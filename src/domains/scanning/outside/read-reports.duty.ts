@@ -14,8 +14,7 @@ export const readReports: Duty = {
     await using reader = createReader()
     const done = { reports: 0, signatures: 0 }
     try {
-      done.reports = await readAll(app, lease, reader)
-      done.signatures = await checkAll(app, lease, reader)
+      await doAll(app, lease, reader, done)
     } catch (error) {
       if (!lease.signal.aborted) throw error
     }
@@ -23,26 +22,24 @@ export const readReports: Duty = {
   },
 }
 
-async function readAll(app: App, lease: Lease, reader: Reader): Promise<number> {
-  let reports = 0
-  let next = await nextDue(app, '')
-  while (next && lease.holds()) {
-    await readOne(app, reader, next, { write: (work) => lease.tx(work), signal: lease.signal })
-    reports++
-    next = await nextDue(app, next.organization)
-  }
-  return reports
-}
-
-async function checkAll(app: App, lease: Lease, reader: Reader): Promise<number> {
+/** In turns, so that however much waits to be read holds up nothing that is signed, which may take something back. */
+async function doAll(app: App, lease: Lease, reader: Reader, done: { reports: number; signatures: number }) {
   const write: Write = (work) => lease.tx(work)
-  let documents = 0
-  while (lease.holds() && (await lookForNew(app, write))) documents++
-  let next = await nextUnchecked(app, '')
-  while (next && lease.holds()) {
-    await checkOne(app, reader, next, { write, signal: lease.signal })
-    documents++
-    next = await nextUnchecked(app, next.organization)
+  const last = { read: '', checked: '', signer: 0 }
+  while (lease.holds()) {
+    const [signer, due] = [await lookForNew(app, write, last.signer), await nextDue(app, last.read)]
+    if (signer) last.signer = signer.id
+    if (due) {
+      await readOne(app, reader, due, { write, signal: lease.signal })
+      last.read = due.organization
+      done.reports++
+    }
+    const unchecked = lease.holds() ? await nextUnchecked(app, last.checked) : undefined
+    if (unchecked) {
+      await checkOne(app, reader, unchecked, { write, signal: lease.signal })
+      last.checked = unchecked.organization
+      done.signatures++
+    }
+    if (!signer && !due && !unchecked) return
   }
-  return documents
 }

@@ -42,9 +42,13 @@ export async function nextDue({ db, clock }: App, after: string): Promise<Waitin
 }
 
 const isPushed: ReadonlySet<number> = new Set([reportOrigins.referrer, reportOrigins.attestation])
-const maxAttempts = 10
+export const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
+
+/** When to try again what has gone wrong so often. */
+export const laterTry = ({ clock }: App, attempts: number): string =>
+  new Date(clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)).toISOString()
 
 /** Reads one, and keeps what it says, or why it says nothing. Rejects only when the signal says so or the lease is lost. */
 export async function readOne(
@@ -110,9 +114,8 @@ async function fail(app: App, waiting: WaitingReport, error: unknown, write: Wri
   const attempts = waiting.attempts + 1
   const isFaulty = error instanceof Unreadable && error.reason !== 'BLOB_MISSING'
   if (!isFaulty && attempts < maxAttempts) {
-    const dueTime = new Date(app.clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs))
     if (!(error instanceof Unreadable)) app.log.error('report was not read', { repo, digest, attempts, error })
-    return write((tx) => store.postponeReport(tx, id, attempts, dueTime.toISOString()))
+    return write((tx) => store.postponeReport(tx, id, attempts, laterTry(app, attempts)))
   }
   const [reason, message] =
     error instanceof Unreadable ? [error.reason, error.message] : ['FAILED', 'it could not be read, again and again']

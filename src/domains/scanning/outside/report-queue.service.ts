@@ -1,10 +1,12 @@
 // Takes in reports of other scanners, to be read in the background.
 import type { Work } from '#app.ts'
+import { isVexType } from '#contents/reports/vex-statement.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { giveBack } from '#domains/registry/blobs/usage.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import * as signed from '../signers/signed-statements.store.ts'
+import { bytesOfSigned } from '../signers/signers.model.ts'
 import { mostAttestations, mostWaiting, type NewReport, reportTypes } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
@@ -23,13 +25,14 @@ export type Referring = {
 export function mayBeReport({ artifactType, annotations, subject }: Omit<Referring, 'digest' | 'layers'>): boolean {
   if (subject === '') return false
   const predicate = annotations['in-toto.io/predicate-type'] ?? annotations['dev.sigstore.bundle.predicateType']
-  if (artifactType === 'application/vnd.in-toto+json') return isScan.test(predicate ?? '')
+  if (artifactType === 'application/vnd.in-toto+json') return isScan(predicate ?? '')
   // Not everybody who puts a statement in an envelope says on the outside what it is about.
-  if (isEnvelope.test(artifactType)) return predicate === undefined || isScan.test(predicate)
+  if (isEnvelope.test(artifactType)) return predicate === undefined || isScan(predicate)
   return reportTypes.includes(artifactType)
 }
-const isScan =
-  /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns|openvex\.dev\/ns|cyclonedx\.org\/(?:bom|schema)|docs\.oasis-open\.org\/csaf)\b/
+const isScan = (predicate: string): boolean =>
+  isVexType(predicate) ||
+  /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns)\b/.test(predicate)
 const isEnvelope = /^application\/vnd\.(?:dsse\.envelope\.v1\+json$|dev\.sigstore\.bundle\b)/
 
 /** The image that a tag has attestations of, as cosign names them; undefined for other tags. */
@@ -47,7 +50,7 @@ export async function queueAttestations(
   pushed: Pick<Referring, 'digest' | 'subject' | 'layers'>,
 ): Promise<void> {
   const attestations = pushed.layers.filter(({ mediaType, annotations: { predicateType } }) => {
-    return isEnvelope.test(mediaType) && (typeof predicateType !== 'string' || isScan.test(predicateType))
+    return isEnvelope.test(mediaType) && (typeof predicateType !== 'string' || isScan(predicateType))
   })
   for (const { digest: rawDigest } of attestations.slice(-mostAttestations)) {
     const about = { repo, digest: pushed.subject, origin: 'attestation' as const, referrer: pushed.digest }
@@ -92,18 +95,21 @@ async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
 /** With their repo, before it is deleted. */
 export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo']): Promise<void> {
   await giveBack(tx, uid, await store.deleteReportsOf(tx, id))
-  await signed.deleteSignedOf(tx, uid)
+  await giveBack(tx, uid, (await signed.deleteSignedOf(tx, uid)) * bytesOfSigned)
 }
 
 /** Some of those of a repo that is being removed; answers with how many. */
 export async function forgetSomeReports(tx: Tx, { id, uid }: NewReport['repo'], most: number): Promise<number> {
   const { count, bytes } = await store.deleteSomeReportsOf(tx, id, most)
   await giveBack(tx, uid, bytes)
-  return count > 0 ? count : signed.deleteSomeSignedOf(tx, uid, most)
+  if (count > 0) return count
+  const others = await signed.deleteSomeSignedOf(tx, uid, most)
+  await giveBack(tx, uid, others * bytesOfSigned)
+  return others
 }
 
 /** With their image. */
 export async function forgetReportsOf(tx: Tx, { id, uid }: NewReport['repo'], digest: string): Promise<void> {
   await giveBack(tx, uid, await store.deleteReportsOfImage(tx, id, digest))
-  await signed.deleteSignedOfImage(tx, uid, digest)
+  await giveBack(tx, uid, (await signed.deleteSignedOfImage(tx, uid, digest)) * bytesOfSigned)
 }

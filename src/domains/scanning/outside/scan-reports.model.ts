@@ -75,7 +75,7 @@ export type ReportFacts = {
 
 export type StoredReport = ReportFacts & { vulnerabilities: ReportedVulnerability[] }
 
-/** One whose signatures are to be looked at since `checkTime`. */
+/** One whose signatures are to be looked at from `dueTime`. */
 export type UncheckedReport = {
   id: number
   repo: number
@@ -83,6 +83,8 @@ export type UncheckedReport = {
   organization: string
   digest: string
   rawDigest: string
+  createTime: string
+  attempts: number
   dueTime: string
 }
 

@@ -1,4 +1,4 @@
-import { join, type Reader, sql, type Tx } from '#db/sql.ts'
+import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import {
   mostKept,
   type NewReport,
@@ -63,6 +63,9 @@ export async function insertReport(
   return row && Number(row.id)
 }
 
+/** Why one counts for nothing that may count another time. */
+const passing = ['NOT_ALLOWED', 'TOO_MANY', 'QUOTA_EXCEEDED', 'BLOB_MISSING']
+
 /** Lets one wait again that counted for nothing; `false` when there is none of this referrer. */
 export async function reviveReport(
   tx: Tx,
@@ -72,16 +75,16 @@ export async function reviveReport(
   const revived = await tx.run(sql`
     UPDATE scan_reports SET state = 1, reason = '', message = '', attempts = 0, actor = ${actor}, due_time = ${now}
      WHERE repo_id = ${repo.id} AND raw_digest = ${rawDigest} AND referrer = ${referrer} AND origin IN (2, 4)
-       AND state = 3 AND reason = 'NOT_ALLOWED'`)
+       AND state = 3 AND reason IN (${list(passing)})`)
   return revived === 1
 }
 
-/** Whether a content was pushed for an image before, by whoever may. */
+/** Whether a content was pushed for an image before, by whoever may, and was or will be read. */
 export async function isPushed(reader: Reader, { repo, digest, rawDigest }: NewReport): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM scan_reports
      WHERE repo_id = ${repo.id} AND raw_digest = ${rawDigest} AND digest = ${digest} AND origin = 4
-       AND reason <> 'NOT_ALLOWED' LIMIT 1`)
+       AND reason NOT IN (${list(passing)}) LIMIT 1`)
   return row !== undefined
 }
 
@@ -126,7 +129,7 @@ export async function finishReport(tx: Tx, id: number, read: ReadReport, now: st
   const finished = await tx.run(sql`
     UPDATE scan_reports SET state = ${state}, scanner = ${scanner}, tool = ${tool}, tool_version = ${toolVersion},
            format = ${format}, build_time = ${buildTime}, create_time = ${now}, seen_time = ${now}, total = ${total},
-           size = ${sizeOf(read)}, signatures = ${signatures}, message = ${note}, check_time = ${checkTime}
+           size = ${sizeOf(read)}, signatures = ${signatures}, message = ${note}, check_time = ${checkTime}, attempts = 0
      WHERE id = ${id} AND state = 1`)
   if (finished !== 1) return false
   await tx.run(sql`
@@ -166,10 +169,16 @@ export async function findSame(
 }
 
 export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
-  await tx.run(sql`UPDATE scan_reports SET seen_time = ${now} WHERE id = ${id}`)
+  await tx.run(sql`
+    UPDATE scan_reports SET seen_time = ${now},
+           check_time = CASE WHEN signatures < 0 AND check_time = '' THEN CAST(${now} AS TEXT) ELSE check_time END
+     WHERE id = ${id}`)
 }
 
-/** Deletes the oldest of an image beyond what is kept; answers with how many bytes they had. */
+/**
+ * Deletes the oldest of an image beyond what is kept; of documents first those that nobody who is trusted has signed, and none whose
+ * signatures are still to be looked at. Answers with how many bytes they had.
+ */
 export async function pruneReports(tx: Tx, repo: number, digest: string): Promise<number> {
   let bytes = 0
   for (const [state, most] of [
@@ -177,14 +186,18 @@ export async function pruneReports(tx: Tx, repo: number, digest: string): Promis
     [reportStates.ignored, mostKept.ignored],
     [reportStates.stated, mostKept.stated],
   ] as const) {
+    const signedFirst = sql`CASE WHEN signers = '[]' THEN 1 ELSE 0 END, id DESC`
+    const order = state === reportStates.stated ? signedFirst : sql`id DESC`
     const gone = await tx.all<Sized>(sql`
-      DELETE FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state} AND id <= (
+      DELETE FROM scan_reports WHERE check_time = '' AND id IN (
         SELECT id FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state}
-         ORDER BY id DESC LIMIT 1 OFFSET ${most}) RETURNING size`)
+         ORDER BY ${order} LIMIT ${prunedAtOnce} OFFSET ${most}) RETURNING size`)
     bytes += sumOf(gone)
   }
   return bytes
 }
+
+const prunedAtOnce = 10_000
 
 type Sized = { size: number }
 const sumOf = (rows: readonly Sized[]): number => rows.reduce((sum, { size }) => sum + Number(size), 0)

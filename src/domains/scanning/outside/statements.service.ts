@@ -1,7 +1,7 @@
 // What others say was made of vulnerabilities in an image (VEX). It is shown beside what is found, and hides nothing until
 // somebody who may accept risks adopts it, or trusts whoever has signed it.
 import type { Call } from '#app.ts'
-import { patternOf, patternText } from '#contents/package-pattern.ts'
+import { keptPattern } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
@@ -19,7 +19,7 @@ export type Statement = StatedVulnerability & {
   actor: string
   referrer: string
   takeTime: string
-  /** The uids of the signers who are or were trusted and have signed it. */
+  /** The uids of the signers who were trusted when it was looked at, and have signed it. */
   signers: string[]
 }
 
@@ -76,18 +76,15 @@ export async function adoptedStatement(
   if (status !== 'not_affected' && status !== 'fixed') throw refuse(`says ${status}, so there is nothing to adopt`)
   const stated = [status, justification, text].filter(Boolean).join(', ').slice(0, 1000)
   const of = { vulnerability, stated: `${author || 'somebody'}: ${stated}` }
-  const wanted = named === '' ? undefined : patternOf(named)
+  const wanted = named === '' ? undefined : keptPattern(named)
   if (named !== '' && !wanted) throw refuse('is no package URL of a kind that is compared', 'package')
   const { image, parts } = aboutImage(one, digest)
   if (image) return { ...of, package: named }
   if (parts.length === 0) throw refuse('is about another image')
   // What cannot be told apart would hide more than is said.
-  const packages = parts.map((part) => {
-    const pattern = patternOf(part)
-    return pattern ? patternText(pattern) : ''
-  })
+  const packages = parts.map((part) => keptPattern(part) ?? '')
   if (wanted) {
-    if (!packages.includes(patternText(wanted))) throw refuse('is no package that the statement is about', 'package')
+    if (!packages.includes(wanted)) throw refuse('is no package that the statement is about', 'package')
     return { ...of, package: named }
   }
   const [only, ...others] = new Set(packages)

@@ -43,7 +43,7 @@ export async function acceptedAt(
   const names = [...new Set(known.flatMap(({ record }) => namesOf(record).flatMap(({ names }) => names)))]
   const risks = (await store.risksOf(reader, scopes, names)).filter((one) => one.digest === '' || one.digest === digest)
   const signed = await hidingOf(reader, { repoUid, digest }, names)
-  const all = [...risks.map(ofRisk), ...signed.map(ofSigned)]
+  const all = [...risks.map(ofRisk), ...signed.map(ofSigned)].filter(isReadable)
   const byName = Map.groupBy(all, ({ vulnerability }) => vulnerability)
   return ({ component, record }) => {
     return namesOf(record).flatMap(({ id, names }) =>
@@ -67,6 +67,7 @@ function namesOf(record: Named['record']): { id: string; names: string[] }[] {
 /** In which packages; undefined for all. */
 type AcceptedIn = {
   vulnerability: string
+  package: string
   pattern: PackagePattern | undefined
   accepted: Omit<Accepted, 'vulnerability'>
 }
@@ -74,7 +75,7 @@ type AcceptedIn = {
 function ofRisk(risk: RiskAcceptance): AcceptedIn {
   const { vulnerability, uid, reason, actor, createTime, expireTime, endTime } = risk
   return {
-    ...{ vulnerability, pattern: patternIn(risk) },
+    ...{ vulnerability, package: risk.package, pattern: patternIn(risk) },
     accepted: { uid, signer: '', reason, actor, expireTime, fromTime: createTime, untilTime: endTime || expireTime },
   }
 }
@@ -85,7 +86,7 @@ function ofSigned(one: HidingStatement): AcceptedIn {
   const { uid, name, actor, expireTime, endTime } = signer
   const trustedUntil = endTime || expireTime
   return {
-    ...{ vulnerability, pattern: patternIn(one) },
+    ...{ vulnerability, package: one.package, pattern: patternIn(one) },
     accepted: {
       ...{ uid: '', signer: uid, actor, expireTime, fromTime, reason: `signed by ${name}: ${stated}` },
       untilTime: untilTime !== '' && untilTime < trustedUntil ? untilTime : trustedUntil,
@@ -94,3 +95,6 @@ function ofSigned(one: HidingStatement): AcceptedIn {
 }
 
 const patternIn = (one: { package: string }) => (one.package === '' ? undefined : patternOf(one.package))
+
+/** What was accepted of something that nobody can tell any more is of no package. */
+const isReadable = ({ package: named, pattern }: AcceptedIn): boolean => named === '' || pattern !== undefined

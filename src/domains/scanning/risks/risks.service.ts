@@ -1,6 +1,6 @@
 // Risks that somebody has accepted: statements that are made, end by themselves or are revoked, and never change otherwise.
 import type { App, Call } from '#app.ts'
-import { patternOf, patternText } from '#contents/package-pattern.ts'
+import { keptPattern } from '#contents/package-pattern.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
@@ -39,10 +39,9 @@ export async function acceptRisk(call: Call, scope: string, given: NewRisk): Pro
   refuseIfAny(problemsOf(input, call.now))
   const { db } = call.app
   const vulnerability = await canonicalName(db, input.vulnerability, [rootOf(scope)])
-  const pattern = input.package === '' ? undefined : patternOf(input.package)
   const risk: RiskAcceptance = {
     ...{ uid: newUid(scope), scopeUid: scope, digest: input.digest, vulnerability, reason: input.reason },
-    package: pattern ? patternText(pattern) : '',
+    package: input.package === '' ? '' : keptPattern(input.package)!,
     ...{ actor: call.caller.uid, createTime: call.now, expireTime: input.expireTime },
     ...{ endTime: '', endActor: '', endReason: '', statement: input.statement, stated },
   }
@@ -83,7 +82,7 @@ function problemsOf(input: NewRisk, now: string): FieldViolation[] {
   }
   add('vulnerability', problemOfName(input.vulnerability))
   if (input.digest !== '' && !isDigest(input.digest)) add('digest', 'is not a digest')
-  if (input.package.length > 512 || (input.package !== '' && !patternOf(input.package))) {
+  if (input.package.length > 512 || (input.package !== '' && keptPattern(input.package) === undefined)) {
     add('package', 'is not a package URL of a type that is compared')
   }
   add('reason', input.reason.trim() === '' ? 'is required' : tooLong(input.reason))

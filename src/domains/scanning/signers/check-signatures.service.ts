@@ -1,34 +1,41 @@
 // Looks who has signed the documents that were handed in, of those who are trusted there, and takes what these say.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
-import { Unreadable } from '#contents/packages.ts'
+import { Unreadable, type UnreadableReason } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
-import type { Signed } from '#contents/reports/read-report.ts'
+import { type Signed, unsigned } from '#contents/reports/read-report.ts'
+import { LeaseLost } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
+import { charge } from '#domains/registry/blobs/usage.service.ts'
+import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { chunks } from '#lib/chunks.ts'
+import { AppError } from '#lib/errors.ts'
 import { lineage } from '#lib/uid.ts'
-import { areOf, opened, type Write } from '../outside/read-reports.service.ts'
+import { areOf, laterTry, maxAttempts, opened, type Write } from '../outside/read-reports.service.ts'
 import type { UncheckedReport } from '../outside/scan-reports.model.ts'
 import { findStatements } from '../outside/scan-reports.store.ts'
 import * as store from './signed-reports.store.ts'
-import { signedIn, takeSigned } from './signed-statements.service.ts'
-import type { SignedStatement, Signer } from './signers.model.ts'
-import { nextNew, noteLooked, signersAt } from './signers.store.ts'
+import { createNames, type Said, signedIn, takeSigned } from './signed-statements.service.ts'
+import { countSigned } from './signed-statements.store.ts'
+import { bytesOfSigned, mostSigned, type Signer } from './signers.model.ts'
+import { type NewSigner, nextNew, noteLooked, signersAt } from './signers.store.ts'
 
 const reportsAtOnce = 200
-const laterMs = 60_000
-const vulnerabilitiesAtOnce = 200
+const statementsAtOnce = 500
+/** Between slices, so that other writers get their turn. */
+const pauseMs = 10
 
-/** Has what was handed in before in the places of new signers looked at; answers with whether there was any to begin with. */
-export async function lookForNew({ db, clock }: App, write: Write): Promise<boolean> {
-  const signer = await nextNew(db)
-  if (!signer) return false
+/** Has some of what was handed in before in the place of a new signer looked at; answers with the signer, if there is one. */
+export async function lookForNew({ db, clock }: App, write: Write, after: number): Promise<NewSigner | undefined> {
+  const signer = (await nextNew(db, after)) ?? (await nextNew(db, 0))
+  if (!signer) return undefined
+  const ids = await store.signedBelow(db, signer.scopeUid, { after: signer.lastReport, most: reportsAtOnce })
   await write(async (tx) => {
-    const page = { after: signer.lastReport, most: reportsAtOnce, now: clock().toISOString() }
-    const last = await store.checkSignedBelow(tx, signer.scopeUid, page)
-    await noteLooked(tx, signer.uid, last ?? -1)
+    await store.checkSigned(tx, ids, clock().toISOString())
+    await noteLooked(tx, signer.uid, ids.length < reportsAtOnce ? -1 : ids.at(-1)!)
   })
-  return true
+  return signer
 }
 
 /** The document that is due first, of the next organisation that has one; from the first again behind the last. */
@@ -48,40 +55,55 @@ export async function nextUnchecked({ db, clock }: App, after: string): Promise<
   return undefined
 }
 
-/** Looks at one; later, where that went wrong. Rejects only when the signal says so or the lease is lost. */
+/** How a look may end that ends otherwise another time. */
+const passing: readonly UnreadableReason[] = ['BLOB_MISSING', 'TIMED_OUT']
+
+/** Looks at one; later, where that went wrong, and no more where it did so again and again. Rejects only when the signal says so or the lease is lost. */
 export async function checkOne(
   app: App,
   reader: Reader,
   unchecked: UncheckedReport,
   { write, signal }: { write: Write; signal: AbortSignal },
 ): Promise<void> {
-  const { id, repo, repoUid, digest } = unchecked
+  const { id, repoUid } = unchecked
   const trusted = await signersAt(app.db, lineage(repoUid), app.clock().toISOString())
-  let signed: Signed = { signatures: 0, signers: [], subjects: [] }
+  let signed = unsigned
+  let isListed = false
+  let by: string[] = []
   try {
     if (trusted.length > 0) signed = await readSigned(app, reader, unchecked, trusted, signal)
+    by = signed.signers.map((number) => trusted[number]!.uid)
+    if (by.length > 0) isListed = await take(app, unchecked, signed, { write, signal, signers: by })
   } catch (error) {
     signal.throwIfAborted()
-    app.log.error('signatures were not looked at', { repo, digest, error })
-    const dueTime = new Date(app.clock().getTime() + laterMs).toISOString()
-    return write((tx) => store.postponeCheck(tx, id, dueTime))
+    if (error instanceof LeaseLost) throw error
+    return postpone(app, unchecked, error, write)
   }
-  const by = signed.signers.map((number) => trusted[number]!.uid)
-  if (by.length > 0) await take(app, unchecked, { write, signers: by, subjects: signed.subjects })
   await write(async (tx) => {
     const live = new Set((await signersAt(tx, lineage(repoUid), app.clock().toISOString())).map(({ uid }) => uid))
     // Whoever is trusted since then was not asked for.
     if (live.difference(new Set(trusted.map(({ uid }) => uid))).size > 0) return
-    const left = by.filter((uid) => live.has(uid))
+    const left = isListed ? by.filter((uid) => live.has(uid)) : []
     await store.noteChecked(tx, id, left, trusted.length > 0 ? signed.signatures : -1)
   })
+}
+
+async function postpone(app: App, unchecked: UncheckedReport, error: unknown, write: Write): Promise<void> {
+  const { id, repo, digest } = unchecked
+  const attempts = unchecked.attempts + 1
+  if (!(error instanceof Unreadable)) app.log.error('signatures were not looked at', { repo, digest, attempts, error })
+  await write((tx) => store.postponeCheck(tx, id, attempts, attempts < maxAttempts ? laterTry(app, attempts) : ''))
 }
 
 /** An image that a document is about, and by which digests it may be named there. */
 type Meant = { digest: string; names: readonly string[] }
 
-/** What it is about that it was handed in for, and of an index also all images, or those that it is about. */
+/**
+ * What it is about that it was handed in for, and of an index also all images, or those that it is about. Throws Unreadable while
+ * that is not there.
+ */
 async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects: readonly string[]): Promise<Meant[]> {
+  if (!(await isKnownImage(db, repo, digest))) throw new Unreadable('BLOB_MISSING', `the repo has no image ${digest}`)
   const isWhole = subjects.includes(digest)
   const listed = (await scannableIn(db, repo, digest)).filter((one) => one.digest !== digest)
   return [
@@ -92,43 +114,66 @@ async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects
   ]
 }
 
-type Taking = { write: Write; signers: readonly string[]; subjects: readonly string[] }
+type Taking = { write: Write; signal: AbortSignal; signers: readonly string[] }
 
-/** In slices: what is taken twice changes nothing. */
-async function take(app: App, unchecked: UncheckedReport, { write, signers, subjects }: Taking): Promise<void> {
-  const { id, repo, repoUid } = unchecked
-  const document = await findStatements(app.db, id)
-  if (!document) return
-  const { facts, statements } = document
-  const said = { id, author: facts.tool, saidTime: facts.buildTime, statements }
-  for (const { digest, names } of await imagesOf(app, unchecked, subjects)) {
-    const signed = await signedIn(app.db, { repoUid, digests: names }, said)
-    const named = [...Map.groupBy(signed, ({ vulnerability }) => vulnerability).values()]
-    for (const some of chunks(named, vulnerabilitiesAtOnce)) {
-      const hadRoom = await write((tx) => takeSome(app, tx, { repoUid, digest }, signers, some.flat()))
-      if (!hadRoom) app.log.warn('too much was signed of an image', { repo, digest })
+/**
+ * Takes what was verified, in slices: what is taken twice changes nothing. Answers with whether that is what the document is listed
+ * with, which may have been read by another server.
+ */
+async function take(app: App, unchecked: UncheckedReport, signed: Signed, { write, signal, signers }: Taking) {
+  const { id, repo, repoUid, createTime } = unchecked
+  const listed = await findStatements(app.db, id)
+  if (!listed) return false
+  const { author, saidTime, statements } = signed
+  const names = createNames(app.db, repoUid)
+  const images = await imagesOf(app, unchecked, signed.subjects)
+  let left = mostSigned.ofDocument
+  let hadRoom = images.length <= mostSigned.images
+  for (const { digest, names: digests } of images.slice(0, mostSigned.images)) {
+    const said = await signedIn(names, digests, { id, author, saidTime, createTime, statements })
+    for (const some of chunks(said, statementsAtOnce)) {
+      signal.throwIfAborted()
+      const taken = await takeSome(app, write, { repoUid, digest }, { signers, said: some, most: left })
+      left -= taken.added
+      hadRoom &&= taken.hadRoom
+      await sleep(pauseMs)
     }
   }
+  if (!hadRoom) app.log.warn('too much was signed of an image', { repo, digest: unchecked.digest })
+  return listed.facts.tool === author && JSON.stringify(listed.statements) === JSON.stringify(statements)
 }
 
-/** `false` where not all of it had room. */
-async function takeSome(
-  { clock }: App,
-  tx: Tx,
-  image: { repoUid: string; digest: string },
-  signers: readonly string[],
-  signed: readonly SignedStatement[],
-): Promise<boolean> {
-  const now = clock().toISOString()
-  const live = new Set((await signersAt(tx, lineage(image.repoUid), now)).map(({ uid }) => uid))
-  let hadRoom = true
-  for (const signer of signers) {
-    if (live.has(signer)) hadRoom = (await takeSigned(tx, image, signer, signed, now)) && hadRoom
+type Image = { repoUid: string; digest: string }
+type Slice = { signers: readonly string[]; said: readonly Said[]; most: number }
+type Taken = { added: number; hadRoom: boolean }
+
+/** Without room for more rows, it still takes back. */
+async function takeSome(app: App, write: Write, image: Image, slice: Slice): Promise<Taken> {
+  try {
+    return await write((tx) => takeSlice(app, tx, image, slice))
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
+    return write((tx) => takeSlice(app, tx, image, { ...slice, most: 0 }))
   }
-  return hadRoom
 }
 
-/** Nobody has signed what can no longer be read, and what is about something else. */
+/** Throws RESOURCE_EXHAUSTED where the organisation has no room for what it adds. */
+async function takeSlice(app: App, tx: Tx, image: Image, { signers, said, most }: Slice): Promise<Taken> {
+  const now = app.clock().toISOString()
+  const live = new Set((await signersAt(tx, lineage(image.repoUid), now)).map(({ uid }) => uid))
+  const room = Math.min(most, mostSigned.ofImage - (await countSigned(tx, image, mostSigned.ofImage)))
+  const all = { added: 0, hadRoom: true }
+  for (const signer of signers) {
+    if (!live.has(signer)) continue
+    const { added, hadRoom } = await takeSigned(tx, image, signer, said, { now, room: room - all.added })
+    all.added += added
+    all.hadRoom &&= hadRoom
+  }
+  if (all.added > 0) await charge(tx, { app }, image.repoUid, all.added * bytesOfSigned)
+  return all
+}
+
+/** Nobody has signed what cannot be read, and what is about something else. */
 async function readSigned(
   app: App,
   reader: Reader,
@@ -141,7 +186,7 @@ async function readSigned(
     const signed = await reader.readSigners(await opened(app, { repo, rawDigest }), keys, signal)
     return (await areOf(app.db, repo, digest, signed.subjects)) ? signed : { ...signed, signers: [] }
   } catch (error) {
-    if (error instanceof Unreadable) return { signatures: 0, signers: [], subjects: [] }
+    if (error instanceof Unreadable && !passing.includes(error.reason)) return unsigned
     throw error
   }
 }

@@ -1,6 +1,7 @@
 // Keeps what signers who are trusted say of images. What says that there is nothing to do hides that until the same signer says
 // otherwise. It goes by when documents were written, which is signed: to push an old one again changes nothing.
-import { type PackagePattern, patternOf, patternText } from '#contents/package-pattern.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { keptPattern, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -9,95 +10,174 @@ import type { StatedVulnerability } from '../outside/scan-reports.model.ts'
 import * as store from './signed-statements.store.ts'
 import { mostSigned, type SignedStatement } from './signers.model.ts'
 
-/** A document as far as it is read: its number, who wrote it by its own word, and when. */
+/** A document as far as it is read: its number, who wrote it by its own word, when, and since when we have it. */
 export type SignedDocument = {
   id: number
   author: string
   saidTime: string
+  createTime: string
   statements: readonly StatedVulnerability[]
 }
 
-/** What a document says of an image, which it may name by other digests too; each package apart. */
-export async function signedIn(
-  reader: Reader,
-  { repoUid, digests }: { repoUid: string; digests: readonly string[] },
-  { id, author, saidTime, statements }: SignedDocument,
-): Promise<SignedStatement[]> {
-  const names = new Map<string, string>()
-  const all: SignedStatement[] = []
-  for (const [i, one] of statements.entries()) {
-    const named = names.get(one.vulnerability) ?? (await canonicalName(reader, one.vulnerability, [rootOf(repoUid)]))
-    names.set(one.vulnerability, named)
-    const said = [one.status, one.justification, one.text].filter(Boolean).join(', ')
-    const about = { vulnerability: named, status: one.status, statement: `${id}.${i + 1}`, saidTime }
-    const stated = `${author || 'somebody'}: ${said}`.slice(0, 1000)
-    for (const text of packagesOf(one, digests)) all.push({ ...about, stated, package: text })
+/** With what its package is, as it is compared; undefined where that may be anything in the image. */
+export type Said = SignedStatement & { pattern: PackagePattern | undefined }
+
+/** What vulnerabilities are counted under in a repo, by the names that a document gives them. */
+export type Names = (name: string) => Promise<string>
+
+const mostNames = 20_000
+
+export function createNames(reader: Reader, repoUid: string): Names {
+  const known = new Map<string, string>()
+  return async (name) => {
+    // Nobody honest names as many.
+    const found = known.get(name) ?? (known.size < mostNames ? await canonicalName(reader, name, [rootOf(repoUid)]) : name)
+    if (known.size < mostNames) known.set(name, found)
+    return found
   }
-  return all
+}
+
+const atOnce = 50
+
+/** What a document says of an image, which it may name by other digests too; what says that there is something to do comes first. */
+export async function signedIn(
+  names: Names,
+  digests: readonly string[],
+  { id, author, saidTime, createTime, statements }: SignedDocument,
+): Promise<Said[]> {
+  const all = new Map<string, Said>()
+  const numbered = statements.map((one, i) => ({ one, number: i + 1 }))
+  const inOrder = [...numbered.filter(({ one }) => !hides(one)), ...numbered.filter(({ one }) => hides(one))]
+  for (const [i, { one, number }] of inOrder.entries()) {
+    if (i % atOnce === 0) await nextTurn()
+    const said = [one.status, one.justification, one.text].filter(Boolean).join(', ')
+    const about = {
+      ...{ status: one.status, statement: `${id}.${number}` },
+      stated: `${author || 'somebody'}: ${said}`.slice(0, 1000).toWellFormed(),
+      // Of what has no time nobody knows what it is later than; in doubt it takes back.
+      saidTime: hides(one) || saidTime !== '' ? saidTime : createTime,
+    }
+    const packages = packagesOf(one, digests)
+    const isMuch = all.size + packages.length > mostSigned.ofImage
+    if (packages.length === 0 || (isMuch && hides(one))) continue
+    // Nothing is hidden by another name of what it takes back.
+    const named = await Promise.all((hides(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(names))
+    for (const vulnerability of new Set(named)) {
+      for (const text of isMuch ? [''] : packages) {
+        const key = JSON.stringify([vulnerability, text])
+        const pattern = text === '' ? undefined : patternOf(text)
+        if (!all.has(key)) all.set(key, { ...about, vulnerability, package: text, pattern })
+      }
+    }
+  }
+  return [...all.values()]
 }
 
 /** Empty for all of the image. What is no package hides nothing; that it is affected is taken for all. */
 function packagesOf(one: StatedVulnerability, digests: readonly string[]): string[] {
   const { image, parts } = aboutImage(one, ...digests)
   if (image) return ['']
-  const patterns = parts.map((part) => patternOf(part))
-  const texts = patterns.flatMap((pattern) => (pattern ? [patternText(pattern)] : []))
-  return [...new Set(!hides(one) && patterns.includes(undefined) ? ['', ...texts] : texts)]
+  const texts = new Set(parts.map((part) => keptPattern(part) ?? ''))
+  if (hides(one)) texts.delete('')
+  return [...texts]
 }
 
 const hides = ({ status }: Pick<SignedStatement, 'status'>): boolean => status === 'not_affected' || status === 'fixed'
 
-/** Brings what a signer says of an image to what one more document says. `false` where not all that it hides had room. */
+/**
+ * Brings what a signer says of an image to what a part of one more document says, as far as there is `room` for more rows. Answers
+ * with how many there are more, and whether all that it hides had room.
+ */
 export async function takeSigned(
   tx: Tx,
   image: store.ImageIn,
   signer: string,
-  signed: readonly SignedStatement[],
-  now: string,
-): Promise<boolean> {
-  let room = mostSigned - (await store.countSigned(tx, image, mostSigned))
-  let hadRoom = true
+  signed: readonly Said[],
+  { now, room }: { now: string; room: number },
+): Promise<{ added: number; hadRoom: boolean }> {
   const names = [...new Set(signed.map(({ vulnerability }) => vulnerability))]
-  const current = Map.groupBy(await store.saidNow(tx, image, signer, names), ({ vulnerability }) => vulnerability)
-  // What says that there is something to do comes first: in one document it wins.
-  for (const one of [...signed.filter((each) => !hides(each)), ...signed.filter(hides)]) {
-    const before = current.get(one.vulnerability) ?? []
-    const same = before.find((other) => other.package === one.package)
-    if (same && isLater(same, one)) continue
-    if (hides(one) && before.some((other) => !hides(other) && other.saidTime >= one.saidTime && overlap(other, one))) {
-      continue
+  const current = new SaidBefore(await store.saidNow(tx, image, signer, names))
+  const taken = { added: 0, hadRoom: true }
+  for (const one of signed) {
+    const same = current.same(one)
+    const isPast = same !== undefined && isLater(same, one)
+    if (hides(one) && (isPast || current.some(one, (other) => !hides(other) && other.saidTime >= one.saidTime))) continue
+    const keeps = same !== undefined && (isPast || saysAs(same, one))
+    const ended = current.all(one, (other) => {
+      return other === same ? !keeps : !hides(one) && hides(other) && other.saidTime <= one.saidTime
+    })
+    for (const other of ended) {
+      await store.endSigned(tx, other.id, now)
+      current.delete(other)
     }
-    if (same && same.status === one.status && same.stated === one.stated) {
+    if (isPast) continue
+    if (keeps) {
       if (same.saidTime !== one.saidTime) await store.noteSaid(tx, same.id, one.saidTime)
       same.saidTime = one.saidTime
-      continue
-    }
-    const ended = before.filter((other) => {
-      return other === same || (!hides(one) && hides(other) && other.saidTime <= one.saidTime && overlap(other, one))
-    })
-    for (const { id } of ended) await store.endSigned(tx, id, now)
-    const left = before.filter((other) => !ended.includes(other))
-    if (room > 0) {
-      room--
-      left.push({ ...one, id: await store.insertSigned(tx, image, signer, one, now) })
-    } else hadRoom &&= !hides(one)
-    current.set(one.vulnerability, left)
+    } else if (taken.added < room) {
+      taken.added++
+      current.add({ ...one, id: await store.insertSigned(tx, image, signer, one, now) })
+    } else taken.hadRoom &&= !hides(one)
   }
-  return hadRoom
+  return taken
 }
+
+/** At the same time in other words it is no other statement. */
+const saysAs = (before: SignedStatement, one: SignedStatement): boolean =>
+  before.status === one.status && (before.stated === one.stated || before.saidTime === one.saidTime)
 
 /** Of the same time, what says that there is something to do stays. */
 const isLater = (before: SignedStatement, one: SignedStatement): boolean =>
   before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hides(one) && !hides(before))
 
-/** Whether two statements may be about the same package. */
-function overlap(one: SignedStatement, other: SignedStatement): boolean {
-  if (one.package === '' || other.package === '' || one.package === other.package) return true
-  const [a, b] = [patternOf(one.package), patternOf(other.package)]
-  return a === undefined || b === undefined || mayBeSame(a, b)
+type Row = store.SaidNow & Said
+
+/** What a signer says now of some vulnerabilities in an image, by what it is about. */
+class SaidBefore {
+  /** By vulnerability, then by package without version, empty for what may be any, then by package as it is kept. */
+  readonly #rows = new Map<string, Map<string, Map<string, Row>>>()
+
+  constructor(rows: readonly store.SaidNow[]) {
+    for (const row of rows) this.add({ ...row, pattern: row.package === '' ? undefined : patternOf(row.package) })
+  }
+
+  add(row: Row): void {
+    const ofName = this.#rows.get(row.vulnerability) ?? new Map<string, Map<string, Row>>()
+    const ofPackage = ofName.get(keyOf(row)) ?? new Map<string, Row>()
+    this.#rows.set(row.vulnerability, ofName.set(keyOf(row), ofPackage.set(row.package, row)))
+  }
+
+  delete(row: Row): void {
+    this.#rows.get(row.vulnerability)?.get(keyOf(row))?.delete(row.package)
+  }
+
+  same(one: Said): Row | undefined {
+    return this.#rows.get(one.vulnerability)?.get(keyOf(one))?.get(one.package)
+  }
+
+  some(one: Said, is: (row: Row) => boolean): boolean {
+    for (const row of this.#overlapping(one)) if (is(row)) return true
+    return false
+  }
+
+  all(one: Said, is: (row: Row) => boolean): Row[] {
+    return [...this.#overlapping(one)].filter(is)
+  }
+
+  /** Those that may be about the same package. */
+  *#overlapping(one: Said): Generator<Row> {
+    const ofName = this.#rows.get(one.vulnerability)
+    const keys = keyOf(one) === '' ? [...(ofName?.keys() ?? [])] : [keyOf(one), '']
+    for (const key of keys) {
+      for (const row of ofName?.get(key)?.values() ?? []) if (mayBeSame(row.pattern, one.pattern)) yield row
+    }
+  }
 }
 
-function mayBeSame(a: PackagePattern, b: PackagePattern): boolean {
+const keyOf = ({ pattern }: Pick<Said, 'pattern'>): string => (pattern ? `${pattern.kind} ${pattern.name}` : '')
+
+function mayBeSame(a: PackagePattern | undefined, b: PackagePattern | undefined): boolean {
+  if (!a || !b) return true
   const fits = (one: string, other: string) => one === '' || other === '' || one === other
-  return a.kind === b.kind && a.name === b.name && fits(a.version, b.version) && fits(a.distribution, b.distribution)
+  return fits(a.version, b.version) && fits(a.distribution, b.distribution)
 }

@@ -26,9 +26,10 @@ export async function saidNow(
 
 /** How many there are and were, up to `most`. */
 export async function countSigned(reader: Reader, { repoUid, digest }: ImageIn, most: number): Promise<number> {
-  const rows = await reader.all(sql`
-    SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest} LIMIT ${most}`)
-  return rows.length
+  const row = await reader.get<{ count: number }>(sql`
+    SELECT count(*) AS count FROM (
+      SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest} LIMIT ${most}) t`)
+  return Number(row?.count ?? 0)
 }
 
 export async function insertSigned(
@@ -95,9 +96,9 @@ export async function hasSigned(reader: Reader, repoUid: string): Promise<boolea
   return row !== undefined
 }
 
-/** With their repo. */
-export async function deleteSignedOf(tx: Tx, repoUid: string): Promise<void> {
-  await tx.run(sql`DELETE FROM signed_statements WHERE repo_uid = ${repoUid}`)
+/** With their repo; answers with how many. */
+export async function deleteSignedOf(tx: Tx, repoUid: string): Promise<number> {
+  return tx.run(sql`DELETE FROM signed_statements WHERE repo_uid = ${repoUid}`)
 }
 
 /** Some of those of a repo; answers with how many. */
@@ -107,7 +108,12 @@ export async function deleteSomeSignedOf(tx: Tx, repoUid: string, most: number):
      WHERE id IN (SELECT id FROM signed_statements WHERE repo_uid = ${repoUid} LIMIT ${most})`)
 }
 
-/** With their image. */
-export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: string): Promise<void> {
-  await tx.run(sql`DELETE FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest}`)
+/**
+ * With their image; answers with how many. What says now that there is something to do stays with the repo, so that an older
+ * document which is pushed again with the image hides nothing.
+ */
+export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: string): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM signed_statements
+     WHERE repo_uid = ${repoUid} AND digest = ${digest} AND (status IN ('not_affected', 'fixed') OR until_time <> '')`)
 }

@@ -34,10 +34,15 @@ export const maxReason = 2000
 export const maxDays = 366
 /** How many may be trusted at a time in one place, and in an organisation. */
 export const most = { place: 20, organization: 200 }
-/** How many rows there may ever be of what signers say of one image. Beyond them nothing more is hidden. */
-export const mostSigned = 20_000
+/**
+ * How many rows there may ever be of what signers say of one image, and how many may come of one document, which may be about
+ * so many images of an index. Beyond them nothing more is hidden.
+ */
+export const mostSigned = { ofImage: 20_000, ofDocument: 100_000, images: 100 }
+/** What each counts for what an organisation stores. */
+export const bytesOfSigned = 1024
 
-/** What a signer says of a vulnerability in an image, or in one package of it; `saidTime` is the document's own. */
+/** What a signer says of a vulnerability in an image, or in one package of it, else empty; `saidTime` is the document's own. */
 export type SignedStatement = {
   vulnerability: string
   package: string

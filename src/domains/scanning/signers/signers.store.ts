@@ -74,13 +74,14 @@ export async function groupOfScope(reader: Reader, scope: string): Promise<strin
 }
 
 /** One of whom not all reports of the place were looked at, and up to which they were. */
-export async function nextNew(
-  reader: Reader,
-): Promise<{ uid: string; scopeUid: string; lastReport: number } | undefined> {
-  const row = await reader.get<{ uid: string; scopeUid: string; lastReport: number }>(sql`
-    SELECT uid, scope_uid AS "scopeUid", last_report AS "lastReport" FROM vex_signers
-     WHERE last_report >= 0 ORDER BY id LIMIT 1`)
-  return row && { ...row, lastReport: Number(row.lastReport) }
+export type NewSigner = { id: number; uid: string; scopeUid: string; lastReport: number }
+
+/** The next behind one of them. */
+export async function nextNew(reader: Reader, after: number): Promise<NewSigner | undefined> {
+  const row = await reader.get<NewSigner>(sql`
+    SELECT id, uid, scope_uid AS "scopeUid", last_report AS "lastReport" FROM vex_signers
+     WHERE last_report >= 0 AND id > ${after} ORDER BY id LIMIT 1`)
+  return row && { ...row, id: Number(row.id), lastReport: Number(row.lastReport) }
 }
 
 /** -1 once all were. */
