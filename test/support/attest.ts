@@ -1,13 +1,14 @@
 // Signs statements of in-toto as cosign does, and pushes them in each layout.
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { constants, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { Json } from './pinfold.ts'
 import { type RegistryClient, types } from './registry.ts'
 
-export type Keys = { publicKey: KeyObject; privateKey: KeyObject }
+export type Keys = { publicKey: KeyObject; privateKey: KeyObject; isPss?: boolean }
 export const keysOf: Record<string, () => Keys> = {
   ecdsa: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   ed25519: () => generateKeyPairSync('ed25519'),
   rsa: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  'rsa with pss': () => ({ ...generateKeyPairSync('rsa', { modulusLength: 2048 }), isPss: true }),
 }
 export const pemOf = ({ publicKey }: Keys): string => publicKey.export({ type: 'spki', format: 'pem' }).toString()
 
@@ -28,13 +29,12 @@ export function envelopeOf(statement: Json, keys: readonly Keys[], asType = inTo
   return {
     payloadType: inTotoType,
     payload: payload.toString('base64'),
-    signatures: keys.map(({ privateKey }) => ({
+    signatures: keys.map(({ privateKey, isPss }) => ({
       keyid: '',
-      sig: sign(
-        algorithmOf(privateKey),
-        pae,
-        createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })),
-      ).toString('base64'),
+      sig: sign(algorithmOf(privateKey), pae, {
+        key: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+        ...(isPss && { padding: constants.RSA_PKCS1_PSS_PADDING }),
+      }).toString('base64'),
     })),
   }
 }

@@ -32,6 +32,9 @@ export async function checkUsage({ app: { db } }: Pick<Pinfold, 'app'>): Promise
   const reports = await db.all<{ uid: string; size: number }>(sql`
     SELECT r.uid, s.size FROM scan_reports s JOIN repos r ON r.id = s.repo_id WHERE s.size > 0`)
   for (const { uid, size } of reports) add(uid, { bytes: Number(size) })
+  const signed = await db.all<{ uid: string; rows: number }>(sql`
+    SELECT repo_uid AS uid, count(*) AS rows FROM signed_statements GROUP BY repo_uid`)
+  for (const { uid, rows } of signed) add(uid, { bytes: Number(rows) * 1024 })
   const lists = await db.all<{ uid: string; charged: number }>(sql`
     SELECT payer AS uid, charged FROM component_lists WHERE payer <> ''`)
   for (const { uid, charged } of lists) add(uid, { bytes: Number(charged) })
