@@ -1,0 +1,152 @@
+// However much is signed, or handed in beside it, takes bounded room and time, and keeps nothing from being taken back.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { checkUsage } from '../support/check-usage.ts'
+import { keysOf } from '../support/attest.ts'
+import { assertInvalid, ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { indexOf, types } from '../support/registry.ts'
+import { all, openssl, type SignedImages, said, startSignedImages, vex, without, zlib } from '../support/signers.ts'
+
+let images: SignedImages
+before(async () => {
+  images = await startSignedImages()
+})
+after(() => images[Symbol.asyncDispose]())
+
+const day = (number: number): string => `2026-02-0${number}T00:00:00Z`
+const change = (query: ReturnType<typeof sql>) => images.registry.app.db.tx((tx) => tx.run(query))
+const begin = async (name: string) => {
+  const [digest, keys] = [await images.image(name), keysOf.ed25519!()]
+  await images.trusted(keys)
+  return { digest, keys }
+}
+const rowsOf = async (digest: string): Promise<number> => {
+  const row = await images.registry.app.db.get<{ rows: number }>(
+    sql`SELECT count(*) AS rows FROM signed_statements WHERE digest = ${digest}`,
+  )
+  return Number(row!.rows)
+}
+const handIn = async (digest: string, document: Json) => {
+  const report = Buffer.from(JSON.stringify(document)).toString('base64')
+  ok(await images.owner.post(`${images.at(digest)}/scanReports`, { report }))
+}
+/** About so many versions of a package, which the image has none of. */
+const versions = (status: string, from: number, count: number): Json[] =>
+  Array.from({ length: count / 100 }, (_, i) =>
+    said(
+      ...(['CVE-2026-1', status] as const),
+      Array.from({ length: 100 }, (_, j) => `pkg:apk/alpine/zlib@${from + i * 100 + j}`),
+    ),
+  )
+
+test('a document that says very much of one package lets others have their turn', async () => {
+  const { digest, keys } = await begin('versions')
+  await images.push(digest, keys, vex([...versions('affected', 0, 2000), ...versions('fixed', 2000, 2000)]))
+  let [last, longest] = [performance.now(), 0]
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 10)
+  await images.readAll()
+  clearInterval(timer)
+  assert.equal(await rowsOf(digest), 4000)
+  assert.ok(longest < 4000, `nobody else had a turn for ${Math.round(longest)} ms`)
+})
+
+test('beyond 20,000 rows of an image nothing more is hidden, and still taken back', async () => {
+  const { digest, keys } = await begin('full')
+  await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [openssl])], day(1))
+  await change(sql`
+    INSERT INTO signed_statements (repo_uid, digest, vulnerability, package, signer_uid, status, stated, statement, said_time, from_time)
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 19998)
+    SELECT ${images.repo}, CAST(${digest} AS TEXT), 'CVE-1', CAST(i AS TEXT), 'x', 'fixed', '', '', '', '' FROM n`)
+  await images.says(digest, keys, [said('CVE-2026-3', 'fixed', []), said('CVE-2026-1', 'fixed', [zlib])], day(2))
+  assert.equal(await rowsOf(digest), 20_000)
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2', 'CVE-2026-3'))
+  await images.says(digest, keys, [said('CVE-2026-2', 'affected', [openssl])], day(3))
+  assert.equal(await rowsOf(digest), 20_000)
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-3'))
+  await change(sql`DELETE FROM signed_statements WHERE signer_uid = 'x'`)
+})
+
+test('what is signed counts for what the organisation stores, and hides nothing where there is no room', async () => {
+  const { digest, keys } = await begin('charged')
+  const { bytes } = (await checkUsage(images.registry)).get(images.registry.org.uid)!
+  await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [openssl])], day(1))
+  await images.push(digest, keys, vex([...versions('fixed', 0, 5000), said('CVE-2026-2', 'affected', [])], day(2)))
+  const limits = [{ name: 'bytes', limit: String(bytes + 1_000_000) }]
+  const organization = images.registry.org.uid
+  ok(await images.registry.operator.post('/control/v1/quotas:set', { organization, limits }))
+  await images.readAll()
+  const rows = await rowsOf(digest)
+  assert.ok(rows >= 1 && rows < 1000, `${rows}`)
+  assert.deepEqual(await images.counted(digest), all)
+  await checkUsage(images.registry)
+  const none = [{ name: 'bytes' }]
+  ok(await images.registry.operator.post('/control/v1/quotas:set', { organization, limits: none }))
+  await images.pusher.ok(202, 'DELETE', `acme/app/manifests/${digest}`)
+  await checkUsage(images.registry)
+})
+
+test('of an index the first hundred images are looked at', async () => {
+  const { digest, keys } = await begin('many')
+  const manifest = (await images.pusher.ok(200, 'GET', `acme/app/manifests/${digest}`)).body
+  const listed: { mediaType: string; digest: string; size: number }[] = []
+  for (let i = 0; i < 105; i++) {
+    const one = await images.pusher.pushManifest('acme/app', { ...manifest, annotations: { number: `${i}` } })
+    const { headers } = await images.pusher.ok(200, 'HEAD', `acme/app/manifests/${one.digest}`)
+    listed.push({ mediaType: types.image, digest: one.digest, size: Number(headers['content-length']) })
+  }
+  const index = await images.pusher.pushManifest('acme/app', indexOf(listed), 'many')
+  await images.says(index.digest, keys, [said('CVE-2026-77', 'fixed', [])])
+  const row = await images.registry.app.db.get<{ digests: number }>(
+    sql`SELECT count(DISTINCT digest) AS digests FROM signed_statements WHERE vulnerability = 'CVE-2026-77'`,
+  )
+  assert.equal(Number(row!.digests), 100)
+})
+
+test('what is handed in beside a signed document keeps it from nothing', async () => {
+  const { digest, keys } = await begin('beside')
+  await images.push(digest, keys, vex([said('CVE-2026-2', 'fixed', [openssl])]))
+  for (let i = 0; i < 55; i++) await handIn(digest, vex([said(`CVE-2026-${1000 + i}`, 'affected', [])]))
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
+})
+
+test('what had no place among those that wait counts once it is pushed again', async () => {
+  const { digest, keys } = await begin('no place')
+  const organization = images.registry.org.uid
+  const row = await images.registry.app.db.get<{ repo: number }>(sql`SELECT repo_id AS repo FROM scan_reports LIMIT 1`)
+  const due = '2026-03-02T00:00:00.000Z'
+  await change(sql`
+    INSERT INTO scan_reports (repo_id, organization, digest, origin, referrer, raw_digest, actor, take_time, state, due_time)
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+    SELECT ${Number(row!.repo)}, CAST(${organization} AS TEXT), 'sha256:0', 1, '', 'sha256:0', '', '', 1, CAST(${due} AS TEXT) FROM n`)
+  const push = () => images.push(digest, keys, vex([said('CVE-2026-1', 'fixed', [zlib])]))
+  await push()
+  assert.deepEqual((await images.reportsOf(digest))[0]!.reason, 'TOO_MANY')
+  await change(sql`DELETE FROM scan_reports WHERE digest = 'sha256:0'`)
+  await push()
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
+})
+
+test('a package that nobody can tell is never taken for all of an image', async () => {
+  const { digest, keys } = await begin('not told')
+  await images.says(digest, keys, [said('CVE-2026-1', 'fixed', ['pkg:npm/a%2F']), said('CVE-2026-2', 'fixed', [])])
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
+  await change(sql`UPDATE signed_statements SET package = 'pkg:npm/a/' WHERE digest = ${digest}`)
+  assert.deepEqual(await images.counted(digest), all)
+  const accept = (named: string) =>
+    images.owner.post(`/registry/v2/riskAcceptances/${images.repo}`, {
+      ...{ vulnerability: 'CVE-2026-1', package: named, reason: 'we know', digest },
+      expireTime: '2026-03-10T00:00:00Z',
+    })
+  assertInvalid(await accept('pkg:npm/a%2F'), 'risk_acceptance.package')
+  ok(await accept(zlib))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
+  await change(sql`UPDATE risk_acceptances SET package = 'pkg:npm/a/'`)
+  assert.deepEqual(await images.counted(digest), all)
+})
