@@ -21,10 +21,8 @@ import { assertDenied, assertError, assertInvalid, assertNotFound, eventsOf, ok 
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { indexOf, type RegistryClient, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
+import { all, openssl, said, vex, without, zlib } from '../support/signers.ts'
 
-const zlib = 'pkg:apk/alpine/zlib@1.2.11-r0'
-const openssl = 'pkg:apk/alpine/openssl@3.1.0-r0'
-const all = ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-3']
 let now = new Date('2026-03-01T08:00:00Z')
 let registry: TestRegistry
 let repo: string
@@ -61,12 +59,6 @@ const image = (name: string, tag?: string) => {
   return pushAndScan(registry, 'acme/app', layer, tag)
 }
 const at = (digest: string) => `/registry/v2/repos/${repo}/digests/${digest}`
-const said = (name: string, status: string, products: readonly string[], more: Json = {}): Json => ({
-  ...{ vulnerability: { name }, status, products: products.map((id) => ({ '@id': id })), ...more },
-})
-const vex = (statements: readonly Json[], timestamp = '2026-02-01T00:00:00Z'): Json => ({
-  ...{ '@context': 'https://openvex.dev/ns/v0.2.0', author: 'Acme', timestamp, version: 1, statements },
-})
 const unaffected = vex([said('CVE-2026-1', 'not_affected', [zlib], { justification: 'vulnerable_code_not_present' })])
 const signedBy = (digest: string, keys: readonly Keys[], document = unaffected) =>
   envelopeOf(statementAbout(digest, document), keys)
@@ -75,7 +67,6 @@ const counted = async (digest: string): Promise<string[]> => {
   const { items } = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
   return items[0].vulnerabilities.map(({ id }: Json) => id).sort()
 }
-const without = (...names: string[]) => all.filter((one) => !names.includes(one))
 const reportsOf = async (digest: string): Promise<Json[]> => ok(await owner.get(`${at(digest)}/scanReports`)).reports
 const findingsOf = async (digest: string): Promise<Json[]> => ok(await owner.get(`${at(digest)}/findings`)).findings
 const trust = (keys: Keys, more: Json = {}, place = repo, client = owner) =>

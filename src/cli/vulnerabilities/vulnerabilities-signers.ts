@@ -28,7 +28,7 @@ export const trust: Command = {
   name: 'trust',
   summary: 'Trust whoever signs with a key, in a group or a repository, until a day',
   details: `What a statement that is signed with it says to be not_affected or fixed in an image does not count there, also where it was
-pushed before. It takes the capability vuln.create. Past reports stay as they were.`,
+pushed before, to a server that knows of signers. It takes the capability vuln.create. Past reports stay as they were.`,
   arguments: [{ name: '<name>', summary: 'Who that is, as it is shown with what is hidden' }],
   options: [
     ...placeOptions,

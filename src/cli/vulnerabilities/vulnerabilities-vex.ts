@@ -52,7 +52,7 @@ function lineOf({
 }: Statement) {
   const why = [justification, text].filter(Boolean).join(', ')
   const of = products.length === 0 ? '' : ` of ${products.join(' ')}`
-  const signed = signers.length === 0 ? '' : ' (signed by who is trusted)'
+  const signed = signers.length === 0 ? '' : ' (signed by who was trusted then)'
   return `${uid}: ${vulnerability} ${status}${of}, says ${author || 'somebody'}${signed}${why === '' ? '' : `: ${why}`}`
 }
 

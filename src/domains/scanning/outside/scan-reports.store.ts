@@ -186,18 +186,21 @@ export async function pruneReports(tx: Tx, repo: number, digest: string): Promis
     [reportStates.ignored, mostKept.ignored],
     [reportStates.stated, mostKept.stated],
   ] as const) {
-    const signedFirst = sql`CASE WHEN signers = '[]' THEN 1 ELSE 0 END, id DESC`
-    const order = state === reportStates.stated ? signedFirst : sql`id DESC`
+    const rows = await tx.all<{ id: number; isSigned: number }>(sql`
+      SELECT id, CASE WHEN signers = '[]' THEN 0 ELSE 1 END AS "isSigned" FROM scan_reports
+       WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state} ORDER BY id DESC LIMIT ${most + prunedAtOnce}`)
+    const isFirst = ({ isSigned }: { isSigned: number }) => state === reportStates.stated && Number(isSigned) === 1
+    const kept = [...rows.filter(isFirst), ...rows.filter((row) => !isFirst(row))]
+    const beyond = kept.slice(most).map(({ id }) => Number(id))
+    if (beyond.length === 0) continue
     const gone = await tx.all<Sized>(sql`
-      DELETE FROM scan_reports WHERE check_time = '' AND id IN (
-        SELECT id FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state}
-         ORDER BY ${order} LIMIT ${prunedAtOnce} OFFSET ${most}) RETURNING size`)
+      DELETE FROM scan_reports WHERE id IN (${list(beyond)}) AND check_time = '' RETURNING size`)
     bytes += sumOf(gone)
   }
   return bytes
 }
 
-const prunedAtOnce = 10_000
+const prunedAtOnce = 400
 
 type Sized = { size: number }
 const sumOf = (rows: readonly Sized[]): number => rows.reduce((sum, { size }) => sum + Number(size), 0)

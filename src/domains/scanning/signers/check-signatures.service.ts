@@ -6,7 +6,7 @@ import type { Reader } from '#contents/reader.ts'
 import { type Signed, unsigned } from '#contents/reports/read-report.ts'
 import { LeaseLost } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
-import { charge } from '#domains/registry/blobs/usage.service.ts'
+import { addBytes, charge } from '#domains/registry/blobs/usage.service.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -134,7 +134,7 @@ async function take(app: App, unchecked: UncheckedReport, signed: Signed, { writ
     for (const some of chunks(said, statementsAtOnce)) {
       signal.throwIfAborted()
       const taken = await takeSome(app, write, { repoUid, digest }, { signers, said: some, most: left })
-      left -= taken.added
+      left = Math.max(0, left - taken.added)
       hadRoom &&= taken.hadRoom
       await sleep(pauseMs)
     }
@@ -147,7 +147,7 @@ type Image = { repoUid: string; digest: string }
 type Slice = { signers: readonly string[]; said: readonly Said[]; most: number }
 type Taken = { added: number; hadRoom: boolean }
 
-/** Without room for more rows, it still takes back. */
+/** Without room for more, it still takes back. */
 async function takeSome(app: App, write: Write, image: Image, slice: Slice): Promise<Taken> {
   try {
     return await write((tx) => takeSlice(app, tx, image, slice))
@@ -169,7 +169,9 @@ async function takeSlice(app: App, tx: Tx, image: Image, { signers, said, most }
     all.added += added
     all.hadRoom &&= hadRoom
   }
-  if (all.added > 0) await charge(tx, { app }, image.repoUid, all.added * bytesOfSigned)
+  const bytes = all.added * bytesOfSigned
+  if (most === 0) await addBytes(tx, image.repoUid, bytes)
+  else if (bytes > 0) await charge(tx, { app }, image.repoUid, bytes)
   return all
 }
 

@@ -85,8 +85,9 @@ function packagesOf(one: StatedVulnerability, digests: readonly string[]): strin
 const hides = ({ status }: Pick<SignedStatement, 'status'>): boolean => status === 'not_affected' || status === 'fixed'
 
 /**
- * Brings what a signer says of an image to what a part of one more document says, as far as there is `room` for more rows. Answers
- * with how many there are more, and whether all that it hides had room.
+ * Brings what a signer says of an image to what a part of one more document says, as far as there is `room` for more rows. What takes
+ * something back that was hidden always has it, so that an older document hides nothing later. Answers with how many rows there
+ * are more, and whether all that it hides had room.
  */
 export async function takeSigned(
   tx: Tx,
@@ -114,7 +115,7 @@ export async function takeSigned(
     if (keeps) {
       if (same.saidTime !== one.saidTime) await store.noteSaid(tx, same.id, one.saidTime)
       same.saidTime = one.saidTime
-    } else if (taken.added < room) {
+    } else if (taken.added < room || (!hides(one) && ended.some(hides))) {
       taken.added++
       current.add({ ...one, id: await store.insertSigned(tx, image, signer, one, now) })
     } else taken.hadRoom &&= !hides(one)

@@ -28,7 +28,7 @@ export async function saidNow(
 export async function countSigned(reader: Reader, { repoUid, digest }: ImageIn, most: number): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`
     SELECT count(*) AS count FROM (
-      SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest} LIMIT ${most}) t`)
+      SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest} LIMIT ${most}) matches`)
   return Number(row?.count ?? 0)
 }
 
