@@ -7,6 +7,8 @@ import type { RepoRef } from '../repos/repos.model.ts'
 import type { Usage } from './usage.model.ts'
 import * as store from './usage.store.ts'
 
+export { bytesOfSigned } from './usage.model.ts'
+
 export async function usageOf(reader: Reader, organization: string): Promise<Usage> {
   return store.usageOf(reader, organization)
 }

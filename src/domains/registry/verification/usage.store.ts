@@ -2,8 +2,7 @@
 // never one that a push makes meanwhile; it stays the same until it is corrected.
 import { allAtLeisure } from '#db/at-leisure.ts'
 import { type Db, type Reader, sql, type Tx } from '#db/sql.ts'
-import { bytesOfSigned } from '#domains/scanning/signers/signers.model.ts'
-import type { Usage } from '../blobs/usage.model.ts'
+import { bytesOfSigned, type Usage } from '../blobs/usage.model.ts'
 
 export type CountedLink = { organization: string; digest: string; counted: number; found: number }
 

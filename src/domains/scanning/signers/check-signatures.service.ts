@@ -4,9 +4,8 @@ import type { App } from '#app.ts'
 import { Unreadable, type UnreadableReason } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import { type Signed, unsigned } from '#contents/reports/read-report.ts'
-import { LeaseLost } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
-import { addBytes, charge } from '#domains/registry/blobs/usage.service.ts'
+import { addBytes, bytesOfSigned, charge } from '#domains/registry/blobs/usage.service.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -18,7 +17,7 @@ import { findStatements } from '../outside/scan-reports.store.ts'
 import * as store from './signed-reports.store.ts'
 import { createNames, type Said, signedIn, takeSigned } from './signed-statements.service.ts'
 import { countSigned } from './signed-statements.store.ts'
-import { bytesOfSigned, mostSigned, type Signer } from './signers.model.ts'
+import { mostSigned, type Signer } from './signers.model.ts'
 import { type NewSigner, nextNew, noteLooked, signersAt } from './signers.store.ts'
 
 const reportsAtOnce = 200
@@ -76,7 +75,6 @@ export async function checkOne(
     if (by.length > 0) isListed = await take(app, unchecked, signed, { write, signal, signers: by })
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof LeaseLost) throw error
     return postpone(app, unchecked, error, write)
   }
   await write(async (tx) => {
@@ -91,8 +89,8 @@ export async function checkOne(
 async function postpone(app: App, unchecked: UncheckedReport, error: unknown, write: Write): Promise<void> {
   const { id, repo, digest } = unchecked
   const attempts = unchecked.attempts + 1
-  if (!(error instanceof Unreadable)) app.log.error('signatures were not looked at', { repo, digest, attempts, error })
   await write((tx) => store.postponeCheck(tx, id, attempts, attempts < maxAttempts ? laterTry(app, attempts) : ''))
+  if (!(error instanceof Unreadable)) app.log.error('signatures were not looked at', { repo, digest, attempts, error })
 }
 
 /** An image that a document is about, and by which digests it may be named there. */

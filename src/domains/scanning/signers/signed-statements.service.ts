@@ -31,7 +31,8 @@ export function createNames(reader: Reader, repoUid: string): Names {
   const known = new Map<string, string>()
   return async (name) => {
     // Nobody honest names as many.
-    const found = known.get(name) ?? (known.size < mostNames ? await canonicalName(reader, name, [rootOf(repoUid)]) : name)
+    const found =
+      known.get(name) ?? (known.size < mostNames ? await canonicalName(reader, name, [rootOf(repoUid)]) : name)
     if (known.size < mostNames) known.set(name, found)
     return found
   }
@@ -102,7 +103,8 @@ export async function takeSigned(
   for (const one of signed) {
     const same = current.same(one)
     const isPast = same !== undefined && isLater(same, one)
-    if (hides(one) && (isPast || current.some(one, (other) => !hides(other) && other.saidTime >= one.saidTime))) continue
+    if (hides(one) && (isPast || current.some(one, (other) => !hides(other) && other.saidTime >= one.saidTime)))
+      continue
     const keeps = same !== undefined && (isPast || saysAs(same, one))
     const ended = current.all(one, (other) => {
       return other === same ? !keeps : !hides(one) && hides(other) && other.saidTime <= one.saidTime
