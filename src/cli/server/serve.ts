@@ -107,9 +107,9 @@ function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): vo
   enableCompileCache(join(data, 'compiled'))
 }
 
-/** V8 keeps the most that its heap ever had: with this it collects at twice what is alive, where it would wait for more. */
+/** V8 keeps the most that its heap ever had: with this it collects at 1.6 times what is alive, where it would wait for more. */
 function growSlowly(): void {
-  setFlagsFromString('--heap-growing-percent=100')
+  setFlagsFromString('--heap-growing-percent=60')
 }
 
 /** Starting takes twice the room of what stays, which V8 would keep for as long as the server runs. */
