@@ -117,6 +117,24 @@ test('what is handed in beside a signed document keeps it from nothing', async (
   assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
 })
 
+test('what could not be looked at yet is not lost among what is handed in meanwhile', async () => {
+  const [digest, keys] = [await images.image('meanwhile'), keysOf.ed25519!()]
+  await images.push(digest, keys, vex([said('CVE-2026-2', 'fixed', [openssl])]))
+  await images.readAll()
+  const { raw } = (await images.registry.app.db.get<{ raw: string }>(
+    sql`SELECT raw_digest AS raw FROM scan_reports WHERE digest = ${digest}`,
+  ))!
+  const missing = `sha256:${'0'.repeat(64)}`
+  await change(sql`UPDATE scan_reports SET raw_digest = ${missing} WHERE digest = ${digest}`)
+  await images.trusted(keys)
+  for (let i = 0; i < 55; i++) await handIn(digest, vex([said(`CVE-2026-${2000 + i}`, 'affected', [])]))
+  await images.readAll()
+  await change(sql`UPDATE scan_reports SET raw_digest = ${raw} WHERE raw_digest = ${missing}`)
+  await images.moveTo('2026-03-01T08:05:00Z')
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
+})
+
 test('what had no place among those that wait counts once it is pushed again', async () => {
   const { digest, keys } = await begin('no place')
   const organization = images.registry.org.uid
