@@ -1,7 +1,7 @@
 // What the process that reads images and the server say to each other.
 import type { ImageContents, UnreadableReason } from './packages.ts'
-import type { Signed } from './reports/read-report.ts'
 import type { ScanReport } from './reports/scan-report.ts'
+import type { Signed } from './reports/signed.ts'
 
 /** The layers of one image, one SBOM, one report of a scanner, or which keys have signed one. Their bytes are asked for piece by piece. */
 export type Question = { layers: number } | { sbom: true } | { report: true } | { signedBy: readonly string[] }

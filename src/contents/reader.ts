@@ -6,8 +6,8 @@ import type { Layer } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'
 import { type ImageContents, Unreadable } from './packages.ts'
 import type { Answer, FromReader, Piece, Question, ToReader } from './reader-messages.ts'
-import type { Signed } from './reports/read-report.ts'
 import type { ScanReport } from './reports/scan-report.ts'
+import type { Signed } from './reports/signed.ts'
 
 /** One after the other. The process is started when it is needed, and again after one that had to be ended. */
 export type Reader = {

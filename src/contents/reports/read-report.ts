@@ -16,9 +16,10 @@ import { isGrype, readGrype } from './grype.ts'
 import { isHarbor, readHarbor } from './harbor.ts'
 import { isSarif, readSarif } from './sarif.ts'
 import type { ScanReport } from './scan-report.ts'
+import { type Signed, unsigned } from './signed.ts'
 import { isTrivy, readTrivy } from './trivy.ts'
 import { isOpenVex, readOpenVex } from './vex.ts'
-import { isVexType, type VexStatement } from './vex-statement.ts'
+import { isVexType } from './vex-statement.ts'
 
 /** No honest report of the permitted size has as many; bounds what parsing it can cost in memory. */
 const maxValues = 2_000_000
@@ -51,23 +52,6 @@ function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'si
   const signatures = countSignatures(envelope)
   const isUnseen = signatures < all
   return { signatures, ...(isUnseen && { note: `it has more than ${maxSignedBytes} bytes, so no signature counts` }) }
-}
-
-/**
- * How many signatures a report has that can be looked at, by which of some public keys, what it is about, and what they have
- * signed: that is read from the bytes that were verified. Empty where nobody of them has.
- */
-export type Signed = {
-  signatures: number
-  signers: number[]
-  subjects: string[]
-  author: string
-  saidTime: string
-  statements: VexStatement[]
-}
-
-export const unsigned: Signed = {
-  ...{ signatures: 0, signers: [], subjects: [], author: '', saidTime: '', statements: [] },
 }
 
 /** `keys` are in PEM, and the signers their numbers. Throws Unreadable as `readScanReport` does. */
