@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { collectSooner } from '#lib/heap.ts'
 
 /** Has the process begin anew (same pid) with what `bin/pinfold` starts a server with, unless it has it already. */
 export function runAsServer(): void {
+  collectSooner()
   const text = readFileSync(join(import.meta.dirname, '..', 'bin', 'pinfold'), 'utf8')
   const settings = [...text.matchAll(/^export (MALLOC_\w+)="\$\{\w+-(\d+)\}"$/gm)].map(([, name, value]) => [
     name!,

@@ -68,7 +68,7 @@ test('what is signed as another predicate hides nothing, however much it looks l
   assert.deepEqual([report.state, report.signatures, report.signers], ['stated', 0, []])
   assert.match(report.message, /by its type the predicate is no VEX/)
   await change(sql`UPDATE scan_reports SET signatures = -1 WHERE digest = ${digest}`)
-  await images.trusted(keys, images.registry.org.uid)
+  await images.trusted(keys, {}, images.registry.org.uid)
   assert.deepEqual(await images.counted(digest), all)
   await push('https://openvex.dev/ns/v0.2.0')
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))

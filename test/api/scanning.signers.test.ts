@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
 import { expireSignersDuty } from '#domains/scanning/signers/signers.duty.ts'
 import {
   envelopeOf,
@@ -19,104 +18,61 @@ import {
 import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertError, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { indexOf, type RegistryClient, startRegistry, type TestRegistry, types } from '../support/registry.ts'
-import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
-import { all, openssl, said, vex, without, zlib } from '../support/signers.ts'
+import { indexOf, types } from '../support/registry.ts'
+import { all, openssl, type SignedImages, said, startSignedImages, vex, without, zlib } from '../support/signers.ts'
 
-let now = new Date('2026-03-01T08:00:00Z')
-let registry: TestRegistry
-let repo: string
-let owner: Client
+let images: SignedImages
 let viewer: Client
-let pusher: RegistryClient
-let [ownerUid, viewerUid] = ['', '']
 before(async () => {
-  registry = await startRegistry({ clock: () => now })
-  repo = (await registry.seed.repo(registry.org.uid, { name: 'app' })).uid
-  const member = async (role: string) => (await registry.seed.member(registry.org.uid, role)).uid
-  ownerUid = await member(roleUids.owner)
-  viewerUid = await member(roleUids.viewer)
-  await moveTo('2026-03-01T08:00:00Z')
-  await image('first')
-  await readSource(registry.app, 'Alpine:v3.19', [
-    recordAbout('CVE-2026-1', 'Alpine:v3.19', 'zlib', '1.2.13-r0'),
-    recordAbout('CVE-2026-2', 'Alpine:v3.19', 'openssl', ''),
-    recordAbout('ALPINE-3', 'Alpine:v3.19', 'openssl', '', { aliases: ['CVE-2026-3'] }),
-  ])
+  images = await startSignedImages()
+  const { registry } = images
+  viewer = await registry.as((await registry.seed.member(registry.org.uid, roleUids.viewer)).uid)
 })
-after(() => registry[Symbol.asyncDispose]())
+after(() => images[Symbol.asyncDispose]())
 
-async function moveTo(time: string): Promise<void> {
-  now = new Date(time)
-  owner = await registry.as(ownerUid)
-  viewer = await registry.as(viewerUid)
-  pusher = await registry.registryAs(ownerUid)
-}
-
-/** One with the same packages and a digest of its own. */
-const image = (name: string, tag?: string) => {
-  const layer = { ...apkLayer('alpine', '3.19.1', ['zlib 1.2.11-r0', 'openssl 3.1.0-r0']), 'etc/name': name }
-  return pushAndScan(registry, 'acme/app', layer, tag)
-}
-const at = (digest: string) => `/registry/v2/repos/${repo}/digests/${digest}`
 const unaffected = vex([said('CVE-2026-1', 'not_affected', [zlib], { justification: 'vulnerable_code_not_present' })])
 const signedBy = (digest: string, keys: readonly Keys[], document = unaffected) =>
   envelopeOf(statementAbout(digest, document), keys)
-const readAll = () => runDuty(registry.app, readReports)
-const counted = async (digest: string): Promise<string[]> => {
-  const { items } = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
-  return items[0].vulnerabilities.map(({ id }: Json) => id).sort()
-}
-const reportsOf = async (digest: string): Promise<Json[]> => ok(await owner.get(`${at(digest)}/scanReports`)).reports
-const findingsOf = async (digest: string): Promise<Json[]> => ok(await owner.get(`${at(digest)}/findings`)).findings
-const trust = (keys: Keys, more: Json = {}, place = repo, client = owner) =>
-  client.post(`/registry/v2/vexSigners/${place}`, {
-    ...{ name: 'Acme security', publicKey: pemOf(keys), reason: 'they build it' },
-    ...{ expireTime: new Date(now.getTime() + 30 * 86_400_000).toISOString(), ...more },
-  })
-const trusted = async (keys: Keys, more: Json = {}, place = repo): Promise<Json> => {
-  const made = ok(await trust(keys, more, place))
-  await readAll()
-  return made
-}
-const revoke = async (signer: Json) => ok(await owner.post(`/registry/v2/vexSigners/${signer.uid}:revoke`, {}))
+const findingsOf = async (digest: string): Promise<Json[]> =>
+  ok(await images.owner.get(`${images.at(digest)}/findings`)).findings
+const revoke = async (signer: Json) => ok(await images.owner.post(`/registry/v2/vexSigners/${signer.uid}:revoke`, {}))
 
 const layouts: Record<string, (digest: string, envelope: Json) => Promise<string>> = {
-  'a bundle of Sigstore': (digest, envelope) => pushBundle(pusher, 'acme/app', digest, envelope),
-  'an envelope by itself': (digest, envelope) => pushEnvelope(pusher, 'acme/app', digest, envelope),
-  'in-toto in an envelope': (digest, envelope) => pushInToto(pusher, 'acme/app', digest, envelope),
-  'attestations under a tag': (digest, envelope) => pushAttestations(pusher, 'acme/app', digest, [envelope]),
+  'a bundle of Sigstore': (digest, envelope) => pushBundle(images.pusher, 'acme/app', digest, envelope),
+  'an envelope by itself': (digest, envelope) => pushEnvelope(images.pusher, 'acme/app', digest, envelope),
+  'in-toto in an envelope': (digest, envelope) => pushInToto(images.pusher, 'acme/app', digest, envelope),
+  'attestations under a tag': (digest, envelope) => pushAttestations(images.pusher, 'acme/app', digest, [envelope]),
 }
 
 for (const [name, push] of Object.entries(layouts)) {
   for (const kind of Object.keys(keysOf)) {
     test(`${name}, signed with ${kind}, hides once its signer is trusted, with no further push`, async () => {
-      const digest = await image(`${name} ${kind}`)
+      const digest = await images.image(`${name} ${kind}`)
       const keys = keysOf[kind]!()
       await push(digest, signedBy(digest, [keys]))
-      await readAll()
-      const [report] = await reportsOf(digest)
+      await images.readAll()
+      const [report] = await images.reportsOf(digest)
       assert.deepEqual(
         [report!.state, report!.format, report!.signatures, report!.signers],
         ['stated', 'openvex', 1, []],
       )
-      assert.deepEqual(await counted(digest), all)
-      const signer = await trusted(keys)
-      assert.deepEqual(await counted(digest), without('CVE-2026-1'))
-      assert.deepEqual((await reportsOf(digest))[0]!.signers, [signer.uid])
+      assert.deepEqual(await images.counted(digest), all)
+      const signer = await images.trusted(keys)
+      assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
+      assert.deepEqual((await images.reportsOf(digest))[0]!.signers, [signer.uid])
       await revoke(signer)
-      assert.deepEqual(await counted(digest), all)
+      assert.deepEqual(await images.counted(digest), all)
     })
   }
 }
 
 test('who may accept risks trusts a signer, which is an event, and whoever hides something is named', async () => {
-  const [digest, keys] = [await image('named'), keysOf.ecdsa!()]
-  await pushBundle(pusher, 'acme/app', digest, signedBy(digest, [keys]))
-  assertDenied(await trust(keys, {}, repo, viewer))
+  const [digest, keys] = [await images.image('named'), keysOf.ecdsa!()]
+  await pushBundle(images.pusher, 'acme/app', digest, signedBy(digest, [keys]))
+  assertDenied(await images.trust(keys, {}, images.repo, viewer))
   let signer: Json = {}
-  const events = await eventsOf(registry, async () => {
-    signer = await trusted(keys)
+  const events = await eventsOf(images.registry, async () => {
+    signer = await images.trusted(keys)
   })
   assert.deepEqual(
     events.map(({ type, body }) => [type, body.uid]),
@@ -125,29 +81,29 @@ test('who may accept risks trusts a signer, which is an event, and whoever hides
   const shown = (await findingsOf(digest)).find((one) => one.vulnerabilities[0] === 'CVE-2026-1')!
   assert.deepEqual(
     shown.acceptedBy.map((by: Json) => [by.vexSignerUid, by.riskAcceptanceUid ?? '', by.reason, by.actor]),
-    [[signer.uid, '', 'signed by Acme security: Acme: not_affected, vulnerable_code_not_present', ownerUid]],
+    [[signer.uid, '', 'signed by Acme security: Acme: not_affected, vulnerable_code_not_present', images.ownerUid]],
   )
   assert.deepEqual(shown.statements[0].signers, [signer.uid])
   assert.deepEqual(ok(await viewer.get(`/registry/v2/vexSigners/${signer.uid}`)).name, 'Acme security')
-  const listed = ok(await viewer.get(`/registry/v2/vexSigners?scope_uid=${repo}`)).vexSigners
+  const listed = ok(await viewer.get(`/registry/v2/vexSigners?scope_uid=${images.repo}`)).vexSigners
   assert.deepEqual(
     listed.map(({ uid }: Json) => uid),
     [signer.uid],
   )
   assertDenied(await viewer.post(`/registry/v2/vexSigners/${signer.uid}:revoke`, {}))
-  const ended = await eventsOf(registry, () => revoke(signer))
+  const ended = await eventsOf(images.registry, () => revoke(signer))
   assert.deepEqual(
     ended.map(({ type, body }) => [type, body.state]),
     [['dev.pinfold.control.scanning.signer.revoked.v1', 'REVOKED']],
   )
-  assert.deepEqual(ok(await owner.get(`/registry/v2/vexSigners?scope_uid=${repo}`)).vexSigners ?? [], [])
+  assert.deepEqual(ok(await images.owner.get(`/registry/v2/vexSigners?scope_uid=${images.repo}`)).vexSigners ?? [], [])
 })
 
 test('what is not signed as it stands, by a key of the place, about this image, hides nothing', async () => {
   const [mine, other] = [keysOf.ecdsa!(), keysOf.ecdsa!()]
-  const elsewhere = (await registry.seed.repo(registry.org.uid, { name: 'elsewhere' })).uid
-  const signers = [await trusted(mine), await trusted(other, {}, elsewhere)]
-  const ofOther = await image('of other')
+  const elsewhere = (await images.registry.seed.repo(images.registry.org.uid, { name: 'elsewhere' })).uid
+  const signers = [await images.trusted(mine), await images.trusted(other, {}, elsewhere)]
+  const ofOther = await images.image('of other')
   const pushed: Record<string, (digest: string) => Json> = {
     unsigned: (digest) => signedBy(digest, []),
     'of a key of another place': (digest) => signedBy(digest, [other]),
@@ -162,12 +118,12 @@ test('what is not signed as it stands, by a key of the place, about this image, 
     },
   }
   for (const [what, envelope] of Object.entries(pushed)) {
-    const digest = await image(what)
-    await pushBundle(pusher, 'acme/app', digest, envelope(digest))
-    await readAll()
-    const [report] = await reportsOf(digest)
+    const digest = await images.image(what)
+    await pushBundle(images.pusher, 'acme/app', digest, envelope(digest))
+    await images.readAll()
+    const [report] = await images.reportsOf(digest)
     assert.deepEqual([report!.state, report!.signers], ['stated', []], what)
-    assert.deepEqual(await counted(digest), all, what)
+    assert.deepEqual(await images.counted(digest), all, what)
   }
   const ignored: Record<string, [(digest: string) => Json, string]> = {
     'about another image': [() => signedBy(ofOther, [mine]), 'OTHER_SUBJECT'],
@@ -191,173 +147,173 @@ test('what is not signed as it stands, by a key of the place, about this image, 
     'with no statement': [(digest) => ({ ...envelopeOf({ a: 1, digest }, [mine]) }), 'DAMAGED'],
   }
   for (const [what, [envelope, reason]] of Object.entries(ignored)) {
-    const digest = await image(what)
-    await pushBundle(pusher, 'acme/app', digest, envelope(digest))
-    await readAll()
-    const [report] = await reportsOf(digest)
+    const digest = await images.image(what)
+    await pushBundle(images.pusher, 'acme/app', digest, envelope(digest))
+    await images.readAll()
+    const [report] = await images.reportsOf(digest)
     assert.deepEqual([report!.state, report!.reason], ['ignored', reason], what)
-    assert.deepEqual(await counted(digest), all, what)
+    assert.deepEqual(await images.counted(digest), all, what)
   }
   for (const one of signers) await revoke(one)
 })
 
 test('of an envelope of more than 8 MiB no signature counts, which it says', async () => {
-  const [digest, keys] = [await image('huge'), keysOf.ed25519!()]
-  const signer = await trusted(keys)
+  const [digest, keys] = [await images.image('huge'), keysOf.ed25519!()]
+  const signer = await images.trusted(keys)
   const statement = { ...statementAbout(digest, unaffected), padding: 'x'.repeat(8 * 2 ** 20) }
-  await pushBundle(pusher, 'acme/app', digest, envelopeOf(statement, [keys]))
-  await readAll()
-  const [report] = await reportsOf(digest)
+  await pushBundle(images.pusher, 'acme/app', digest, envelopeOf(statement, [keys]))
+  await images.readAll()
+  const [report] = await images.reportsOf(digest)
   assert.deepEqual([report!.state, report!.signatures], ['stated', 0])
   assert.match(report!.message, /more than 8388608 bytes/)
-  assert.deepEqual(await counted(digest), all)
+  assert.deepEqual(await images.counted(digest), all)
   await revoke(signer)
 })
 
 test('one valid signature of several is enough, and each signer hides for itself', async () => {
-  const [digest, one, other, stranger] = [await image('two'), keysOf.ecdsa!(), keysOf.rsa!(), keysOf.ed25519!()]
-  await pushEnvelope(pusher, 'acme/app', digest, signedBy(digest, [stranger, one, other]))
-  const first = await trusted(one)
-  const second = await trusted(other, {}, registry.org.uid)
-  assert.deepEqual((await reportsOf(digest))[0]!.signers, [second.uid, first.uid].sort(byUidOrder(first.uid)))
+  const [digest, one, other, stranger] = [await images.image('two'), keysOf.ecdsa!(), keysOf.rsa!(), keysOf.ed25519!()]
+  await pushEnvelope(images.pusher, 'acme/app', digest, signedBy(digest, [stranger, one, other]))
+  const first = await images.trusted(one)
+  const second = await images.trusted(other, {}, images.registry.org.uid)
+  assert.deepEqual((await images.reportsOf(digest))[0]!.signers, [second.uid, first.uid].sort(byUidOrder(first.uid)))
   await revoke(first)
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
   await revoke(second)
-  assert.deepEqual(await counted(digest), all)
+  assert.deepEqual(await images.counted(digest), all)
 })
 const byUidOrder = (first: string) => (a: string) => (a === first ? -1 : 1)
 
 test('past reports stay as they were, and trust ends by itself, with an event', async () => {
-  const [digest, keys] = [await image('past'), keysOf.ecdsa!()]
-  await pushBundle(pusher, 'acme/app', digest, signedBy(digest, [keys]))
-  await readAll()
+  const [digest, keys] = [await images.image('past'), keysOf.ecdsa!()]
+  await pushBundle(images.pusher, 'acme/app', digest, signedBy(digest, [keys]))
+  await images.readAll()
   const past = async () =>
-    JSON.stringify(ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`)).items.at(-1))
+    JSON.stringify(ok(await images.owner.get(`/registry/v1/vuln_reports?digest=${digest}`)).items.at(-1))
   const before = await past()
-  await moveTo('2026-03-05T08:00:00Z')
-  await trusted(keys, { expireTime: '2026-03-06T08:00:00Z' })
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
+  await images.moveTo('2026-03-05T08:00:00Z')
+  await images.trusted(keys, { expireTime: '2026-03-06T08:00:00Z' })
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
   assert.equal(await past(), before)
-  const during = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`)).items[0]
-  await moveTo('2026-03-06T08:00:01Z')
-  assert.deepEqual(await counted(digest), all)
-  const events = await eventsOf(registry, () => runDuty(registry.app, expireSignersDuty))
+  const during = ok(await images.owner.get(`/registry/v1/vuln_reports?digest=${digest}`)).items[0]
+  await images.moveTo('2026-03-06T08:00:01Z')
+  assert.deepEqual(await images.counted(digest), all)
+  const events = await eventsOf(images.registry, () => runDuty(images.registry.app, expireSignersDuty))
   assert.deepEqual(
     events.map(({ type, body }) => [type, body.vex_signer.state]),
     [['dev.pinfold.control.scanning.signer.expired.v1', 'EXPIRED']],
   )
-  assert.deepEqual(await counted(digest), all)
-  const { items } = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
+  assert.deepEqual(await images.counted(digest), all)
+  const { items } = ok(await images.owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
   assert.equal(JSON.stringify(items.at(-1)), before)
   const kept = items.find(({ createdAt }: Json) => createdAt === during.createdAt)
   assert.deepEqual({ ...kept, lastSeen: '' }, { ...during, lastSeen: '' })
 })
 
 test('a later document takes back what an earlier one of the signer has said, and an old one that is pushed again nothing', async () => {
-  const [digest, keys] = [await image('later'), keysOf.ecdsa!()]
-  const signer = await trusted(keys)
+  const [digest, keys] = [await images.image('later'), keysOf.ecdsa!()]
+  const signer = await images.trusted(keys)
   const push = async (statements: readonly Json[], time: string) => {
-    await pushAttestations(pusher, 'acme/app', digest, [signedBy(digest, [keys], vex(statements, time))])
-    await readAll()
+    await pushAttestations(images.pusher, 'acme/app', digest, [signedBy(digest, [keys], vex(statements, time))])
+    await images.readAll()
   }
   await push([said('CVE-2026-2', 'not_affected', [openssl]), said('CVE-2026-3', 'fixed', [])], '2026-02-02T00:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-2', 'CVE-2026-3'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2', 'CVE-2026-3'))
   await push([said('CVE-2026-2', 'under_investigation', [openssl])], '2026-02-03T00:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-3'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-3'))
   await push(
     [said('CVE-2026-2', 'not_affected', [openssl]), said('CVE-2026-1', 'fixed', [zlib])],
     '2026-02-02T12:00:00Z',
   )
-  assert.deepEqual(await counted(digest), without('CVE-2026-1', 'CVE-2026-3'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-3'))
   await push([said('CVE-2026-3', 'affected', ['pkg:apk/alpine/openssl'])], '2026-02-04T00:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
   await push([said('CVE-2026-2', 'fixed', [openssl]), said('CVE-2026-2', 'affected', [])], '2026-02-05T00:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
   await push([said('CVE-2026-2', 'fixed', [openssl])], '2026-02-06T00:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
   await push([said('CVE-2026-2', 'affected', [openssl])], '2026-02-05T12:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
   await push([said('CVE-2026-1', 'affected', ['https://products.example.com/app'])], '2026-02-07T00:00:00Z')
-  assert.deepEqual(await counted(digest), without('CVE-2026-2'))
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
   await revoke(signer)
 })
 
 test('of an index all images are meant, or those that the statement names', async () => {
-  const [one, other, keys] = [await image('amd64'), await image('arm64'), keysOf.ecdsa!()]
+  const [one, other, keys] = [await images.image('amd64'), await images.image('arm64'), keysOf.ecdsa!()]
   const listed = [one, other].map((digest) => ({ mediaType: types.image, digest, size: 1 }))
   const sizes = await Promise.all(listed.map(async (entry) => ({ ...entry, size: await sizeOf(entry.digest) })))
-  const { digest } = await pusher.pushManifest('acme/app', indexOf(sizes), 'both')
-  const signer = await trusted(keys)
+  const { digest } = await images.pusher.pushManifest('acme/app', indexOf(sizes), 'both')
+  const signer = await images.trusted(keys)
   const whole = vex([said('CVE-2026-1', 'fixed', [`pkg:oci/app@${digest}`])])
-  await pushAttestations(pusher, 'acme/app', digest, [
+  await pushAttestations(images.pusher, 'acme/app', digest, [
     signedBy(digest, [keys], whole),
     signedBy(other, [keys], vex([said('CVE-2026-2', 'fixed', [])])),
   ])
-  await readAll()
-  assert.deepEqual(await counted(one), without('CVE-2026-1'))
-  assert.deepEqual(await counted(other), without('CVE-2026-1', 'CVE-2026-2'))
+  await images.readAll()
+  assert.deepEqual(await images.counted(one), without('CVE-2026-1'))
+  assert.deepEqual(await images.counted(other), without('CVE-2026-1', 'CVE-2026-2'))
   await revoke(signer)
 })
 const sizeOf = async (digest: string): Promise<number> => {
-  const { headers } = await pusher.ok(200, 'HEAD', `acme/app/manifests/${digest}`)
+  const { headers } = await images.pusher.ok(200, 'HEAD', `acme/app/manifests/${digest}`)
   return Number(headers['content-length'])
 }
 
 test('what somebody pushes who may not hand in reports counts once somebody pushes it who may', async () => {
-  const [digest, keys] = [await image('not allowed'), keysOf.ecdsa!()]
-  const signer = await trusted(keys)
+  const [digest, keys] = [await images.image('not allowed'), keysOf.ecdsa!()]
+  const signer = await images.trusted(keys)
   const envelope = signedBy(digest, [keys])
-  await pushAttestations(await registry.registryAs(registry.pusher.uid), 'acme/app', digest, [envelope])
-  await readAll()
-  assert.deepEqual(await counted(digest), all)
-  assert.equal((await reportsOf(digest))[0]!.reason, 'NOT_ALLOWED')
-  await pushAttestations(pusher, 'acme/app', digest, [envelope])
-  await readAll()
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
-  const before = (await reportsOf(digest)).length
+  await pushAttestations(await images.registry.registryAs(images.registry.pusher.uid), 'acme/app', digest, [envelope])
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), all)
+  assert.equal((await images.reportsOf(digest))[0]!.reason, 'NOT_ALLOWED')
+  await pushAttestations(images.pusher, 'acme/app', digest, [envelope])
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
+  const before = (await images.reportsOf(digest)).length
   const second = signedBy(digest, [keys], vex([said('CVE-2026-2', 'fixed', [openssl])]))
-  await pushAttestations(pusher, 'acme/app', digest, [envelope, second])
-  await readAll()
-  assert.deepEqual(await counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
-  assert.equal((await reportsOf(digest)).length, before + 1)
+  await pushAttestations(images.pusher, 'acme/app', digest, [envelope, second])
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
+  assert.equal((await images.reportsOf(digest)).length, before + 1)
   await revoke(signer)
 })
 
 test('a document that came unsigned counts when it comes signed', async () => {
-  const [digest, keys] = [await image('again'), keysOf.ecdsa!()]
-  const signer = await trusted(keys)
-  await pushInToto(pusher, 'acme/app', digest, statementAbout(digest, unaffected))
-  await readAll()
-  assert.deepEqual(await counted(digest), all)
+  const [digest, keys] = [await images.image('again'), keysOf.ecdsa!()]
+  const signer = await images.trusted(keys)
+  await pushInToto(images.pusher, 'acme/app', digest, statementAbout(digest, unaffected))
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), all)
   const sealed = Buffer.from(JSON.stringify(signedBy(digest, [keys]))).toString('base64')
-  ok(await owner.post(`${at(digest)}/scanReports`, { report: sealed }))
-  await readAll()
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
+  ok(await images.owner.post(`${images.at(digest)}/scanReports`, { report: sealed }))
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
   await revoke(signer)
 })
 
 test('what was read before signatures were looked at counts too, once its signer is trusted', async () => {
-  const [digest, other, keys] = [await image('older'), await image('older, of another'), keysOf.ecdsa!()]
-  for (const one of [digest, other]) await pushInToto(pusher, 'acme/app', one, signedBy(one, [keys]))
-  await readAll()
-  await registry.app.db.tx(async (tx) => {
+  const [digest, other, keys] = [await images.image('older'), await images.image('older, of another'), keysOf.ecdsa!()]
+  for (const one of [digest, other]) await pushInToto(images.pusher, 'acme/app', one, signedBy(one, [keys]))
+  await images.readAll()
+  await images.registry.app.db.tx(async (tx) => {
     await tx.run(sql`UPDATE scan_reports SET signatures = -1`)
     const { raw } = (await tx.get<{ raw: string }>(
       sql`SELECT raw_digest AS raw FROM scan_reports WHERE digest = ${digest}`,
     ))!
     await tx.run(sql`UPDATE scan_reports SET raw_digest = ${raw} WHERE digest = ${other}`)
   })
-  const signer = await trusted(keys)
-  assert.deepEqual(await counted(digest), without('CVE-2026-1'))
-  assert.deepEqual(await counted(other), all)
-  assert.deepEqual((await reportsOf(other))[0]!.signers, [])
-  assert.deepEqual((await reportsOf(digest))[0]!.signatures, 1)
+  const signer = await images.trusted(keys)
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
+  assert.deepEqual(await images.counted(other), all)
+  assert.deepEqual((await images.reportsOf(other))[0]!.signers, [])
+  assert.deepEqual((await images.reportsOf(digest))[0]!.signatures, 1)
   await revoke(signer)
 })
 
 test('VEX in CSAF is told, by itself as a referrer, and hides what its signer says of the image or a part', async () => {
-  const [digest, keys] = [await image('csaf'), keysOf.rsa!()]
-  const signer = await trusted(keys)
+  const [digest, keys] = [await images.image('csaf'), keysOf.rsa!()]
+  const signer = await images.trusted(keys)
   const named = (product_id: string, purl: string) => ({
     ...{ product_id, name: product_id, product_identification_helper: { purl } },
   })
@@ -376,9 +332,9 @@ test('VEX in CSAF is told, by itself as a referrer, and hides what its signer sa
       { cve: 'CVE-2026-3', product_status: { known_affected: ['openssl'] } },
     ],
   }
-  await refer(pusher, 'acme/app', digest, { type: 'application/csaf+json', content: csaf, annotations: {} })
-  await readAll()
-  const { statements } = ok(await owner.get(`${at(digest)}/statements`))
+  await refer(images.pusher, 'acme/app', digest, { type: 'application/csaf+json', content: csaf, annotations: {} })
+  await images.readAll()
+  const { statements } = ok(await images.owner.get(`${images.at(digest)}/statements`))
   assert.deepEqual(
     statements.map((one: Json) => [one.vulnerability, one.status, one.justification ?? '', one.author, one.format]),
     [
@@ -387,17 +343,17 @@ test('VEX in CSAF is told, by itself as a referrer, and hides what its signer sa
       ['CVE-2026-3', 'affected', '', 'Acme', 'csaf'],
     ],
   )
-  assert.deepEqual(await counted(digest), all)
+  assert.deepEqual(await images.counted(digest), all)
   const predicateType = 'https://docs.oasis-open.org/csaf/csaf/v2.0'
   const envelope = envelopeOf(statementAbout(digest, csaf, predicateType), [keys])
-  await pushAttestations(pusher, 'acme/app', digest, [envelope], predicateType)
-  await readAll()
-  assert.deepEqual(await counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
+  await pushAttestations(images.pusher, 'acme/app', digest, [envelope], predicateType)
+  await images.readAll()
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
   await revoke(signer)
 })
 
 test('no more keys are trusted than there is room for, and none that is not a public key of a kind that is known', async () => {
-  await moveTo('2026-03-01T08:00:00Z')
+  await images.moveTo('2026-03-01T08:00:00Z')
   const keys = keysOf.ecdsa!()
   const field = 'vex_signer.public_key'
   const pems = [
@@ -415,17 +371,17 @@ test('no more keys are trusted than there is room for, and none that is not a pu
     }),
     'A'.repeat(20_000),
   ]
-  for (const publicKey of pems) assertInvalid(await trust(keys, { publicKey }), field)
-  assertInvalid(await trust(keys, { name: ' ' }), 'vex_signer.name')
-  assertInvalid(await trust(keys, { name: 'two\nlines' }), 'vex_signer.name')
-  assertInvalid(await trust(keys, { expireTime: '2027-06-01T00:00:00Z' }), 'vex_signer.expire_time')
-  assertInvalid(await trust(keys, { expireTime: '2020-06-01T00:00:00Z' }), 'vex_signer.expire_time')
+  for (const publicKey of pems) assertInvalid(await images.trust(keys, { publicKey }), field)
+  assertInvalid(await images.trust(keys, { name: ' ' }), 'vex_signer.name')
+  assertInvalid(await images.trust(keys, { name: 'two\nlines' }), 'vex_signer.name')
+  assertInvalid(await images.trust(keys, { expireTime: '2027-06-01T00:00:00Z' }), 'vex_signer.expire_time')
+  assertInvalid(await images.trust(keys, { expireTime: '2020-06-01T00:00:00Z' }), 'vex_signer.expire_time')
   assertNotFound(
-    await trust(keys, {}, `${registry.org.uid}/${'0'.repeat(16)}`),
+    await images.trust(keys, {}, `${images.registry.org.uid}/${'0'.repeat(16)}`),
     'iam.pinfold.dev/Group',
-    `${registry.org.uid}/${'0'.repeat(16)}`,
+    `${images.registry.org.uid}/${'0'.repeat(16)}`,
   )
-  const folder = (await registry.seed.repo(registry.org.uid, { name: 'full' })).uid
-  for (let i = 0; i < 20; i++) ok(await trust(keys, {}, folder))
-  assertError(await trust(keys, {}, folder), 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
+  const folder = (await images.registry.seed.repo(images.registry.org.uid, { name: 'full' })).uid
+  for (let i = 0; i < 20; i++) ok(await images.trust(keys, {}, folder))
+  assertError(await images.trust(keys, {}, folder), 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
 })

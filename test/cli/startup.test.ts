@@ -98,6 +98,7 @@ const forLater = [
   '@grpc/proto-loader',
   '@grpc/reflection',
   'ae-cvss-calculator',
+  'grpc-health-check',
   'htmlparser2',
   'markdown-it',
   'oauth4webapi',

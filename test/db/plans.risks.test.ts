@@ -30,7 +30,6 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a page of all risks': (reader) => risks.risksBelow(reader, '/', { ...page, withEnded: true }),
   'how many risks hold': (reader) => risks.countLive(reader, group, 5000),
   'how many risks there are of one vulnerability': (reader) => risks.countOf(reader, group, 'CVE-1', 200),
-  'the group of a place': (reader) => risks.groupOfScope(reader, group),
   'whether there are risks': (reader) => risks.hasRisks(reader, [group, `${group}/${'1'.repeat(16)}`]),
   'risks of some vulnerabilities': (reader) => risks.risksOf(reader, [group], ['CVE-1', 'CVE-2']),
   'a gate': (reader) => gates.findGate(reader, group),

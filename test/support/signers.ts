@@ -26,19 +26,19 @@ export class SignedImages {
   owner!: Client
   pusher!: RegistryClient
   readonly #clock: { now: Date }
-  readonly #ownerUid: string
+  readonly ownerUid: string
 
   constructor(registry: TestRegistry, repo: string, clock: { now: Date }, ownerUid: string) {
     this.registry = registry
     this.repo = repo
     this.#clock = clock
-    this.#ownerUid = ownerUid
+    this.ownerUid = ownerUid
   }
 
   async moveTo(time: string): Promise<void> {
     this.#clock.now = new Date(time)
-    this.owner = await this.registry.as(this.#ownerUid)
-    this.pusher = await this.registry.registryAs(this.#ownerUid)
+    this.owner = await this.registry.as(this.ownerUid)
+    this.pusher = await this.registry.registryAs(this.ownerUid)
   }
 
   image(name: string, tag?: string): Promise<string> {
@@ -60,14 +60,16 @@ export class SignedImages {
     return ok(await this.owner.get(`${this.at(digest)}/scanReports`)).reports
   }
 
+  trust(keys: Keys, more: Json = {}, place = this.repo, client = this.owner) {
+    return client.post(`/registry/v2/vexSigners/${place}`, {
+      ...{ name: 'Acme security', publicKey: pemOf(keys), reason: 'they build it' },
+      ...{ expireTime: new Date(this.#clock.now.getTime() + 30 * 86_400_000).toISOString(), ...more },
+    })
+  }
+
   /** Lets somebody be trusted, and has what is there looked at. */
-  async trusted(keys: Keys, place = this.repo): Promise<Json> {
-    const made = ok(
-      await this.owner.post(`/registry/v2/vexSigners/${place}`, {
-        ...{ name: 'Acme security', publicKey: pemOf(keys), reason: 'they build it' },
-        expireTime: new Date(this.#clock.now.getTime() + 30 * 86_400_000).toISOString(),
-      }),
-    )
+  async trusted(keys: Keys, more: Json = {}, place = this.repo): Promise<Json> {
+    const made = ok(await this.trust(keys, more, place))
     await this.readAll()
     return made
   }

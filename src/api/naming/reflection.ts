@@ -8,13 +8,13 @@ import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt'
-import type { handleBidiStreamingCall, Server, ServiceDefinition } from '@grpc/grpc-js'
 import type { ReflectionService } from '@grpc/reflection'
 import { file_google_rpc_error_details } from '#gen/google/rpc/error_details_pb.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
 import { file_pinfold_iam_v1_terms_errors } from '#gen/pinfold/iam/v1/terms_errors_pb.ts'
 import { vendorField, vendorTypeName } from '#lib/naming/vendor.ts'
 import { previewTypeName } from './grpc-names.ts'
+import { type AddingService, addLazily } from './lazy-service.ts'
 
 /** The library takes longer to load than much of the server, so it is when somebody asks. */
 const load = createRequire(import.meta.url)
@@ -29,44 +29,13 @@ type Rename = { type: (name: string) => string; member: (name: string) => string
  * Answers for these files; `token` is that of a vendor whose names count too. What is told is put together for the first who
  * asks: it takes longer than everything else that a server starts with, and most are never asked.
  */
-export function addReflection(server: Pick<Server, 'addService'>, served: Iterable<DescFile>, token?: string): void {
-  let known: Map<string, Added> | undefined
-  const at = (path: string): Added => {
-    known ??= methodsOf(reflectionOf(served, token))
-    return known.get(path)!
-  }
-  for (const service of services) {
-    const path = `/${service}/ServerReflectionInfo`
-    const own = (): Method => at(path).definition.ServerReflectionInfo!
-    const definition: Method = {
-      path,
-      requestStream: true,
-      responseStream: true,
-      requestSerialize: (message) => own().requestSerialize(message),
-      requestDeserialize: (bytes) => own().requestDeserialize(bytes),
-      responseSerialize: (message) => own().responseSerialize(message),
-      responseDeserialize: (bytes) => own().responseDeserialize(bytes),
-    }
-    const handle: Handler = (stream) => at(path).handler(stream)
-    server.addService({ ServerReflectionInfo: definition }, { ServerReflectionInfo: handle })
-  }
+export function addReflection(server: AddingService, served: Iterable<DescFile>, token?: string): void {
+  addLazily(server, methods, () => reflectionOf(served, token))
 }
 
-const services = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection']
-
-type Handler = handleBidiStreamingCall<unknown, unknown>
-type Method = ServiceDefinition[string]
-type Added = { definition: ServiceDefinition; handler: Handler }
-
-/** What it would add to a server, a method for each of its versions, by their paths. */
-function methodsOf(reflection: ReflectionService): Map<string, Added> {
-  const methods = new Map<string, Added>()
-  const addService: Server['addService'] = (definition, { ServerReflectionInfo: handler }) => {
-    methods.set(definition.ServerReflectionInfo!.path, { definition, handler: handler as Handler })
-  }
-  reflection.addToServer({ addService } as Server)
-  return methods
-}
+const methods = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'].map((service) => ({
+  ...{ service, name: 'ServerReflectionInfo', requestStream: true, responseStream: true },
+}))
 
 function reflectionOf(served: Iterable<DescFile>, token: string | undefined): ReflectionService {
   const files = withImports([...served, ...others])

@@ -1,7 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { enableCompileCache, getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
@@ -9,6 +8,7 @@ import { readFact, removeFact, writeFact } from '#db/facts.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { makeFolder } from '#lib/files/folders.ts'
+import { collectSooner } from '#lib/heap.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
@@ -26,7 +26,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     { flags: '--demo', summary: 'Fill an empty server with an example company' },
   ],
   async run(terminal, options) {
-    growSlowly()
+    collectSooner()
     const config = configOf(terminal.env, options)
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)
@@ -105,11 +105,6 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
 function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): void {
   if (NODE_COMPILE_CACHE === '' || getCompileCacheDir() !== undefined || !isWritableFolder(data)) return
   enableCompileCache(join(data, 'compiled'))
-}
-
-/** V8 keeps the most that its heap ever had: with this it collects at 1.6 times what is alive, where it would wait for more. */
-function growSlowly(): void {
-  setFlagsFromString('--heap-growing-percent=60')
 }
 
 /** Starting takes twice the room of what stays, which V8 would keep for as long as the server runs. */

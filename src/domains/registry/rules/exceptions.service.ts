@@ -5,6 +5,7 @@ import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
+import { problemOfLength, problemOfUntil } from './endings.service.ts'
 import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.ts'
 
 export type DigestException = {
@@ -97,13 +98,11 @@ function problemsOf(
   now: string,
 ): FieldViolation[] {
   const problems: FieldViolation[] = []
-  const say = (member: string, description: string) => problems.push({ field: `${field}.${member}`, description })
-  if (!isDigest(digest)) say('digest', 'is not a digest')
-  if (reason.trim() === '') say('reason', 'is required')
-  else if (reason.length > limits.reason) say('reason', `must be at most ${limits.reason} characters long`)
-  const latest = new Date(Date.parse(now) + limits.days * 86_400_000).toISOString()
-  if (expireTime === '') say('expire_time', 'is required')
-  else if (expireTime <= now) say('expire_time', 'must be in the future')
-  else if (expireTime > latest) say('expire_time', `must be at most ${limits.days} days ahead`)
+  const add = (member: string, description: string | undefined) => {
+    if (description) problems.push({ field: `${field}.${member}`, description })
+  }
+  add('digest', isDigest(digest) ? undefined : 'is not a digest')
+  add('reason', reason.trim() === '' ? 'is required' : problemOfLength(reason, limits.reason))
+  add('expire_time', problemOfUntil(expireTime, now, limits.days))
   return problems
 }

@@ -22,7 +22,8 @@ export async function listBelow<T extends { uid: string }>(
   return toListed(call, page, rows, 0)
 }
 
-async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
+/** Where to look: what is named, or wherever the caller may. Permission comes before existence. */
+export async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
   if (scope === '') return call.reach
   await requirePlace(call, scope)
   return [scope]

@@ -1,7 +1,7 @@
 // Makes the indexes of parts and keeps them up to date: which repos have so many tags that one needs it, and one segment after
 // the other of their names. The tags of a repo are made one transaction after the other, in which it is locked, so that behind
 // a tag that is seen there is none with a lower number still to come.
-import { setImmediate as rest } from 'node:timers/promises'
+import { setImmediate as rest, setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -69,7 +69,7 @@ export async function addSegment({ db }: App, lease: Lease, index: store.DueInde
   for (const parts of chunks(segment.parts, partsAtOnce)) {
     lease.check()
     await lease.tx((tx) => store.insertParts(tx, index, parts), later)
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    await sleep(pauseMs)
   }
   return lease.tx(async (tx) => {
     if (!(await lockRepo(tx, { id: index.repo }, 'shared'))) return 0

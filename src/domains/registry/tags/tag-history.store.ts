@@ -82,7 +82,7 @@ function fromRow(row: Row): DescribedRecord {
   return { ...row, event: nameOf(eventNumbers, row.event), source: nameOf(sourceNumbers, row.source) }
 }
 
-function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
+export function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
   return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
 }
 

@@ -4,7 +4,7 @@ import { insertsOf } from '#db/bulk.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { ToldMove } from '#lib/registries/registry-histories.ts'
 import { eventNumbers, type TagEvent } from './tag-history.model.ts'
-import { type Window, within } from './tag-history.store.ts'
+import { nameOf, type Window, within } from './tag-history.store.ts'
 
 /** A repository elsewhere, at the address that it has told from. `path` is with the prefix of the upstream. */
 export type Teller = { ledger: number; upstream: string; origin: string; path: string }
@@ -115,7 +115,5 @@ export async function listTold(
       FROM told_moves m JOIN history_tellers w ON w.id = m.teller_id
      WHERE m.ledger_id = ${ledger} AND ${where} AND ${within(window)}
      ORDER BY ${order} LIMIT ${limit}`)
-  return rows.map((row) => ({ ...row, event: names[row.event]! }))
+  return rows.map((row) => ({ ...row, event: nameOf(eventNumbers, row.event) }))
 }
-
-const names: Record<number, TagEvent> = { 1: 'created', 2: 'moved', 3: 'deleted' }

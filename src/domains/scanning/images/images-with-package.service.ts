@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import { type Bounds, boundsOf, isMeant, isWithin, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
+import { placesFor } from '#domains/registry/rules/places.service.ts'
 import type { FieldViolation } from '#lib/errors.ts'
 import { invalid, refuseIfAny } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -10,7 +11,7 @@ import { componentsNamed } from '../matching/findings.store.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
-import { placesFor, seekImages } from './seek-images.service.ts'
+import { seekImages } from './seek-images.service.ts'
 import { type ShownPackage, toPackage } from './shown-package.service.ts'
 
 export type PackageQuery = {

@@ -1,7 +1,6 @@
 // Goes through the images that the caller may list and that have something, list by list and a page at a time.
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
-import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import {
   hashesInUse,
   imagesOfList,
@@ -10,11 +9,9 @@ import {
   listsBelow,
   unknownBelow,
 } from '#domains/registry/images/image-lists.service.ts'
-import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { tagsOn } from '#domains/registry/tags/tag-history.service.ts'
-import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
-import { isAtOrBelow, isUid, rootOf, top } from '#lib/uid.ts'
+import { isAtOrBelow, rootOf, top } from '#lib/uid.ts'
 import {
   type ImagePosition,
   mostComponents,
@@ -50,18 +47,6 @@ export type FoundImage<Hit> = {
 
 /** `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. */
 export type FoundPage<Hit> = { images: FoundImage<Hit>[]; next: string; unknown: number; moreUnknown: boolean }
-
-/** Where to look: what is named, or wherever the caller may. Permission comes before existence. */
-export async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
-  if (scope === '') return call.reach
-  if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
-  if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
-  const { db } = call.app
-  if (!(await groupExists(db, scope)) && !(await findRepoByUid(db, scope))) {
-    throw notFound('iam.pinfold.dev/Group', scope)
-  }
-  return [scope]
-}
 
 /** A page of images; shorter than asked for when it takes long to find more. */
 export async function seekImages<Hit>(

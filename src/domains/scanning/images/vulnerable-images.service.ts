@@ -2,6 +2,7 @@
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
+import { placesFor } from '#domains/registry/rules/places.service.ts'
 import { invalid } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -12,7 +13,7 @@ import { levelName, unknownSeverity, worse } from '../matching/severity.model.ts
 import { acceptedAt } from '../risks/accepted.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
-import { type FoundImage, placesFor, seekImages } from './seek-images.service.ts'
+import { type FoundImage, seekImages } from './seek-images.service.ts'
 
 export type ImageState = 'AFFECTED' | 'UNCERTAIN' | 'SUPPRESSED' | 'ACCEPTED'
 

@@ -3,14 +3,18 @@ import type { App, Call } from '#app.ts'
 import { keptPattern } from '#contents/package-pattern.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
-import { ownCause } from '#lib/cause.ts'
+import {
+  type EndingKind,
+  expireDue,
+  problemOfLength,
+  problemOfUntil,
+  revokeNow,
+} from '#domains/registry/rules/endings.service.ts'
+import { groupOf, listBelow } from '#domains/registry/rules/places.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { AppError, type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
-import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
-import { newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { placesFor } from '../images/seek-images.service.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
 import { canonicalName, problemOfName } from '../known/names.service.ts'
 import { adoptedStatement } from '../outside/statements.service.ts'
 import {
@@ -85,73 +89,40 @@ function problemsOf(input: NewRisk, now: string): FieldViolation[] {
   if (input.package.length > 512 || (input.package !== '' && keptPattern(input.package) === undefined)) {
     add('package', 'is not a package URL of a type that is compared')
   }
-  add('reason', input.reason.trim() === '' ? 'is required' : tooLong(input.reason))
-  const latest = new Date(Date.parse(now) + maxDays * 86_400_000).toISOString()
-  if (input.expireTime === '') add('expire_time', 'is required')
-  else if (input.expireTime <= now) add('expire_time', 'must be in the future')
-  else if (input.expireTime > latest) add('expire_time', `must be at most ${maxDays} days ahead`)
+  add('reason', input.reason.trim() === '' ? 'is required' : problemOfLength(input.reason, maxReason))
+  add('expire_time', problemOfUntil(input.expireTime, now, maxDays))
   return problems
-}
-
-const tooLong = (reason: string): string | undefined =>
-  reason.length > maxReason ? `must be at most ${maxReason} characters long` : undefined
-
-/** The group that the event is for. */
-async function groupOf(tx: Tx, scope: string): Promise<string> {
-  if (await findRepoByUid(tx, scope)) return parentOf(scope)
-  return (await requireGroup(tx, scope)).uid
 }
 
 export async function getRisk(call: Call, uid: string): Promise<RiskAcceptance> {
   return found(await store.findRisk(call.app.db, uid), riskAcceptanceType, uid)
 }
 
-/** Ends it now; one that has ended stays as it is. */
-export async function revokeRisk(call: Call, uid: string, reason: string): Promise<RiskAcceptance> {
-  const description = tooLong(reason)
-  refuseIfAny(description ? [{ field: 'reason', description }] : [])
-  return call.app.db.tx(async (tx) => {
-    const risk = found(await store.findRisk(tx, uid), riskAcceptanceType, uid)
-    if (risk.endTime !== '' || risk.expireTime <= call.now) return risk
-    const end = { endTime: call.now, endActor: call.caller.uid, endReason: reason }
-    await store.endRisk(tx, uid, end)
-    const revoked = { ...risk, ...end }
-    const group = await groupOfRisk(tx, risk)
-    await emit(tx, call, 'control.scanning.risk.revoked', { subject: uid, group, resource: aRiskAcceptance(revoked) })
-    return revoked
-  })
+const kind: EndingKind<RiskAcceptance> = {
+  type: riskAcceptanceType,
+  maxReason,
+  store: { find: store.findRisk, end: store.endRisk, due: store.dueRisks },
+  revoked: (tx, call, { one, group }) =>
+    emit(tx, call, 'control.scanning.risk.revoked', { subject: one.uid, group, resource: aRiskAcceptance(one) }),
+  expired: (tx, by, { one, group }) =>
+    emit(tx, by, 'control.scanning.risk.expired', { subject: one.uid, group, resource: anExpiredRisk(one) }),
 }
 
-/** That of a repo may outlive it. */
-async function groupOfRisk(tx: Tx, { scopeUid }: RiskAcceptance): Promise<string> {
-  const group = await store.groupOfScope(tx, scopeUid)
-  return group ?? parentOf(scopeUid)
-}
+/** Ends it now; one that has ended stays as it is. */
+export const revokeRisk = (call: Call, uid: string, reason: string): Promise<RiskAcceptance> =>
+  revokeNow(kind, call, uid, reason)
 
 /** A page of those at and below the places. */
-export async function listRisks(
+export function listRisks(
   call: Call,
   page: Page,
   { scope, withEnded }: { scope: string; withEnded: boolean },
 ): Promise<Listed<RiskAcceptance>> {
-  const places = [...(await placesFor(call, scope))].sort()
-  const rows: RiskAcceptance[] = []
-  for (const place of places) {
-    if (rows.length > page.size) break
-    const most = page.size + 1 - rows.length
-    rows.push(...(await store.risksBelow(call.app.db, place, { after: page.after?.uid ?? '', most, withEnded })))
-  }
-  return toListed(call, page, rows, 0)
+  return listBelow(call, page, scope, (place, after, most) =>
+    store.risksBelow(call.app.db, place, { after, most, withEnded }),
+  )
 }
 
 /** In a transaction: ends some of those whose time has come, and tells of it; answers with how many. */
-export async function expireRisks(tx: Tx, app: App, now: string, most: number): Promise<number> {
-  const due = await store.dueRisks(tx, now, most)
-  for (const risk of due) {
-    const ended = { ...risk, endTime: risk.expireTime }
-    await store.endRisk(tx, risk.uid, ended)
-    const event = { subject: risk.uid, group: await groupOfRisk(tx, risk), resource: anExpiredRisk(ended) }
-    await emit(tx, { app, cause: ownCause(app.clock) }, 'control.scanning.risk.expired', event)
-  }
-  return due.length
-}
+export const expireRisks = (tx: Tx, app: App, now: string, most: number): Promise<number> =>
+  expireDue(kind, tx, app, { now, most })

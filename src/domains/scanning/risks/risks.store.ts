@@ -1,6 +1,7 @@
+import { madeBelow } from '#db/made-below.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import { rootOf, top } from '#lib/uid.ts'
+import { rootOf } from '#lib/uid.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 
 const columns = sql`
@@ -45,11 +46,9 @@ export async function risksBelow(
   place: string,
   { after, most, withEnded }: { after: string; most: number; withEnded: boolean },
 ): Promise<RiskAcceptance[]> {
-  const from = place === top || after > place ? after : place
-  const within = place === top ? sql`` : sql`AND t.uid < ${`${place}0`}`
   return reader.all<RiskAcceptance>(sql`
     SELECT ${columns} FROM risk_acceptances t
-     WHERE t.uid > ${from} ${within} ${withEnded ? sql`` : sql`AND t.end_time = ''`} ORDER BY t.uid LIMIT ${most}`)
+     WHERE ${madeBelow(place, after)} ${withEnded ? sql`` : sql`AND t.end_time = ''`} ORDER BY t.uid LIMIT ${most}`)
 }
 
 /** How many hold in an organisation, up to `most`. */
@@ -67,13 +66,6 @@ export async function countOf(reader: Reader, scope: string, vulnerability: stri
     SELECT 1 AS found FROM risk_acceptances t
      WHERE t.scope_uid = ${scope} AND t.vulnerability = ${vulnerability} LIMIT ${most}`)
   return rows.length
-}
-
-/** The group of what was accepted in a place. */
-export async function groupOfScope(reader: Reader, scope: string): Promise<string | undefined> {
-  const row = await reader.get<{ group: string }>(sql`
-    SELECT t.group_uid AS "group" FROM risk_acceptances t WHERE t.scope_uid = ${scope} LIMIT 1`)
-  return row?.group
 }
 
 /** Whether there is or was any in one of the places. */

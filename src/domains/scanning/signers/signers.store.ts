@@ -1,5 +1,6 @@
+import { madeBelow } from '#db/made-below.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
-import { rootOf, top } from '#lib/uid.ts'
+import { rootOf } from '#lib/uid.ts'
 import type { Signer } from './signers.model.ts'
 
 const columns = sql`
@@ -43,11 +44,9 @@ export async function signersBelow(
   place: string,
   { after, most, withEnded }: { after: string; most: number; withEnded: boolean },
 ): Promise<Signer[]> {
-  const from = place === top || after > place ? after : place
-  const within = place === top ? sql`` : sql`AND t.uid < ${`${place}0`}`
   return reader.all<Signer>(sql`
     SELECT ${columns} FROM vex_signers t
-     WHERE t.uid > ${from} ${within} ${withEnded ? sql`` : sql`AND t.end_time = ''`} ORDER BY t.uid LIMIT ${most}`)
+     WHERE ${madeBelow(place, after)} ${withEnded ? sql`` : sql`AND t.end_time = ''`} ORDER BY t.uid LIMIT ${most}`)
 }
 
 /** Those that are trusted now in one of the places. */
@@ -64,13 +63,6 @@ export async function countLive(reader: Reader, scope: string, most: number): Pr
     SELECT t.scope_uid AS scope FROM vex_signers t
      WHERE t.uid > ${root} AND t.uid < ${`${root}0`} AND t.end_time = '' LIMIT ${most}`)
   return { there: rows.filter((row) => row.scope === scope).length, all: rows.length }
-}
-
-/** The group of who was trusted in a place. */
-export async function groupOfScope(reader: Reader, scope: string): Promise<string | undefined> {
-  const row = await reader.get<{ group: string }>(sql`
-    SELECT t.group_uid AS "group" FROM vex_signers t WHERE t.scope_uid = ${scope} LIMIT 1`)
-  return row?.group
 }
 
 /** One of whom not all reports of the place were looked at, and up to which they were. */

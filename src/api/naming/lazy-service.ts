@@ -1,0 +1,45 @@
+// Services of libraries that take longer to load than much of the server, and that most servers are never asked for: what is loaded
+// for the first call serves all.
+import type { MethodDefinition, Server, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js'
+
+export type AddingService = Pick<Server, 'addService'>
+/** What a library has that adds itself to a server. */
+export type Addable = { addToServer(server: Server): void }
+export type LazyMethod = { service: string; name: string; requestStream: boolean; responseStream: boolean }
+
+type Definition = MethodDefinition<unknown, unknown>
+type Added = { definition: Definition; handler: (...call: unknown[]) => void }
+
+/** Adds methods that `open` answers, once any of them is called. */
+export function addLazily(server: AddingService, methods: readonly LazyMethod[], open: () => Addable): void {
+  let known: Map<string, Added> | undefined
+  for (const { service, name, requestStream, responseStream } of methods) {
+    const path = `/${service}/${name}`
+    const own = (): Added => {
+      known ??= addedBy(open())
+      return known.get(path)!
+    }
+    const definition: Definition = {
+      ...{ path, requestStream, responseStream },
+      requestSerialize: (message) => own().definition.requestSerialize(message),
+      requestDeserialize: (bytes) => own().definition.requestDeserialize(bytes),
+      responseSerialize: (message) => own().definition.responseSerialize(message),
+      responseDeserialize: (bytes) => own().definition.responseDeserialize(bytes),
+    }
+    const handler = (...call: unknown[]): void => own().handler(...call)
+    server.addService({ [name]: definition } as ServiceDefinition, { [name]: handler } as UntypedServiceImplementation)
+  }
+}
+
+/** What it would add to a server, by the paths of the methods. */
+function addedBy(library: Addable): Map<string, Added> {
+  const methods = new Map<string, Added>()
+  const addService: Server['addService'] = (service, handlers) => {
+    for (const [name, definition] of Object.entries(service)) {
+      const handler = handlers[name] ?? handlers[definition.originalName ?? '']
+      methods.set(definition.path, { definition, handler: handler as Added['handler'] })
+    }
+  }
+  library.addToServer({ addService } as Server)
+  return methods
+}
