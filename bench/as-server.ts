@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { collectSooner } from '#lib/heap.ts'
+import { collectSooner } from '../src/cli/server/heap.ts'
 
 /** Has the process begin anew (same pid) with what `bin/pinfold` starts a server with, unless it has it already. */
 export function runAsServer(): void {

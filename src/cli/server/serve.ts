@@ -8,11 +8,11 @@ import { readFact, removeFact, writeFact } from '#db/facts.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { makeFolder } from '#lib/files/folders.ts'
-import { collectSooner } from '#lib/heap.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { consoleCommand, firstSteps } from './first-steps.ts'
+import { collectSooner, giveBack } from './heap.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -105,11 +105,6 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
 function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): void {
   if (NODE_COMPILE_CACHE === '' || getCompileCacheDir() !== undefined || !isWritableFolder(data)) return
   enableCompileCache(join(data, 'compiled'))
-}
-
-/** Starting takes twice the room of what stays, which V8 would keep for as long as the server runs. */
-function giveBack(): void {
-  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
 /** Commands look for a moment whether a server runs. */

@@ -5,3 +5,8 @@ import { setFlagsFromString } from 'node:v8'
 export function collectSooner(): void {
   setFlagsFromString('--heap-growing-percent=60')
 }
+
+/** Starting takes twice the room of what stays, which V8 would keep for as long as the server runs. */
+export function giveBack(): void {
+  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
