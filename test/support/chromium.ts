@@ -71,6 +71,8 @@ export async function audit(
   page: Page,
   during: (theme: 'light' | 'dark') => Promise<void> = async () => {},
 ): Promise<void> {
+  // A page is there before its script has drawn it.
+  await page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     await page.evaluate(axe.source)
