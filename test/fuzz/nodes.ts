@@ -90,7 +90,9 @@ async function counted(name: string): Promise<number> {
   let sum = 0
   for (const { metrics } of started) {
     const text = await (await fetch(metrics)).text()
-    sum += Number(new RegExp(`^pinfold_db_${name}_total (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+    const counts = [...text.matchAll(new RegExp(`^pinfold_db_${name}_total(?:\\{.*\\})? (\\S+)$`, 'gm'))]
+    if (counts.length === 0) throw new Error(`nothing counts ${name}`)
+    for (const [, count] of counts) sum += Number(count)
   }
   return sum
 }
