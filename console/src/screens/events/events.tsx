@@ -77,7 +77,8 @@ function SubscriptionView({ one, name, onGone }: ViewProps) {
   )
   const reload = () => {
     read.reload()
-    setRound(round + 1)
+    // What was pressed before the last answer is read again as well.
+    setRound((one) => one + 1)
   }
   return (
     <section aria-label={name}>

@@ -4,9 +4,10 @@ import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { ClaimChecks, Group, Identity, Role } from '../../data/types.ts'
+import { Allowed } from '../../ui/allowed.tsx'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Code } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -17,13 +18,14 @@ import { workflowOf } from './workflow.ts'
 export function KeylessScreen({ names }: { names: readonly string[] }) {
   return (
     <GroupFrame names={names} view="keyless">
-      {(group) =>
-        may('identity.create', group.uid) && may('role_bindings.create', group.uid) ? (
+      {(group) => (
+        <Allowed
+          isAllowed={may('identity.create', group.uid) && may('role_bindings.create', group.uid)}
+          otherwise={words.noKeyless}
+        >
           <Steps group={group} />
-        ) : (
-          <Empty>{words.noKeyless}</Empty>
-        )
-      }
+        </Allowed>
+      )}
     </GroupFrame>
   )
 }

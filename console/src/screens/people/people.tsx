@@ -4,6 +4,7 @@ import { may, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { Group, Invite, Role } from '../../data/types.ts'
+import { Allowed } from '../../ui/allowed.tsx'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
@@ -19,15 +20,15 @@ export function PeopleScreen({ names }: { names: readonly string[] }) {
       {(group, { groups }) => (
         <>
           <h2>{words.invites}</h2>
-          {may('group_invites.list', group.uid) ? <Invites group={group} /> : <Empty>{words.invitesHidden}</Empty>}
+          <Allowed isAllowed={may('group_invites.list', group.uid)} otherwise={words.invitesHidden}>
+            <Invites group={group} />
+          </Allowed>
           {groups.length === 1 && (
             <>
               <h2>{words.providers}</h2>
-              {may('identity_providers.list', group.uid) ? (
+              <Allowed isAllowed={may('identity_providers.list', group.uid)} otherwise={words.providersHidden}>
                 <Providers group={group} />
-              ) : (
-                <Empty>{words.providersHidden}</Empty>
-              )}
+              </Allowed>
             </>
           )}
         </>

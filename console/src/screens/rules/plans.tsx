@@ -28,12 +28,13 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
     const named = plans.map(async (plan) => ({ ...plan, names: (await namesOfPlace(parentOf(plan.uid))).names }))
     return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   })
-  const isBusy = read.data?.some(isAtWork) ?? false
+  // A while after each answer: what takes longer to answer would never be heard otherwise.
+  const isNext = !read.isBusy && (read.data?.some(isAtWork) ?? false)
   useEffect(() => {
-    if (!isBusy) return
-    const timer = setInterval(read.reload, againMs)
-    return () => clearInterval(timer)
-  }, [isBusy])
+    if (!isNext) return
+    const timer = setTimeout(read.reload, againMs)
+    return () => clearTimeout(timer)
+  }, [isNext])
   const plan = read.data?.find(({ uid }) => uid === chosen)
   const make = async () => {
     await ask('POST', `${path}/${at}`, { body: {} })
