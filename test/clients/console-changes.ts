@@ -1,6 +1,6 @@
 // What people change in the console, in a real Chromium: each change is made on the screen and looked up in the API.
 import type { Page } from 'playwright-core'
-import { type Check, expect, type Opened } from '../support/chromium.ts'
+import { type Check, expect, type Opened, settled } from '../support/chromium.ts'
 import type { ConsoleScene } from '../support/console-scene.ts'
 
 export type Kit = {
@@ -10,7 +10,6 @@ export type Kit = {
   asOperator: () => Promise<Opened>
   /** Opens an address of the console, and waits until nothing is loading any more. */
   goTo: (page: Page, path: string) => Promise<void>
-  settled: (page: Page) => Promise<void>
 }
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
@@ -27,7 +26,7 @@ export async function checkChanges(kit: Kit): Promise<void> {
   await checkProviders(kit)
 }
 
-async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+async function checkPromises({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
   const rulesOf = async () => {
     const path = `/registry/v2/retentionRules?scopeUid=${scene.folder.uid}`
@@ -67,6 +66,7 @@ async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): 
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}?view=promises`)
     const above = rowOf(page, 'releases')
+    await above.waitFor()
     expect((await above.innerText()).includes(`inherited from ${scene.orgName}`), await above.innerText())
     expect((await above.getByRole('button').count()) === 0, await above.innerText())
     await context.close()
@@ -161,7 +161,9 @@ async function checkGates({ check, scene, asOperator, goTo }: Kit): Promise<void
   await check('a gate is made, becomes one of another kind, and is deleted', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}?view=gates`)
-    expect((await rowOf(page, 'no-fixable').getByRole('button').count()) === 0, 'a gate from above can be changed')
+    const above = rowOf(page, 'no-fixable')
+    await above.waitFor()
+    expect((await above.getByRole('button').count()) === 0, 'a gate from above can be changed')
     await page.getByText('New gate', { exact: true }).click()
     await page.getByLabel('Name', { exact: true }).fill('mended')
     await page.getByLabel('Only vulnerabilities with a fix').check()
@@ -212,6 +214,7 @@ async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByLabel(/Looked at each so many minutes/).fill('90')
     await press(page, 'Follow it')
     await press(page, 'Check now')
+    await settled(page)
     const follow = (await operator.get(at)).body
     expect(follow.path === 'library/busybox' && follow.interval === '5400s', follow)
     await press(page, 'Stop following library/busybox')
@@ -238,6 +241,7 @@ async function checkDeletions({ check, scene, asOperator, goTo }: Kit): Promise<
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel(/Type gone-soon/).fill('something-else')
     await dialog.getByRole('button', { name: 'Delete' }).click()
+    await settled(page)
     expect((await operator.get(`/registry/v2/repos/${repo.uid}`)).status === 200, 'deleted without its name')
     await dialog.getByLabel(/Type gone-soon/).fill('gone-soon')
     await dialog.getByRole('button', { name: 'Delete' }).click()
@@ -280,7 +284,7 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
     const rows = page.getByRole('table', { name: 'What is passed over' }).locator('tbody tr')
     expect((await rows.count()) === skipped.length, { skipped, rows: await rows.allInnerTexts() })
     const name = `${new URL(scene.pinfold.url).host}/min-1h/${scene.path}:stable`
-    expect(await page.getByText(name, { exact: true }).isVisible(), await page.innerText('main'))
+    await page.getByText(name, { exact: true }).waitFor()
     await context.close()
   })
 

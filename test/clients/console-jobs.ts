@@ -2,9 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Download, Page } from 'playwright-core'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
-import { expect } from '../support/chromium.ts'
+import { expect, settled } from '../support/chromium.ts'
 import { runDuty } from '../support/duties.ts'
 import { run } from '../support/process.ts'
 import type { Kit } from './console-changes.ts'
@@ -70,11 +71,13 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
 
 const otherDigest = (reference: string): string => reference.replace(/@.*$/, `@sha256:${'0'.repeat(64)}`)
 
-async function checkPlans({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, app } = scene.pinfold
   await check('a plan of what goes is made, looked at, and applied once the name is typed', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.orgName}/payments/worker?view=promises`)
+    // It is looked at again and again, each time later than the next look would be.
+    await page.route(/\/retentionPlans\?/, (asked) => sleep(2000).then(() => asked.continue().catch(() => {})))
     await press(page, 'Make a plan')
     const making = rowOf(page, 'being made')
     await making.waitFor()
@@ -83,6 +86,7 @@ async function checkPlans({ check, scene, asOperator, goTo, settled }: Kit): Pro
     await making.waitFor({ state: 'detached' })
     const ready = rowOf(page, 'to be read')
     await ready.waitFor()
+    await page.unroute(/\/retentionPlans\?/)
     expect((await ready.getByText(/^1 manifest of/).count()) === 2, await ready.innerText())
     await ready.getByRole('link').click()
     await settled(page)
@@ -94,6 +98,7 @@ async function checkPlans({ check, scene, asOperator, goTo, settled }: Kit): Pro
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel(/Type worker/).fill('something-else')
     await dialog.getByRole('button', { name: 'Apply' }).click()
+    await settled(page)
     const uid = new URL(page.url()).searchParams.get('plan')!
     const stateOf = async () => (await operator.get(`/registry/v2/retentionPlans/${uid}`)).body.state
     expect((await stateOf()) === 'READY', await stateOf())

@@ -6,7 +6,7 @@ import { catchUp } from '#domains/events/delivery/behind.ts'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
 import { claimQueue, findQueue } from '#domains/events/delivery/queues.store.ts'
 import { route, routeEverything } from '#domains/events/delivery/routing.ts'
-import { audit, expect } from '../support/chromium.ts'
+import { audit, expect, settled, until } from '../support/chromium.ts'
 import type { Kit } from './console-changes.ts'
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click()
@@ -30,7 +30,7 @@ async function namesOfRegions(page: Page): Promise<string[]> {
   return names
 }
 
-async function checkPages({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, seed } = scene.pinfold
   await check('6: a list goes on page by page, each with a name of its own, and the focus goes along', async () => {
     const { context, page } = await asOperator()
@@ -88,7 +88,7 @@ async function checkPages({ check, scene, asOperator, goTo, settled }: Kit): Pro
     ]
     for (const [screen, path, list] of of) {
       await goTo(page, path)
-      await pressAll(page, settled)
+      await pressAll(page)
       const names = await namesOfRegions(page)
       expect(names.includes(list) && names.includes(`${list}, page 2`), { screen, names })
       await audit(page)
@@ -103,7 +103,7 @@ async function checkPages({ check, scene, asOperator, goTo, settled }: Kit): Pro
       }),
     )
     await goTo(page, `/ui/g/${scene.orgName}/~/events`)
-    await pressAll(page, settled)
+    await pressAll(page)
     const names = await namesOfRegions(page)
     expect(
       names.some((name) => /^Deliveries to https:\/\/127\.0\.0\.1:1\/hook.*, page 2$/.test(name)),
@@ -119,7 +119,7 @@ async function checkPages({ check, scene, asOperator, goTo, settled }: Kit): Pro
 }
 
 /** Asks for what comes next until there is nothing more, or a dozen times. */
-async function pressAll(page: Page, settled: (page: Page) => Promise<void>): Promise<void> {
+async function pressAll(page: Page): Promise<void> {
   const more = page.getByRole('button', { name: /^Show (?:more|older)$/ })
   const regions = page.locator('main [role=region]')
   for (let i = 0; i < 12 && (await more.count()) > 0; i++) {
@@ -254,11 +254,26 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
       await page.goto(scene.pinfold.url + path)
       await page.getByRole('status').filter({ hasText: 'Loading' }).first().waitFor()
       await audit(page)
-      expect(held.length > 0, path)
+      await until(
+        () => held.length,
+        (seen) => seen > 0,
+      )
       // Some are not wanted any more.
       await Promise.all(held.map((asked) => asked.fulfill(away).catch(() => {})))
       held = []
     }
+    await context.close()
+  })
+
+  await check('nobody is told that they may not do something before that is known', async () => {
+    const { context, page } = await asOperator()
+    const held = Promise.withResolvers<void>()
+    await page.route(/\/ui\/api\/auth\/v1\/ok/, (asked) => held.promise.then(() => asked.continue()))
+    await page.goto(`${scene.pinfold.url}/ui/g/${scene.orgName}/~/people`)
+    await page.getByRole('heading', { name: 'Invites', exact: true }).waitFor()
+    expect((await page.getByText(/^You may not see/).count()) === 0, await page.innerText('main'))
+    held.resolve()
+    await page.getByText('Invite somebody').waitFor()
     await context.close()
   })
 

@@ -1,6 +1,6 @@
 // Who may do what, and what each chooses for themselves, in a real Chromium: roles, invites, reviews, sessions, and how the console looks.
 import type { Page } from 'playwright-core'
-import { expect } from '../support/chromium.ts'
+import { expect, settled } from '../support/chromium.ts'
 import { seedLibraries } from '../support/libraries.ts'
 import type { Kit } from './console-changes.ts'
 
@@ -14,7 +14,7 @@ export async function checkPeople(kit: Kit): Promise<void> {
   await checkChoices(kit)
 }
 
-async function checkRoles({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, seed } = scene.pinfold
   await check('somebody is found by name, is given a role where they live, and loses it again', async () => {
     const { uid, name } = await seed.identity(scene.org.uid, { name: 'the night shift' })
@@ -117,7 +117,8 @@ async function checkKnowledge({ check, scene, asOperator, goTo }: Kit): Promise<
     await goTo(page, '/ui/libraries')
     await page.getByLabel('Part of the name').fill('watch')
     await press(page, 'Find')
-    await page.getByRole('link', { name: 'flask' }).waitFor({ state: 'detached' })
+    await settled(page)
+    expect((await page.getByRole('link', { name: 'flask' }).count()) === 0, await page.innerText('main'))
     await page.getByRole('link', { name: 'night-watch' }).click()
     const versions = page.getByRole('table', { name: 'Versions of night-watch' }).locator('tbody tr')
     await versions.nth(1).waitFor()
@@ -142,6 +143,7 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.keyboard.press('?')
     await page.getByRole('dialog').getByLabel('Single keys are shortcuts').uncheck()
     await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
 
     await goTo(page, path)
     expect(!(await time.innerText()).includes('UTC'), await time.innerText())
@@ -156,6 +158,7 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByRole('button', { name: /^Keys/ }).click()
     await page.getByRole('dialog').getByLabel('Single keys are shortcuts').check()
     await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.locator('h1').focus()
     await page.keyboard.press('j')
     expect(await inTable(), 'the key does nothing any more')

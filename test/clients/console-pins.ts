@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { expect } from '../support/chromium.ts'
+import { copied, expect } from '../support/chromium.ts'
 import { cleanEnv } from '../support/process.ts'
 import type { Kit } from './console-changes.ts'
 
@@ -18,7 +18,7 @@ const pullers: Record<string, (reference: string, to: string) => string[]> = {
 const isThere = (name: string): boolean =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)))
 
-export async function checkPins({ check, scene, asOperator, goTo }: Omit<Kit, 'settled'>): Promise<void> {
+export async function checkPins({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const client = Object.keys(pullers).find(isThere)
   if (!client) {
     console.log('skip a pin that is copied pulls that image: there is neither crane nor skopeo')
@@ -29,9 +29,7 @@ export async function checkPins({ check, scene, asOperator, goTo }: Omit<Kit, 's
     const { context, page } = await asOperator()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: pinfold.url })
     await goTo(page, `/ui/r/${path}/~/tags/stable`)
-    await page.getByRole('button', { name: 'Copy pin of stable', exact: true }).click()
-    await page.getByText('Copied').first().waitFor()
-    const pin = await page.evaluate<string>('navigator.clipboard.readText()')
+    const pin = await copied(page, () => page.getByRole('button', { name: 'Copy pin of stable', exact: true }).click())
     await context.close()
     expect(pin.endsWith(`@${digest}`), pin)
 

@@ -1,6 +1,6 @@
 // The ten recipes of docs/console.md, each with the keyboard alone, in a real Chromium: what is used is reached with Tab and keys.
 import type { Locator, Page } from 'playwright-core'
-import { expect } from '../support/chromium.ts'
+import { copied, expect, settled } from '../support/chromium.ts'
 import { roleUids } from '../support/pinfold.ts'
 import type { Kit } from './console-changes.ts'
 
@@ -46,7 +46,7 @@ export async function checkRecipes(kit: Kit): Promise<void> {
   await checkBuildsAndEvents(kit)
 }
 
-async function checkLooking({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+async function checkLooking({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   await check(
     '6, recipes 1 to 5 by keyboard: a tag then, a digest, one among many, a pin, what a move changed',
     async () => {
@@ -60,9 +60,9 @@ async function checkLooking({ check, scene, asOperator, goTo, settled }: Kit): P
       const status = page.getByRole('status').filter({ hasText: 'it was' })
       await status.waitFor()
       await page.locator('h1').focus()
-      await use(page, page.getByRole('button', { name: 'Copy pin of stable', exact: true }))
-      await page.getByText('Copied').first().waitFor()
-      const pin = await page.evaluate<string>('navigator.clipboard.readText()')
+      const pin = await copied(page, () =>
+        use(page, page.getByRole('button', { name: 'Copy pin of stable', exact: true })),
+      )
       expect(pin.endsWith(`${scene.path}@${scene.digestThen}`), pin)
 
       await search(page, `${scene.path}@${scene.digest}`)
@@ -76,8 +76,7 @@ async function checkLooking({ check, scene, asOperator, goTo, settled }: Kit): P
       await settled(page)
       await page.locator('h1').focus()
       await page.keyboard.press('j')
-      await page.keyboard.press('c')
-      await page.getByText('Copied').first().waitFor()
+      await copied(page, () => page.keyboard.press('c'))
 
       await search(page, 'CVE-2024-7777')
       await page

@@ -1,4 +1,5 @@
-// A real Chromium for the tests of pages: what its pages complain about and ask for, and axe.
+// A real Chromium for the tests of pages: what its pages complain about and ask for, when they have come to rest, and axe.
+import { setTimeout as sleep } from 'node:timers/promises'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
@@ -31,6 +32,21 @@ export function expect(holds: boolean, seen: unknown): void {
   if (!holds) throw new Error(`saw ${typeof seen === 'string' ? seen : JSON.stringify(seen)}`)
 }
 
+const patienceMs = 30_000
+
+/** Asks again until it holds. What was seen last is told when it never does. */
+export async function until<T>(ask: () => Promise<T> | T, holds: (seen: T) => boolean): Promise<T> {
+  for (const end = Date.now() + patienceMs; ; await sleep(50)) {
+    const seen = await ask()
+    if (holds(seen)) return seen
+    expect(Date.now() < end, seen)
+  }
+}
+
+/** How many times as slow as it is the browser pretends to be, and whether answers of the API are late. */
+export const slowness = Number(process.env.PINFOLD_TEST_SLOW_BROWSER || 1)
+const latestMs = 1500
+
 /** PINFOLD_TEST_CHROMIUM names the browser. It runs as root on a machine that is set aside for it. */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = process.env.PINFOLD_TEST_CHROMIUM || '/usr/bin/chromium'
@@ -49,7 +65,9 @@ export type Watched = {
 export async function openPage(browser: Browser, url: string, { complaints, foreign }: Watched): Promise<Opened> {
   const context = await browser.newContext()
   context.setDefaultTimeout(30_000)
+  await context.addInitScript(countAsked)
   const page = await context.newPage()
+  if (slowness > 1) await slowDown(context, page, url)
   page.on('console', (message) => {
     // The provider has pages too, and a page of ours that answers with an error is a line as well.
     const isOurs = message.location().url.startsWith(url)
@@ -64,6 +82,61 @@ export async function openPage(browser: Browser, url: string, { complaints, fore
     }
   })
   return { context, page }
+}
+
+/** Makes races of the tests show: nothing is there as soon as it usually is, nor in the usual order. */
+async function slowDown(context: BrowserContext, page: Page, url: string): Promise<void> {
+  const session = await context.newCDPSession(page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: slowness })
+  await context.route(`${url}/ui/api/**`, async (route) => {
+    await sleep(Math.random() * latestMs)
+    // Whoever asked may be gone.
+    await route.continue().catch(() => {})
+  })
+}
+
+/** Runs in each page before its own scripts: counts what it has asked for, and what of that is still under way. */
+function countAsked(): void {
+  const counts = { begun: 0, open: 0 }
+  const ask = globalThis.fetch
+  const finish = () => void counts.open--
+  const isEndless = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream')
+  const counted: typeof fetch = (...asked) => {
+    counts.begun++
+    counts.open++
+    const answered = ask(...asked)
+    answered.then((answer) => (isEndless(answer) ? finish() : answer.clone().text().then(finish, finish)), finish)
+    return answered
+  }
+  Object.assign(globalThis, { asked: counts, fetch: counted })
+}
+
+/**
+ * In a page: whether it has drawn a screen and waits for nothing. What an answer leads to is drawn in the same task, and what is
+ * asked for because of that a frame later, so it is looked at twice.
+ */
+const restsNow = `(async () => {
+  const rests = () => asked.open === 0 && document.querySelector('main h1') !== null &&
+    document.querySelector('.waiting, [aria-busy=true]') === null
+  if (!rests()) return false
+  const { begun } = asked
+  for (const _ of [1, 2]) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+  return rests() && asked.begun === begun
+})()`
+
+/** Waits until a page of ours shows all that it will, also after something was pressed. */
+export async function settled(page: Page): Promise<void> {
+  // A page that gives way to another one answers nothing.
+  const rests = () => page.evaluate<boolean>(restsNow).catch(() => false)
+  await until(rests, Boolean).catch(async () => {
+    throw new Error(`${page.url()} does not come to rest: ${await page.innerText('body')}`)
+  })
+}
+
+/** What is copied by pressing something. The page says for two seconds that it was, so that is waited for from before on. */
+export async function copied(page: Page, work: () => Promise<void>): Promise<string> {
+  await Promise.all([page.getByText('Copied').first().waitFor(), work()])
+  return page.evaluate<string>('navigator.clipboard.readText()')
 }
 
 /** No violation of WCAG 2.2 AA, light and dark. The size of targets is new in 2.2, and axe looks at it only when told to. */
@@ -91,4 +164,8 @@ export async function audit(
   }
 }
 
-export const titleOf = (page: Page): Promise<string> => page.getByRole('heading', { level: 1 }).innerText()
+/** Waits for the page of a title: what was pressed may lead through others. */
+export async function titled(page: Page, title: string): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+  await page.waitForLoadState()
+}
