@@ -19,14 +19,17 @@ const receiver = spawn('cloud-events', { stdio: ['ignore', 'pipe', 'inherit'] })
 const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]()
 const sink = (await lines.next()).value as string
 const seen: Json[] = []
+const groupMade = 'dev.pinfold.api.iam.group.created.v1'
 
-/** Reads until an event of this type has come; fails the run after half a minute. */
-async function until(type: string): Promise<void> {
-  const late = AbortSignal.timeout(30_000)
-  while (!seen.some(({ Type }) => Type === type)) {
-    if (late.aborted) throw new Error(`no ${type}`)
-    seen.push(JSON.parse((await lines.next()).value as string) as Json)
-  }
+/** Reads until such an event has come, in whichever order they come; ends the run after two minutes. */
+async function until(type: string, source = ''): Promise<void> {
+  const isIt = ({ Type, Source }: Json) => Type === type && String(Source).endsWith(source)
+  const late = setTimeout(() => {
+    console.log(`no ${type} of ${source || 'anybody'} has come: ${JSON.stringify(seen)}`)
+    process.exit(1)
+  }, 120_000)
+  while (!seen.some(isIt)) seen.push(JSON.parse((await lines.next()).value as string) as Json)
+  clearTimeout(late)
 }
 
 const issuer = await startIssuer()
@@ -47,6 +50,7 @@ try {
   await registry.app.registryEvents.flush()
   await until('dev.pinfold.registry.push.v1')
   await until('dev.pinfold.registry.pull.v1')
+  for (const version of ['v1', 'v2']) await until(groupMade, `/iam/${version}/groups`)
 
   for (const one of seen) expect(`the SDK takes ${one.Type} of ${one.Source}`, one.Wrong === '', one)
   const host = new URL(url).host
@@ -56,7 +60,7 @@ try {
     ofRegistry.every(({ Source }) => Source === `//${host}`),
     ofRegistry,
   )
-  const groups = seen.filter(({ Type }) => Type === 'dev.pinfold.api.iam.group.created.v1')
+  const groups = seen.filter(({ Type }) => Type === groupMade)
   const act = { iss: issuer.url, sub: 'job 1: "ü"', aud: url }
   for (const [i, version] of ['v1', 'v2'].entries()) {
     const one = groups.find(({ Source }) => Source === `${url}/iam/${version}/groups`)

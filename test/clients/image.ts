@@ -116,7 +116,7 @@ async function tryRunning(root: string, config: { Entrypoint: string[]; Cmd: str
     spawnSync('unshare', argumentsOf(args), {
       env: { ...env, PATH: process.env.PATH! },
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 300_000,
     })
   const pinfold = (...args: string[]) => run([...config.Entrypoint, ...args])
 
@@ -140,7 +140,7 @@ console.log(JSON.stringify({ at, uid: process.getuid(), status: /CapEff:\\s*(\\w
   for (const stream of [server.stdout, server.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   const exited = new Promise<number | null>((resolve) => server.once('exit', resolve))
-  for (let left = 600; left > 0 && !output.includes('ready http') && server.exitCode === null; left--) await sleep(100)
+  for (let left = 3000; left > 0 && !output.includes('ready http') && server.exitCode === null; left--) await sleep(100)
   expect('the server starts from the files of the image', output.includes(`ready http://${listen}`), output)
   const healthy = pinfold('health')
   expect('the health check says that it is ready', healthy.status === 0, healthy.stderr)

@@ -152,7 +152,7 @@ function tryDocument(
       document,
       ...['-H', `Authorization: Bearer ${token}`, '--checks', checks, '--phases', 'coverage,fuzzing'],
       ...['-n', String(examples), '--continue-on-failure', '--suppress-health-check', 'all', '--warnings', 'off'],
-      ...['--request-timeout', '30'],
+      ...['--request-timeout', '120'],
       ...exclude.flatMap((operation) => ['--exclude-operation-id', operation]),
     ])
     const cases = /(\d+) generated/.exec(done.out)?.[1] ?? 'no'

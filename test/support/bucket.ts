@@ -41,7 +41,7 @@ export async function startBucket() {
         )
       )
         return
-      if (tries > 500 || child.exitCode !== null) throw new Error('versitygw does not start')
+      if (tries > 3000 || child.exitCode !== null) throw new Error('versitygw does not start')
       await sleep(20)
     }
   }

@@ -53,7 +53,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: vendor-names URL VENDOR TOKEN ORGANISATION")
 		os.Exit(2)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	c, services, err := open(ctx, os.Args[1], os.Args[2], os.Args[3])
 	if err != nil {
@@ -66,7 +66,7 @@ func main() {
 	c.tryErrors(ctx, org)
 	c.tryMembers(ctx, org)
 	c.tryEvents(ctx, org)
-	later, end := context.WithTimeout(context.Background(), 2*time.Minute)
+	later, end := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer end()
 	c.tryVulnerabilities(later)
 	fmt.Printf("%d passed, %d failed\n", passed, failed)
