@@ -156,7 +156,7 @@ test('a name that leads to a private address is not connected to, at first or be
   await using there = await startUpstream()
   const { client } = clientOf({ 'public.example': '127.0.0.1', 'inner.example': '127.0.0.1' }, ['public.example'])
   const ask = (host: string) =>
-    reasonOf(client.head({ ...nobody, origin: `http://${host}:${there.port}` }, 'app', '3', { timeoutMs: 2000 }))
+    reasonOf(client.head({ ...nobody, origin: `http://${host}:${there.port}` }, 'app', '3', { timeoutMs: 10_000 }))
   assert.equal(await ask('inner.example'), 'refused')
   assert.equal(there.asked.length, 0)
   there.breakWith(answering(307, { location: `http://inner.example:${there.port}/v2/app/manifests/3` }))
@@ -193,7 +193,7 @@ test('who does not answer is given up in time, and left alone for longer each ti
   const { client, paces, pass } = clientOf({}, ['127.0.0.1'])
   const upstream = { ...nobody, origin: there.url }
   const host = accountOf(upstream)
-  const ask = () => reasonOf(client.head(upstream, 'app', '3', { timeoutMs: 100 }))
+  const ask = () => reasonOf(client.head(upstream, 'app', '3', { timeoutMs: 300 }))
   const pauses: number[] = []
   for (let i = 0; i < 12; i++) {
     assert.equal(await ask(), 'unavailable')
@@ -293,7 +293,7 @@ test('the turns of a host count for those whom others lead there: for tokens, an
   await using victim = await startUpstream()
   const { client, paces, pass } = clientOf({}, ['127.0.0.1'])
   const { host } = new URL(victim.url)
-  const ask = () => reasonOf(client.head({ ...nobody, origin: there.url }, 'app', '3', { timeoutMs: 500 }))
+  const ask = () => reasonOf(client.head({ ...nobody, origin: there.url }, 'app', '3', { timeoutMs: 10_000 }))
   const faults = [
     answering(307, { location: `${victim.url}/v2/app/manifests/3` }),
     answering(401, { 'www-authenticate': `Bearer realm="${victim.url}/token",service="x"` }),

@@ -80,7 +80,7 @@ test('a registry of CNCF distribution is watched', {
   try {
     const there = registryClient(`http://127.0.0.1:${port}`, undefined)
     const isUp = async () => (await there.call('GET', '/v2/').catch(() => undefined))?.status === 200
-    for (let i = 0; i < 100 && !(await isUp()); i++) await sleep(100)
+    for (let i = 0; i < 600 && !(await isUp()); i++) await sleep(100)
     await watch(`http://127.0.0.1:${port}`, 'team/app', inTwoRequests(there), {})
   } finally {
     child.kill()

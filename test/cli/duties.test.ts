@@ -6,7 +6,7 @@ import { freeAddress, makePlace, run, startProcess, tokenOf } from '../support/p
 import { eventually } from '../support/receiver.ts'
 
 const metricsToken = 'a-test-reads-this'
-const env = { PINFOLD_METRICS_TOKEN: metricsToken, PINFOLD_LEASE_MS: '1000', PINFOLD_URL: 'http://pinfold.example.com' }
+const env = { PINFOLD_METRICS_TOKEN: metricsToken, PINFOLD_LEASE_MS: '3000', PINFOLD_URL: 'http://pinfold.example.com' }
 const held = async (address: string): Promise<number> => {
   const text = await (
     await fetch(`http://${address}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } })

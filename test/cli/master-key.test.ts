@@ -144,7 +144,7 @@ test('a database of before is known by what its key opens', onFiles, async () =>
 
 test('with PostgreSQL no key is replaced while a server is there', onePostgres, async () => {
   await using place = await makePlace()
-  const env = { ...place.env, PINFOLD_LEASE_MS: '400' }
+  const env = { ...place.env, PINFOLD_LEASE_MS: '1600' }
   const both = { ...env, PINFOLD_MASTER_KEY_NEW: newKey() }
   await using server = await startProcess({ ...place, env })
   assert.match(await refusal(place, both, 'keys', 'rotate-master'), /a server uses the database, as http/)
