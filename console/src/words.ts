@@ -339,6 +339,7 @@ const groups = {
     promises: 'Promises',
     pulls: 'Pulls',
     gates: 'Gates',
+    risks: 'Accepted risks',
     mirrors: 'Mirrors',
     events: 'Events',
     audit: 'Audit',
@@ -352,6 +353,7 @@ const groups = {
     promises: 'Promises',
     pulls: 'Rules of pulls',
     gates: 'Gates',
+    risks: 'Accepted risks',
     mirror: 'Mirror',
     settings: 'Settings',
   },
@@ -581,6 +583,38 @@ const gates = {
   noGateExceptions: 'No digest is let through although it does not pass.',
   untilNinety: 'At most ninety days from now.',
   revokeGateText: 'The gates hold for it again from then on.',
+}
+
+const risks = {
+  risks: 'Accepted risks',
+  risksText:
+    'What is accepted does not count in reports and gates, at its place and below, until a day. What was told before stays as it was.',
+  noRisks: 'No vulnerability is accepted here.',
+  newRisk: 'New accepted risk',
+  acceptRisk: 'Accept it',
+  onlyIn: 'Only in',
+  allImages: 'all images',
+  onlyInDigest: 'Only in the image of this digest',
+  onlyInPackage: 'Only in this package',
+  packageHint: 'A package URL, with a version or without.',
+  untilYear: 'At most 366 days from now.',
+  revokeRiskText: 'It counts again from then on.',
+  ended: 'ended',
+  signers: 'Signers who are trusted',
+  noSigners: 'Nobody is believed what they sign, so what others say of vulnerabilities is shown and hides nothing.',
+  newSigner: 'New signer to trust',
+  signerHint: 'It is shown with what the signer hides.',
+  key: 'Key',
+  publicKey: 'Public key in PEM',
+  publicKeyHint:
+    'Such as cosign.pub. What documents that it has signed (VEX) say to be not affected or fixed does not count here any more.',
+  privateKey: 'This is a private key, and was not sent. Give the public one, and nobody else the private one.',
+  trust: 'Trust it',
+  distrust: 'Distrust',
+  distrustText: 'What is hidden by it counts again at once.',
+  until: 'until',
+  saidBy: (author: string, said: string) => `${author || 'somebody'} says: ${said}`,
+  moreSaid: (count: number) => `and ${numbers(count)} more`,
 }
 
 const mirrors = {
@@ -922,5 +956,5 @@ const knowledge = {
 
 export const words = {
   ...{ ...frame, ...states, ...lists, ...tags, ...images, ...search, ...groups, ...access, ...account },
-  ...{ ...rules, ...gates, ...mirrors, ...keyless, ...events, ...audit, ...people, ...knowledge },
+  ...{ ...rules, ...gates, ...risks, ...mirrors, ...keyless, ...events, ...audit, ...people, ...knowledge },
 }

@@ -28,6 +28,7 @@ import { checkEvents, checkLists } from './console-lists.ts'
 import { checkPeople } from './console-people.ts'
 import { checkPins } from './console-pins.ts'
 import { checkRecipes } from './console-recipes.ts'
+import { checkSigners } from './console-signers.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
 rmSync(shots, { recursive: true, force: true })
@@ -71,6 +72,12 @@ async function enterAsViewer(page: Page): Promise<void> {
   await page.getByRole('link', { name: /of acme\.example$/ }).click()
   await page.waitForURL(`${url}/ui/`)
   await settled(page)
+}
+
+async function asViewer() {
+  const opened = await fresh()
+  await enterAsViewer(opened.page)
+  return opened
 }
 
 await check("1: the operator's link opens the console once, usable within three seconds", async () => {
@@ -405,7 +412,7 @@ await check('6: every screen has no violation for somebody who may see nothing',
 
 /** What changes something, by what its button says. */
 const writes =
-  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save|Apply)/
+  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save|Apply|Accept|Trust|Distrust)/
 
 /** Screens on which the operator finds something to change. */
 const ofWriters = [
@@ -422,6 +429,8 @@ const ofWriters = [
     'Mirrors',
     'Gates',
     'Repository gates',
+    'Accepted risks',
+    'Repository risks',
   ],
   ...['Repository settings', 'Group settings', 'Repository promises', 'Repository pulls', 'Repository mirror'],
 ]
@@ -468,6 +477,8 @@ await check('7: what a viewer or another site forges is refused, and the cookie 
 await checkLists({ check, scene, asOperator, goTo })
 
 await checkChanges({ check, scene, asOperator, goTo })
+
+await checkSigners({ check, scene, asOperator, goTo }, asViewer)
 
 await checkJobs({ check, scene, asOperator, goTo })
 

@@ -3,6 +3,7 @@
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { keysOf, pemOf } from './attest.ts'
 import { runDuty } from './duties.ts'
 import { pushLayers, pushSbom } from './images.ts'
 import { clientSecret } from './people-provider.ts'
@@ -112,6 +113,8 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Pulls', path: `/ui/g/${org}/~/pulls?ended=yes` },
     { name: 'Gates', path: `/ui/g/${org}/payments/~/gates` },
     { name: 'Repository gates', path: `/ui/r/${repo}?view=gates` },
+    { name: 'Accepted risks', path: `/ui/g/${org}/payments/~/risks` },
+    { name: 'Repository risks', path: `/ui/r/${repo}?view=risks` },
     { name: 'Mirrors', path: `/ui/g/${org}/~/mirrors` },
     { name: 'Repository promises', path: `/ui/r/${repo}?view=promises` },
     { name: 'Repository pulls', path: `/ui/r/${repo}?view=pulls` },
@@ -189,6 +192,15 @@ async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled)
   await made(operator.post(`/registry/v2/gates/${org}`, { name: 'no-fixable', vulnerabilities }))
   await made(operator.post(`/registry/v2/gates/${repo}`, { name: 'old-enough', cooldown: { minAgeDays: 3 } }))
   const expireTime = new Date(Date.now() + 7 * day).toISOString()
+  await made(operator.post(`/registry/v2/riskAcceptances/${org}`, { vulnerability: 'CVE-2024-1', reason, expireTime }))
+  for (const [place, kind] of [
+    [org, 'ecdsa'],
+    [repo, 'ed25519'],
+  ] as const) {
+    const publicKey = pemOf(keysOf[kind]!())
+    const signer = { name: `the ${kind} key`, publicKey, reason, expireTime }
+    await made(operator.post(`/registry/v2/vexSigners/${place}`, signer))
+  }
   const exception = await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
   await made(operator.post(`/registry/v2/pullRuleExceptions/${exception.uid}:revoke`, {}))
   await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))

@@ -16,7 +16,7 @@ import { LibrariesScreen } from '../screens/libraries/libraries.tsx'
 import { MirrorsScreen } from '../screens/mirrors/mirrors.tsx'
 import { PeopleScreen } from '../screens/people/people.tsx'
 import { RepoScreen } from '../screens/repos/repo.tsx'
-import { GatesScreen, PromisesScreen, PullsScreen } from '../screens/rules/rules.tsx'
+import { GatesScreen, PromisesScreen, PullsScreen, RisksScreen } from '../screens/rules/rules.tsx'
 import { SearchScreen } from '../screens/start/search.tsx'
 import { StartScreen } from '../screens/start/start.tsx'
 import { TagScreen } from '../screens/tags/tag.tsx'
@@ -49,6 +49,7 @@ const groupTails: Record<string, Show> = {
   promises: ({ names, query }) => <PromisesScreen names={names} query={query} />,
   pulls: ({ names, query }) => <PullsScreen names={names} query={query} />,
   gates: ({ names, query }) => <GatesScreen names={names} query={query} />,
+  risks: ({ names, query }) => <RisksScreen names={names} query={query} />,
   mirrors: ({ names }) => <MirrorsScreen names={names} />,
   events: ({ names }) => <EventsScreen names={names} />,
   settings: ({ names }) => <GroupSettingsScreen names={names} />,

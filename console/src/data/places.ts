@@ -1,7 +1,7 @@
 // Where a name in an address is in the tree, and what a uid is called. Both are asked for a level at a time, and remembered.
 import { ask, Refusal } from './api.ts'
 import { readPage } from './list.ts'
-import type { Group, Repo } from './types.ts'
+import type { Group, Identity, Repo } from './types.ts'
 
 /** A group or a repo with the names that lead to it. */
 export type Place<T> = { names: readonly string[]; groups: readonly Group[]; item: T }
@@ -9,6 +9,7 @@ export type Place<T> = { names: readonly string[]; groups: readonly Group[]; ite
 const groupsByName = new Map<string, Promise<Group | undefined>>()
 const groupsByUid = new Map<string, Promise<Group | undefined>>()
 const reposByUid = new Map<string, Promise<Repo | undefined>>()
+const identitiesByUid = new Map<string, Promise<string | undefined>>()
 
 /** A part of an address that is a uid, for those who cannot list the groups above. */
 const byUid = 'uid:'
@@ -91,6 +92,15 @@ export async function namesOfRepo(uid: string): Promise<string[]> {
 export async function namesOfPlace(uid: string): Promise<{ names: string[]; isRepo: boolean }> {
   const isRepo = (await repoOf(uid)) !== undefined
   return { names: await (isRepo ? namesOfRepo(uid) : namesOfGroup(uid)), isRepo }
+}
+
+/** What an identity is called; `undefined` where the caller may not see it. */
+export function nameOfIdentity(uid: string): Promise<string | undefined> {
+  return remembered(
+    identitiesByUid,
+    uid,
+    async () => (await found(ask<Identity>('GET', `/iam/v2/identities/${uid}`)))?.name,
+  )
 }
 
 /** What a refusal hides is as good as missing here. */

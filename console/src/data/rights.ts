@@ -44,6 +44,7 @@ const named = {
   'policies.override.list': 'CAP_POLICIES_OVERRIDE_LIST',
   'policies.override.delete': 'CAP_POLICIES_OVERRIDE_DELETE',
   'sboms.list': 'CAP_TENANT_SBOMS_LIST',
+  'vuln.create': 'CAP_VULN_CREATE',
   'vuln_reports.list': 'CAP_TENANT_VULN_REPORTS_LIST',
   'advisories.list': 'CAP_ADVISORIES_LIST',
   'advisories.update': 'CAP_ADVISORIES_UPDATE',

@@ -36,6 +36,8 @@ import type {
   VulnerableImageJson,
 } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
 import type { CheckPoliciesResponseJson } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
+import type { RiskAcceptanceJson } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
+import type { VexSignerJson } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import type { GroupInviteJson } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
@@ -69,6 +71,8 @@ export type Kept = Full<PromiseJson>
 export type PullRule = Full<PullRuleJson>
 export type Gate = Full<GateJson>
 export type Verdict = Full<CheckPoliciesResponseJson>['results'][number]
+export type Risk = Full<RiskAcceptanceJson>
+export type Signer = Full<VexSignerJson>
 export type Plan = Full<RetentionPlanJson>
 export type PlannedDeletion = Full<PlannedDeletionJson>
 export type Upstream = Full<UpstreamJson>

@@ -262,14 +262,42 @@ const findingColumns: Column<Finding>[] = [
   { title: words.fixedIn, cell: ({ fixedVersions }) => <bdi>{fixedVersions.join(', ') || words.noFix}</bdi> },
   {
     title: words.state,
-    cell: ({ suppressedBy, acceptedBy }) =>
-      suppressedBy
-        ? words.affected.SUPPRESSED
-        : acceptedBy.length > 0
-          ? words.affected.ACCEPTED
-          : words.affected.AFFECTED,
+    cell: ({ suppressedBy, acceptedBy, statements }) => (
+      <>
+        {suppressedBy
+          ? words.affected.SUPPRESSED
+          : acceptedBy.length > 0
+            ? words.affected.ACCEPTED
+            : words.affected.AFFECTED}
+        {(acceptedBy.length > 0 || statements.length > 0) && <Said accepted={acceptedBy} statements={statements} />}
+      </>
+    ),
   },
 ]
+
+const mostSaid = 3
+
+type SaidProps = { accepted: Finding['acceptedBy']; statements: Finding['statements'] }
+
+/** Why a finding does not count, and what others say of it whether it counts or not. */
+function Said({ accepted, statements }: SaidProps) {
+  const said = statements.slice(0, mostSaid)
+  return (
+    <ul class="plain">
+      {accepted.map((one) => (
+        <li key={`${one.vulnerability} ${one.riskAcceptanceUid}${one.vexSignerUid} ${one.reason}`}>
+          <bdi>{one.reason}</bdi> ({words.until} <Time at={one.expireTime} />)
+        </li>
+      ))}
+      {said.map(({ uid, author, status, justification, text }) => (
+        <li key={uid}>
+          <bdi>{words.saidBy(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
+        </li>
+      ))}
+      {statements.length > mostSaid && <li>{words.moreSaid(statements.length - mostSaid)}</li>}
+    </ul>
+  )
+}
 
 function PackagesOf({ repo, digest, after }: At & { after: string }) {
   const read = useLoad(`packages ${repo} ${digest} ${after}`, (signal) => {

@@ -11,6 +11,7 @@ const views = [
   'promises',
   'pulls',
   'gates',
+  'risks',
   'mirrors',
   'events',
   'audit',

@@ -20,6 +20,7 @@ import { Gates } from '../rules/gates.tsx'
 import { Promises } from '../rules/promises.tsx'
 import { PullRules } from '../rules/pulls.tsx'
 import { PullsTried } from '../rules/pulls-tried.tsx'
+import { Risks } from '../rules/risks.tsx'
 import { GatesTried } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
@@ -67,6 +68,7 @@ export function RepoScreen({ names, query }: Props) {
                 <GatesTried names={names} repo={item.uid} />
               </>
             )}
+            {view === 'risks' && <Risks at={{ uid: item.uid, groups }} query={query} />}
             {view === 'mirror' && (
               <>
                 <RepoMirror repo={item.uid} />

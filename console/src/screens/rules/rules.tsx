@@ -3,6 +3,7 @@ import { GroupFrame } from '../groups/group-frame.tsx'
 import { Gates } from './gates.tsx'
 import { Promises } from './promises.tsx'
 import { PullRules } from './pulls.tsx'
+import { Risks } from './risks.tsx'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 
@@ -26,6 +27,14 @@ export function GatesScreen({ names, query }: Props) {
   return (
     <GroupFrame names={names} view="gates">
       {({ uid }, { groups }) => <Gates at={{ uid, groups }} query={query} />}
+    </GroupFrame>
+  )
+}
+
+export function RisksScreen({ names, query }: Props) {
+  return (
+    <GroupFrame names={names} view="risks">
+      {({ uid }, { groups }) => <Risks at={{ uid, groups }} query={query} />}
     </GroupFrame>
   )
 }

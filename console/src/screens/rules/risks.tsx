@@ -1,0 +1,133 @@
+// Vulnerabilities that do not count at a place until a day: those that somebody has accepted, and who is believed that there is nothing to do.
+import { me } from '../../app/session.ts'
+import { ask, Refusal } from '../../data/api.ts'
+import { nameOfIdentity } from '../../data/places.ts'
+import type { Risk, Signer } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import type { Column } from '../../ui/table.tsx'
+import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { type At, type Kind, PlacedList, Rules } from './placed-list.tsx'
+
+export function Risks({ at, query }: { at: At; query: URLSearchParams }) {
+  return (
+    <Rules at={at} query={query} text={words.risksText} needs="vuln_reports.list">
+      {(asked) => (
+        <>
+          <PlacedList at={at} kind={{ ...risks, ...asked }} />
+          <PlacedList at={at} kind={{ ...signers, ...asked }} />
+        </>
+      )}
+    </Rules>
+  )
+}
+
+const needs = { create: 'vuln.create', end: 'vuln.create' } as const
+const risksPath = '/registry/v2/riskAcceptances'
+const signersPath = '/registry/v2/vexSigners'
+
+type Ending = { uid: string; reason: string; actor: string; state: string; expireTime: string; endTime: string }
+
+function endColumns<T extends Ending>(): Column<T>[] {
+  return [
+    { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
+    { title: words.who, cell: ({ actor }) => <Who uid={actor} /> },
+    {
+      title: words.to,
+      cell: ({ state, expireTime, endTime }) => (
+        <>
+          <Time at={endTime || expireTime} /> {state !== 'LIVE' && <Badge kind="plain">{words.ended}</Badge>}
+        </>
+      ),
+    },
+  ]
+}
+
+const endOf = (path: string, button: string, text: string) => ({
+  ...{ button, text, isOver: ({ state }: Ending) => state !== 'LIVE' },
+  send: async ({ uid }: { uid: string }) => {
+    await ask('POST', `${path}/${uid}:revoke`, { body: {} })
+  },
+})
+
+const until = { name: 'expireTime', label: words.untilUtc, hint: words.untilYear, type: 'datetime-local' } as const
+const timeOf = (typed = '') => `${typed}:00Z`
+
+const risks: Kind<Risk> = {
+  ...{ title: words.risks, empty: words.noRisks, path: risksPath, member: 'riskAcceptances', needs },
+  nameOf: ({ vulnerability }) => vulnerability,
+  columns: [
+    { title: words.vulnerability, isHead: true, cell: ({ vulnerability }) => <bdi>{vulnerability}</bdi> },
+    {
+      title: words.onlyIn,
+      cell: ({ digest, package: named }) => (
+        <>
+          {digest && <Digest of={digest} />} <bdi>{named || (digest ? '' : words.allImages)}</bdi>
+        </>
+      ),
+    },
+    ...endColumns<Risk>(),
+  ],
+  create: {
+    summary: words.newRisk,
+    button: words.acceptRisk,
+    fields: () => [
+      { name: 'vulnerability', label: words.vulnerability },
+      { name: 'digest', label: words.onlyInDigest, isOptional: true },
+      { name: 'package', label: words.onlyInPackage, hint: words.packageHint, isOptional: true },
+      { name: 'reason', label: words.reason },
+      until,
+    ],
+    send: async (at, { expireTime, ...given }) => {
+      await ask('POST', `${risksPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
+    },
+  },
+  end: endOf(risksPath, words.revoke, words.revokeRiskText),
+}
+
+const signers: Kind<Signer> = {
+  ...{ title: words.signers, empty: words.noSigners, path: signersPath, member: 'vexSigners', needs },
+  nameOf: ({ name }) => name,
+  columns: [
+    { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
+    {
+      title: words.key,
+      cell: ({ publicKey, fingerprint }) => (
+        <>
+          {kindOf(publicKey)} <Digest of={`sha256:${fingerprint}`} />
+        </>
+      ),
+    },
+    ...endColumns<Signer>(),
+  ],
+  create: {
+    summary: words.newSigner,
+    button: words.trust,
+    fields: () => [
+      { name: 'name', label: words.name, hint: words.signerHint },
+      { name: 'publicKey', label: words.publicKey, hint: words.publicKeyHint, type: 'lines' },
+      { name: 'reason', label: words.reason, isOptional: true },
+      until,
+    ],
+    send: async (at, { expireTime, ...given }) => {
+      // It is not to leave this browser.
+      if (given.publicKey?.includes('PRIVATE KEY')) throw new Refusal(400, words.privateKey)
+      await ask('POST', `${signersPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
+    },
+  },
+  end: endOf(signersPath, words.distrust, words.distrustText),
+}
+
+/** By how the key begins: the server writes each in one way, with what it is in front. */
+function kindOf(pem: string): string {
+  const key = pem.split('\n')[1] ?? ''
+  if (key.startsWith('MCowBQYDK2Vw')) return 'Ed25519'
+  return /^M.kwEwYHKoZIzj0CAQ/.test(key) ? 'ECDSA P-256' : 'RSA'
+}
+
+/** An identity by its name, for whoever may see that. */
+function Who({ uid }: { uid: string }) {
+  const isMe = me.isOperator && uid === me.uid
+  const read = useLoad(`identity ${uid}`, async () => (isMe ? words.operatorTitle : nameOfIdentity(uid)))
+  return read.data ? <bdi title={uid}>{read.data}</bdi> : <code title={uid}>{uid.slice(-16)}</code>
+}

@@ -1,0 +1,149 @@
+// Who is believed what they sign of vulnerabilities, in a real Chromium: trusted, seen where something is hidden, and trusted no longer.
+import type { Page } from 'playwright-core'
+import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
+import { envelopeOf, type Keys, keysOf, pemOf, pushAttestations, statementAbout } from '../support/attest.ts'
+import { audit, expect, type Opened } from '../support/chromium.ts'
+import { runDuty } from '../support/duties.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { registryClient } from '../support/registry.ts'
+import { said, vex } from '../support/signers.ts'
+import type { Kit } from './console-changes.ts'
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
+
+export async function checkSigners(kit: Kit, asViewer: () => Promise<Opened>): Promise<void> {
+  await checkTrust(kit)
+  await checkPlaces(kit, asViewer)
+}
+
+async function trust(page: Page, name: string, pem: string): Promise<void> {
+  await page.getByLabel('Name', { exact: true }).fill(name)
+  await page.getByLabel('Public key in PEM').fill(pem)
+  await page.locator('details[open]').getByLabel('Until (UTC)').fill(tomorrow())
+  await press(page, 'Trust it')
+}
+
+const privatePem = ({ privateKey }: Keys): string => privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { app, operator, seed, port, url, tokenFor } = scene.pinfold
+  const listed = async (): Promise<Json[]> => {
+    const { body } = await operator.get(`/registry/v2/vexSigners?scopeUid=${scene.repo.uid}`)
+    return body.vexSigners.filter(({ name }: Json) => name === 'the builders')
+  }
+  await check(
+    'a signer is trusted by a key that is pasted, hides what it has signed under its name, and no more once it is distrusted',
+    async () => {
+      const { uid } = await seed.member(scene.org.uid, roleUids.owner)
+      const client = registryClient(`http://127.0.0.1:${port}`, await tokenFor(uid, { audience: new URL(url).host }))
+      const keys = keysOf.rsa!()
+      const document = vex([said('CVE-2024-7777', 'not_affected', [], { justification: 'component_not_present' })])
+      const envelope = envelopeOf(statementAbout(scene.digest, document), [keys])
+      await pushAttestations(client, scene.path, scene.digest, [envelope])
+      await runDuty(app, readReports)
+
+      const { context, page } = await asOperator()
+      const digestPage = `/ui/r/${scene.path}/~/digests/${scene.digest}`
+      const finding = rowOf(page, 'CVE-2024-7777')
+      await goTo(page, digestPage)
+      await finding.filter({ hasText: 'counts' }).filter({ hasText: 'Acme says: not_affected' }).waitFor()
+
+      await goTo(page, `/ui/r/${scene.path}?view=risks`)
+      await page.getByText('New signer to trust').click()
+      const sent: string[] = []
+      page.on('request', (asked) => void sent.push(asked.postData() ?? ''))
+      await trust(page, 'the builders', privatePem(keys))
+      await page.getByRole('alert').filter({ hasText: 'This is a private key, and was not sent.' }).waitFor()
+      expect(
+        sent.every((body) => !body.includes('PRIVATE')) && (await listed()).length === 0,
+        'the private key was sent',
+      )
+      await trust(page, 'the builders', 'no key')
+      await page.getByRole('alert').filter({ hasText: 'public_key' }).waitFor()
+      await trust(page, 'the builders', pemOf(keys))
+      const row = rowOf(page, 'the builders')
+      await row
+        .filter({ hasText: 'RSA sha256:' })
+        .filter({ hasText: 'The operator' })
+        .filter({ hasText: 'here' })
+        .waitFor()
+      const [signer] = await listed()
+      const fingerprint = await row.locator('code').first().getAttribute('title')
+      expect(fingerprint === `sha256:${signer!.fingerprint}` && signer!.expireTime.startsWith(tomorrow()), signer)
+      await audit(page)
+
+      await runDuty(app, readReports)
+      await goTo(page, digestPage)
+      await finding
+        .filter({ hasText: 'accepted' })
+        .filter({ hasText: 'signed by the builders: Acme: not_affected, component_not_present' })
+        .filter({ hasText: 'Acme says: not_affected' })
+        .waitFor()
+      await audit(page)
+
+      await goTo(page, `/ui/r/${scene.path}?view=risks`)
+      await press(page, 'Distrust the builders')
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('What is hidden by it counts again at once.').waitFor()
+      await dialog.getByRole('button', { name: 'Distrust' }).click()
+      await row.waitFor({ state: 'detached' })
+      expect((await listed()).length === 0, await listed())
+      await page.getByRole('link', { name: 'What has ended too' }).click()
+      await row.filter({ hasText: 'ended' }).waitFor()
+      expect((await row.getByRole('button').count()) === 0, await row.innerText())
+      await goTo(page, digestPage)
+      await finding.filter({ hasText: 'counts' }).waitFor()
+      await context.close()
+    },
+  )
+
+  await check('a risk is accepted in a package, and counts again once that is revoked', async () => {
+    const { context, page } = await asOperator()
+    const finding = rowOf(page, 'CVE-2024-7777')
+    await goTo(page, `/ui/r/${scene.path}?view=risks`)
+    await page.getByText('New accepted risk').click()
+    await page.getByLabel('Vulnerability', { exact: true }).fill('CVE-2024-7777')
+    await page.getByLabel('Only in this package').fill('pkg:apk/alpine/zlib')
+    await page.locator('details[open]').getByLabel('Reason').fill('not reachable')
+    await page.locator('details[open]').getByLabel('Until (UTC)').fill(tomorrow())
+    await press(page, 'Accept it')
+    await rowOf(page, 'not reachable').filter({ hasText: 'pkg:apk/alpine/zlib' }).waitFor()
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await finding.filter({ hasText: 'accepted' }).filter({ hasText: 'not reachable' }).waitFor()
+    await goTo(page, `/ui/r/${scene.path}?view=risks`)
+    await press(page, 'Revoke CVE-2024-7777')
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await rowOf(page, 'not reachable').waitFor({ state: 'detached' })
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await finding.filter({ hasText: 'counts' }).waitFor()
+    await context.close()
+  })
+}
+
+async function checkPlaces({ check, scene, asOperator, goTo }: Kit, asViewer: () => Promise<Opened>): Promise<void> {
+  await check(
+    'a signer who is trusted above is shown with where, and a viewer sees signers and no control',
+    async () => {
+      const [above, here] = ['the ecdsa key', 'the ed25519 key']
+      const whole = await asOperator()
+      await goTo(whole.page, `/ui/r/${scene.path}?view=risks`)
+      await rowOf(whole.page, here)
+        .getByRole('button', { name: `Distrust ${here}` })
+        .waitFor()
+      await rowOf(whole.page, above)
+        .filter({ hasText: `inherited from ${scene.orgName}` })
+        .waitFor()
+      expect((await rowOf(whole.page, above).getByRole('button').count()) === 0, 'one from above can be ended here')
+      await whole.context.close()
+
+      const { context, page } = await asViewer()
+      await goTo(page, `/ui/r/${scene.path}?view=risks`)
+      await rowOf(page, here).filter({ hasText: 'Ed25519' }).waitFor()
+      await rowOf(page, above).filter({ hasText: 'ECDSA P-256' }).filter({ hasText: 'inherited from' }).waitFor()
+      expect((await page.locator('main button, main summary').count()) === 0, await page.innerText('main'))
+      await context.close()
+    },
+  )
+}
