@@ -4,7 +4,11 @@ import type { ScanReport } from './reports/scan-report.ts'
 import type { Signed } from './reports/signed.ts'
 
 /** The layers of one image, one SBOM, one report of a scanner, or which keys have signed one. Their bytes are asked for piece by piece. */
-export type Question = { layers: number } | { sbom: true } | { report: true } | { signedBy: readonly string[] }
+export type Question =
+  | { layers: number }
+  | { sbom: true }
+  | { report: true }
+  | { signedBy: readonly string[]; verifiedBytes: number }
 export type Piece = { bytes: Uint8Array } | { end: true }
 export type ToReader = { question: Question } | { piece: Piece }
 

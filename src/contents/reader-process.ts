@@ -57,7 +57,10 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 async function answerTo(question: Question): Promise<Answer> {
   try {
     if ('report' in question) return { report: readScanReport(await wholeOf(bytesOf(0))) }
-    if ('signedBy' in question) return { signed: readSigners(await wholeOf(bytesOf(0)), question.signedBy) }
+    if ('signedBy' in question) {
+      const { signedBy, verifiedBytes } = question
+      return { signed: readSigners(await wholeOf(bytesOf(0)), signedBy, verifiedBytes) }
+    }
     return { contents: await contentsOf(question) }
   } catch (error) {
     if (error instanceof Unreadable) return { reason: error.reason, message: error.message }

@@ -23,7 +23,11 @@ export type Reader = {
 
 type Contents = { contents: ImageContents | undefined }
 
-export const readerLimits = { heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 }
+export const readerLimits = {
+  ...{ heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 },
+  /** Of a payload, for each signature and key that it is compared with. */
+  verifiedBytes: 2 * 2 ** 30,
+}
 export type ReaderLimits = typeof readerLimits
 
 const program = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
@@ -73,8 +77,10 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
     readSbom: (sbom, signal) => contentsIn(ask({ sbom: true }, [sbom], limits.sbomMs, signal) as Promise<Contents>),
     readReport: async (report, signal) =>
       ((await ask({ report: true }, [report], limits.sbomMs, signal)) as { report: ScanReport }).report,
-    readSigners: async (report, keys, signal) =>
-      ((await ask({ signedBy: keys }, [report], limits.sbomMs, signal)) as { signed: Signed }).signed,
+    readSigners: async (report, keys, signal) => {
+      const question = { signedBy: keys, verifiedBytes: limits.verifiedBytes }
+      return ((await ask(question, [report], limits.sbomMs, signal)) as { signed: Signed }).signed
+    },
     [Symbol.asyncDispose]: end,
   }
 }

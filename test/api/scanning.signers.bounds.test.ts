@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readerLimits } from '#contents/reader.ts'
 import { sql } from '#db/sql.ts'
-import { keysOf } from '../support/attest.ts'
+import { readReportsWithin } from '#domains/scanning/outside/read-reports.duty.ts'
+import { mostSigned } from '#domains/scanning/signers/signers.model.ts'
+import { keysOf, statementAbout } from '../support/attest.ts'
 import { checkUsage } from '../support/check-usage.ts'
+import { runDuty } from '../support/duties.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { indexOf, types } from '../support/registry.ts'
@@ -32,6 +36,15 @@ const rowsOf = async (digest: string): Promise<number> => {
 const handIn = async (digest: string, document: Json) => {
   const report = Buffer.from(JSON.stringify(document)).toString('base64')
   ok(await images.owner.post(`${images.at(digest)}/scanReports`, { report }))
+}
+/** As an index lists them. */
+async function listing(...digests: string[]) {
+  const listed: { mediaType: string; digest: string; size: number }[] = []
+  for (const digest of digests) {
+    const { headers } = await images.pusher.ok(200, 'HEAD', `acme/app/manifests/${digest}`)
+    listed.push({ mediaType: types.image, digest, size: Number(headers['content-length']) })
+  }
+  return listed
 }
 /** About so many versions of a package, which the image has none of. */
 const versions = (status: string, from: number, count: number): Json[] =>
@@ -72,6 +85,42 @@ test('beyond 20,000 rows of an image nothing more is hidden, and still taken bac
   await change(sql`DELETE FROM signed_statements WHERE signer_uid = 'x'`)
 })
 
+const readWithin = (limits: { rows?: number; verifiedBytes?: number }) => {
+  const reader = { ...readerLimits, verifiedBytes: limits.verifiedBytes ?? readerLimits.verifiedBytes }
+  return runDuty(images.registry.app, readReportsWithin({ reader, rows: limits.rows ?? mostSigned.ofDocument }))
+}
+
+test('beyond the rows of one document nothing more is hidden in any image, and still taken back', async () => {
+  const { digest, keys } = await begin('document')
+  const other = await images.image('document, other')
+  const index = await images.pusher.pushManifest('acme/app', indexOf(await listing(digest, other)), 'document')
+  const say = async (statements: readonly Json[], number: number, rows: number) => {
+    await images.push(index.digest, keys, vex(statements, day(number)))
+    await readWithin({ rows })
+  }
+  // Two of the index itself, two of an image, and one of the other.
+  await say([said('CVE-2026-1', 'fixed', [zlib]), said('CVE-2026-2', 'fixed', [openssl])], 1, 5)
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
+  assert.deepEqual(await images.counted(other), without('CVE-2026-1'))
+  await say([said('CVE-2026-1', 'affected', [zlib]), said('CVE-2026-3', 'fixed', [])], 2, 1)
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
+  assert.deepEqual(await images.counted(other), all)
+})
+
+test('an envelope that takes too many bytes with so many keys hides nothing', async () => {
+  const [digest, keys, stranger] = [await images.image('verified'), keysOf.ed25519!(), keysOf.ed25519!()]
+  await images.trusted(stranger)
+  await images.trusted(keys)
+  const document = vex([said('CVE-2026-1', 'fixed', [zlib])])
+  await images.push(digest, keys, document)
+  const { length } = JSON.stringify(statementAbout(digest, document))
+  await readWithin({ verifiedBytes: length * 1.5 })
+  assert.deepEqual(await images.counted(digest), all)
+  // Whoever is new has it looked at again.
+  await images.trusted(keysOf.ed25519!())
+  assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
+})
+
 test('what is signed counts for what the organisation stores, and hides nothing where there is no room', async () => {
   const { digest, keys } = await begin('charged')
   const { bytes } = (await checkUsage(images.registry)).get(images.registry.org.uid)!
@@ -96,13 +145,12 @@ test('what is signed counts for what the organisation stores, and hides nothing 
 test('of an index the first hundred images are looked at', async () => {
   const { digest, keys } = await begin('many')
   const manifest = (await images.pusher.ok(200, 'GET', `acme/app/manifests/${digest}`)).body
-  const listed: { mediaType: string; digest: string; size: number }[] = []
+  const copies: string[] = []
   for (let i = 0; i < 105; i++) {
     const one = await images.pusher.pushManifest('acme/app', { ...manifest, annotations: { number: `${i}` } })
-    const { headers } = await images.pusher.ok(200, 'HEAD', `acme/app/manifests/${one.digest}`)
-    listed.push({ mediaType: types.image, digest: one.digest, size: Number(headers['content-length']) })
+    copies.push(one.digest)
   }
-  const index = await images.pusher.pushManifest('acme/app', indexOf(listed), 'many')
+  const index = await images.pusher.pushManifest('acme/app', indexOf(await listing(...copies)), 'many')
   await images.says(index.digest, keys, [said('CVE-2026-77', 'fixed', [])])
   const row = await images.registry.app.db.get<{ digests: number }>(
     sql`SELECT count(DISTINCT digest) AS digests FROM signed_statements WHERE vulnerability = 'CVE-2026-77'`,

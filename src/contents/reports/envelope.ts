@@ -7,7 +7,7 @@ import { Unreadable } from '../packages.ts'
 export type Envelope = { payloadType: string; payload: Buffer; signatures: Buffer[] }
 
 const inToto = 'application/vnd.in-toto+json'
-const most = { signatures: 10, signatureBytes: 4096, subjects: 1000, verifiedBytes: 2 * 2 ** 30 }
+const most = { signatures: 10, signatureBytes: 4096, subjects: 1000 }
 /** How large a payload may be whose signatures are looked at: it is hashed for each key. */
 export const maxSignedBytes = 8 * 2 ** 20
 
@@ -57,13 +57,13 @@ export const countSignatures = ({ payload, signatures }: Envelope): number =>
   payload.length > maxSignedBytes ? 0 : signatures.length
 
 /**
- * Who has signed it, of public keys in PEM, by their numbers; any one signature is enough. Throws Unreadable where looking would
- * take too long.
+ * Who has signed it, of public keys in PEM, by their numbers; any one signature is enough. Throws Unreadable where that takes more
+ * than so many bytes, for each signature and key that it is compared with.
  */
-export function signersOf(envelope: Envelope, keys: readonly string[]): number[] {
+export function signersOf(envelope: Envelope, keys: readonly string[], verifiedBytes: number): number[] {
   if (countSignatures(envelope) === 0) return []
   const signed = encoded(envelope)
-  let left = most.verifiedBytes
+  let left = verifiedBytes
   const isSigner = (pem: string): boolean => {
     const key = createPublicKey(pem)
     for (const signature of envelope.signatures.filter((one) => mayBeOf(key, one))) {

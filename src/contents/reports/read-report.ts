@@ -54,14 +54,14 @@ function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'si
   return { signatures, ...(isUnseen && { note: `it has more than ${maxSignedBytes} bytes, so no signature counts` }) }
 }
 
-/** `keys` are in PEM, and the signers their numbers. Throws Unreadable as `readScanReport` does. */
-export function readSigners(bytes: Uint8Array, keys: readonly string[]): Signed {
+/** `keys` are in PEM, and the signers their numbers. Throws Unreadable as `readScanReport` does, and beyond so many bytes. */
+export function readSigners(bytes: Uint8Array, keys: readonly string[], verifiedBytes: number): Signed {
   const envelope = envelopeIn(parseJson(bytes, maxValues, 'report'))
   if (!envelope) return unsigned
   const statement = parseJson(envelope.payload, maxValues, 'statement')
   if (!isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope has no statement of in-toto')
   const { signatures = 0 } = signaturesIn(envelope, statement)
-  const signers = signatures === 0 ? [] : signersOf(envelope, keys)
+  const signers = signatures === 0 ? [] : signersOf(envelope, keys, verifiedBytes)
   if (signers.length === 0) return { ...unsigned, signatures }
   const report = reportIn(asObject(statement.predicate))
   return {

@@ -57,12 +57,15 @@ export async function nextUnchecked({ db, clock }: App, after: string): Promise<
 /** How a look may end that ends otherwise another time. */
 const passing: readonly UnreadableReason[] = ['BLOB_MISSING', 'TIMED_OUT']
 
-/** Looks at one; later, where that went wrong, and no more where it did so again and again. Rejects only when the signal says so or the lease is lost. */
+/**
+ * Looks at one, which may add so many rows; later, where that went wrong, and no more where it did so again and again. Rejects only
+ * when the signal says so or the lease is lost.
+ */
 export async function checkOne(
   app: App,
   reader: Reader,
   unchecked: UncheckedReport,
-  { write, signal }: { write: Write; signal: AbortSignal },
+  { write, signal, rows }: { write: Write; signal: AbortSignal; rows: number },
 ): Promise<void> {
   const { id, repoUid } = unchecked
   const trusted = await signersAt(app.db, lineage(repoUid), app.clock().toISOString())
@@ -72,7 +75,7 @@ export async function checkOne(
   try {
     if (trusted.length > 0) signed = await readSigned(app, reader, unchecked, trusted, signal)
     by = signed.signers.map((number) => trusted[number]!.uid)
-    if (by.length > 0) isListed = await take(app, unchecked, signed, { write, signal, signers: by })
+    if (by.length > 0) isListed = await take(app, unchecked, signed, { write, signal, rows, signers: by })
   } catch (error) {
     signal.throwIfAborted()
     return postpone(app, unchecked, error, write)
@@ -112,20 +115,20 @@ async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects
   ]
 }
 
-type Taking = { write: Write; signal: AbortSignal; signers: readonly string[] }
+type Taking = { write: Write; signal: AbortSignal; rows: number; signers: readonly string[] }
 
 /**
  * Takes what was verified, in slices: what is taken twice changes nothing. Answers with whether that is what the document is listed
  * with, which may have been read by another server.
  */
-async function take(app: App, unchecked: UncheckedReport, signed: Signed, { write, signal, signers }: Taking) {
+async function take(app: App, unchecked: UncheckedReport, signed: Signed, { write, signal, rows, signers }: Taking) {
   const { id, repo, repoUid, createTime } = unchecked
   const listed = await findStatements(app.db, id)
   if (!listed) return false
   const { author, saidTime, statements } = signed
   const names = createNames(app.db, repoUid)
   const images = await imagesOf(app, unchecked, signed.subjects)
-  let left = mostSigned.ofDocument
+  let left = rows
   let hadRoom = images.length <= mostSigned.images
   for (const { digest, names: digests } of images.slice(0, mostSigned.images)) {
     const said = await signedIn(names, digests, { id, author, saidTime, createTime, statements })
