@@ -74,6 +74,8 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   deleteSignedOf: (tx) => said.deleteSignedOf(tx, organization),
   deleteSomeSignedOf: (tx) => said.deleteSomeSignedOf(tx, organization, 10),
   deleteSignedOfImage: (tx) => said.deleteSignedOfImage(tx, organization, digest),
+  nextSigned: (tx) => said.nextSigned(tx, image),
+  deleteSignedOfGone: (tx) => said.deleteSignedOfGone(tx, image, 10),
   signersBelow: (tx) => signers.signersBelow(tx, organization, { after: '', most: 10, withEnded: false }),
   signersAt: (tx) => signers.signersAt(tx, [organization], time),
   countSigners: (tx) => signers.countLive(tx, organization, 10),

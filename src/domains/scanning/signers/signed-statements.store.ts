@@ -117,3 +117,29 @@ export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: strin
     DELETE FROM signed_statements
      WHERE repo_uid = ${repoUid} AND digest = ${digest} AND (status IN ('not_affected', 'fixed') OR until_time <> '')`)
 }
+
+/** The next image behind one of which a signer has ever said anything, and whether the repo has it. */
+export async function nextSigned(
+  reader: Reader,
+  after: ImageIn,
+): Promise<(ImageIn & { isThere: boolean }) | undefined> {
+  const row = await reader.get<ImageIn & { found: number }>(sql`
+    SELECT s.repo_uid AS "repoUid", s.digest, CASE WHEN ${isThere} THEN 1 ELSE 0 END AS found
+      FROM signed_statements s
+     WHERE (s.repo_uid, s.digest) > (${after.repoUid}, ${after.digest}) ORDER BY s.repo_uid, s.digest LIMIT 1`)
+  return row && { repoUid: row.repoUid, digest: row.digest, isThere: Number(row.found) === 1 }
+}
+
+/** Some of what would have gone with an image, or with the repo; answers with how many. */
+export async function deleteSignedOfGone(tx: Tx, { repoUid, digest }: ImageIn, most: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM signed_statements
+     WHERE id IN (SELECT s.id FROM signed_statements s
+                   WHERE s.repo_uid = ${repoUid} AND s.digest = ${digest} AND NOT ${isThere}
+                     AND (s.status IN ('not_affected', 'fixed') OR s.until_time <> ''
+                          OR NOT EXISTS (SELECT 1 FROM repos r WHERE r.uid = s.repo_uid))
+                   LIMIT ${most})`)
+}
+
+const isThere = sql`
+  EXISTS (SELECT 1 FROM repos r JOIN manifests m ON m.repo_id = r.id WHERE r.uid = s.repo_uid AND m.digest = s.digest)`

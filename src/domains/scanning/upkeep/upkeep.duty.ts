@@ -1,7 +1,7 @@
 import type { Duty } from '#duty.ts'
-import { sweepComponents, sweepImages, sweepLists } from './upkeep.service.ts'
+import { sweepComponents, sweepImages, sweepLists, sweepSigned } from './upkeep.service.ts'
 
-/** Forgets what is known of packages that no image has any more, in small steps. */
+/** Forgets what is known of packages that no image has any more, and what was signed of images that are gone, in small steps. */
 export const sweepScanning: Duty = {
   name: 'vulnerabilities.sweep',
   everyMs: 60 * 60_000,
@@ -13,6 +13,7 @@ export const sweepScanning: Duty = {
     }
     const sweeping = { app, tx: lease.tx, check }
     await sweepImages(sweeping)
-    return { lists: await sweepLists(sweeping), packages: await sweepComponents(sweeping) }
+    const [lists, packages] = [await sweepLists(sweeping), await sweepComponents(sweeping)]
+    return { lists, packages, signed: await sweepSigned(sweeping) }
   },
 }

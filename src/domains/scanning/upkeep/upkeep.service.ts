@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Db, Tx } from '#db/sql.ts'
-import { countBytes } from '#domains/registry/blobs/usage.service.ts'
+import { bytesOfSigned, countBytes } from '#domains/registry/blobs/usage.service.ts'
 import { forgetGone } from '#domains/registry/images/gone-contents.service.ts'
 import { isInUse, organizationsWith } from '#domains/registry/images/past-contents.service.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
@@ -11,6 +11,7 @@ import * as lists from '../lists/lists.store.ts'
 import { forgetOpen } from '../matching/open-findings.store.ts'
 import { type MatchItem, wholeList } from '../queue/queue.model.ts'
 import { queueMatches } from '../queue/queue.store.ts'
+import * as signed from '../signers/signed-statements.store.ts'
 import * as store from './upkeep.store.ts'
 
 /** `tx` is that of the lease; `check` throws when it has ended. */
@@ -132,6 +133,28 @@ async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
     if (charged > 0) await countBytes(tx, place, -charged)
   }
   return deleted.length > 0
+}
+
+/** Forgets what signers say of images that are gone, as servers of an earlier version leave it; answers with how many things. */
+export async function sweepSigned(sweeping: Sweeping): Promise<number> {
+  const { app, tx } = sweeping
+  let deleted = 0
+  for (let after = { repoUid: '', digest: '' }; ; ) {
+    const image = await signed.nextSigned(app.db, after)
+    if (!image) return deleted
+    after = image
+    for (let more = !image.isThere; more; ) {
+      const gone = await tx(async (within) => {
+        const gone = await signed.deleteSignedOfGone(within, image, rowsAtOnce)
+        if (gone > 0) await countBytes(within, image.repoUid, -gone * bytesOfSigned)
+        return gone
+      })
+      deleted += gone
+      more = gone === rowsAtOnce
+      await pause(sweeping)
+    }
+    await pause(sweeping)
+  }
 }
 
 /** Others have their turn. */
