@@ -76,7 +76,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   deleteSignedOfImage: (tx) => said.deleteSignedOfImage(tx, organization, digest),
   nextSigned: (tx) => said.nextSigned(tx, image),
   deleteSignedOfGone: (tx) => said.deleteSignedOfGone(tx, image, 10),
-  signersBelow: (tx) => signers.signersBelow(tx, organization, { after: '', most: 10, withEnded: false }),
+  signersBelow: (tx) => signers.signersBelow(tx, organization, { after: '', most: 10, now: time }),
   signersAt: (tx) => signers.signersAt(tx, [organization], time),
   countSigners: (tx) => signers.countLive(tx, organization, 10),
   dueSigners: (tx) => signers.dueSigners(tx, time, 10),

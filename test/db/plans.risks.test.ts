@@ -19,7 +19,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const group = 'a'.repeat(40)
 const time = '2026-03-01T00:00:00.000Z'
-const page = { after: '', most: 50, withEnded: false }
+const page = { after: '', most: 50, now: time }
 const apk = { kind: 'apk', ecosystem: '', name: 'a', version: '1', origin: 'a', originVersion: '1', arch: '' }
 const places = [1, 2].flatMap((componentNo) => ['', group].map((place) => ({ ...apk, componentNo, place })))
 
@@ -27,7 +27,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a risk': (reader) => risks.findRisk(reader, group),
   'risks whose time has come': (reader) => risks.dueRisks(reader, time, 100),
   'a page of risks': (reader) => risks.risksBelow(reader, group, page),
-  'a page of all risks': (reader) => risks.risksBelow(reader, '/', { ...page, withEnded: true }),
+  'a page of all risks': (reader) => risks.risksBelow(reader, '/', { ...page, now: undefined }),
   'how many risks hold': (reader) => risks.countLive(reader, group, 5000),
   'how many risks there are of one vulnerability': (reader) => risks.countOf(reader, group, 'CVE-1', 200),
   'whether there are risks': (reader) => risks.hasRisks(reader, [group, `${group}/${'1'.repeat(16)}`]),

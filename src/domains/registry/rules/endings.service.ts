@@ -34,6 +34,10 @@ export type EndingKind<T extends Ending> = {
   ): Promise<unknown>
 }
 
+/** As it is at a moment: what is over by then has ended, also while nobody has noted that yet. */
+export const asOf = <T extends Ending>(one: T, now: string): T =>
+  one.endTime === '' && one.expireTime <= now ? { ...one, endTime: one.expireTime } : one
+
 /** Ends it now; one that has ended stays as it is. */
 export async function revokeNow<T extends Ending>(
   { type, maxReason, store, revoked }: EndingKind<T>,
@@ -44,8 +48,8 @@ export async function revokeNow<T extends Ending>(
   const description = problemOfLength(reason, maxReason)
   refuseIfAny(description ? [{ field: 'reason', description }] : [])
   return call.app.db.tx(async (tx) => {
-    const one = found(await store.find(tx, uid), type, uid)
-    if (one.endTime !== '' || one.expireTime <= call.now) return one
+    const one = asOf(found(await store.find(tx, uid), type, uid), call.now)
+    if (one.endTime !== '') return one
     const end: End = { endTime: call.now, endActor: call.caller.uid, endReason: reason }
     await store.end(tx, uid, end)
     const ended = { ...one, ...end }
@@ -63,7 +67,7 @@ export async function expireDue<T extends Ending>(
 ): Promise<number> {
   const due = await store.due(tx, now, most)
   for (const one of due) {
-    const ended = { ...one, endTime: one.expireTime }
+    const ended = asOf(one, now)
     await store.end(tx, one.uid, ended)
     await expired(tx, { app, cause: ownCause(app.clock) }, { one: ended, group: await groupOfRow(tx, one) })
   }

@@ -4,6 +4,7 @@ import { keptPattern } from '#contents/package-pattern.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import {
+  asOf,
   type EndingKind,
   expireDue,
   problemOfLength,
@@ -95,7 +96,7 @@ function problemsOf(input: NewRisk, now: string): FieldViolation[] {
 }
 
 export async function getRisk(call: Call, uid: string): Promise<RiskAcceptance> {
-  return found(await store.findRisk(call.app.db, uid), riskAcceptanceType, uid)
+  return asOf(found(await store.findRisk(call.app.db, uid), riskAcceptanceType, uid), call.now)
 }
 
 const kind: EndingKind<RiskAcceptance> = {
@@ -118,9 +119,11 @@ export function listRisks(
   page: Page,
   { scope, withEnded }: { scope: string; withEnded: boolean },
 ): Promise<Listed<RiskAcceptance>> {
-  return listBelow(call, page, scope, (place, after, most) =>
-    store.risksBelow(call.app.db, place, { after, most, withEnded }),
-  )
+  return listBelow(call, page, scope, async (place, after, most) => {
+    const now = withEnded ? undefined : call.now
+    const found = await store.risksBelow(call.app.db, place, { after, most, now })
+    return found.map((one) => asOf(one, call.now))
+  })
 }
 
 /** In a transaction: ends some of those whose time has come, and tells of it; answers with how many. */

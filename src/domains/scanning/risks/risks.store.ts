@@ -40,15 +40,15 @@ export async function dueRisks(reader: Reader, now: string, most: number): Promi
      ORDER BY t.expire_time, t.id LIMIT ${most}`)
 }
 
-/** Those at a place and below, behind one of them, in order. */
+/** Those at a place and below, behind one of them, in order: with `now` only those that hold then. */
 export async function risksBelow(
   reader: Reader,
   place: string,
-  { after, most, withEnded }: { after: string; most: number; withEnded: boolean },
+  { after, most, now }: { after: string; most: number; now?: string | undefined },
 ): Promise<RiskAcceptance[]> {
+  const live = now === undefined ? sql`` : sql`AND t.end_time = '' AND t.expire_time > ${now}`
   return reader.all<RiskAcceptance>(sql`
-    SELECT ${columns} FROM risk_acceptances t
-     WHERE ${madeBelow(place, after)} ${withEnded ? sql`` : sql`AND t.end_time = ''`} ORDER BY t.uid LIMIT ${most}`)
+    SELECT ${columns} FROM risk_acceptances t WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
 }
 
 /** How many hold in an organisation, up to `most`. */

@@ -4,6 +4,7 @@ import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import {
+  asOf,
   type EndingKind,
   expireDue,
   problemOfLength,
@@ -73,7 +74,7 @@ function problemsOf({ name, reason, expireTime }: NewSigner, now: string): Field
 }
 
 export async function getSigner(call: Call, uid: string): Promise<Signer> {
-  return found(await store.findSigner(call.app.db, uid), signerType, uid)
+  return asOf(found(await store.findSigner(call.app.db, uid), signerType, uid), call.now)
 }
 
 const kind: EndingKind<Signer> = {
@@ -96,9 +97,11 @@ export function listSigners(
   page: Page,
   { scope, withEnded }: { scope: string; withEnded: boolean },
 ): Promise<Listed<Signer>> {
-  return listBelow(call, page, scope, (place, after, most) =>
-    store.signersBelow(call.app.db, place, { after, most, withEnded }),
-  )
+  return listBelow(call, page, scope, async (place, after, most) => {
+    const now = withEnded ? undefined : call.now
+    const found = await store.signersBelow(call.app.db, place, { after, most, now })
+    return found.map((one) => asOf(one, call.now))
+  })
 }
 
 /** In a transaction: ends some of those whose time has come, and tells of it; answers with how many. */

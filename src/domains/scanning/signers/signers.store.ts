@@ -38,15 +38,15 @@ export async function dueSigners(reader: Reader, now: string, most: number): Pro
      ORDER BY t.expire_time, t.id LIMIT ${most}`)
 }
 
-/** Those at a place and below, behind one of them, in order. */
+/** Those at a place and below, behind one of them, in order: with `now` only those that hold then. */
 export async function signersBelow(
   reader: Reader,
   place: string,
-  { after, most, withEnded }: { after: string; most: number; withEnded: boolean },
+  { after, most, now }: { after: string; most: number; now?: string | undefined },
 ): Promise<Signer[]> {
+  const live = now === undefined ? sql`` : sql`AND t.end_time = '' AND t.expire_time > ${now}`
   return reader.all<Signer>(sql`
-    SELECT ${columns} FROM vex_signers t
-     WHERE ${madeBelow(place, after)} ${withEnded ? sql`` : sql`AND t.end_time = ''`} ORDER BY t.uid LIMIT ${most}`)
+    SELECT ${columns} FROM vex_signers t WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
 }
 
 /** Those that are trusted now in one of the places. */

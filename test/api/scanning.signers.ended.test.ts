@@ -1,0 +1,94 @@
+// What is over has ended for everybody who asks, before the duty has noted it and told of it.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
+import { expireSignersDuty } from '#domains/scanning/signers/signers.duty.ts'
+import { keysOf } from '../support/attest.ts'
+import { runDuty } from '../support/duties.ts'
+import { eventsOf, ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { openssl, type SignedImages, said, startSignedImages, zlib } from '../support/signers.ts'
+
+let images: SignedImages
+before(async () => {
+  images = await startSignedImages()
+})
+after(() => images[Symbol.asyncDispose]())
+
+const expireTime = '2026-03-02T08:00:00.000Z'
+const get = async (path: string): Promise<Json> => ok(await images.owner.get(path))
+
+/** What everybody is told of what ends, and of what it hides in an image. */
+async function told(digest: string, uids: { signers: string; risks: string }) {
+  const at = `scope_uid=${images.repo}`
+  const made = { vexSigners: uids.signers, riskAcceptances: uids.risks }
+  const each: Record<string, unknown> = {}
+  for (const [member, uid] of Object.entries(made)) {
+    const live = (await get(`/registry/v2/${member}?${at}`))[member] as Json[]
+    const all = (await get(`/registry/v2/${member}?${at}&include_ended=true`))[member] as Json[]
+    const one = await get(`/registry/v2/${member}/${uid}`)
+    assert.deepEqual(all, [one])
+    each[member] = [live.length, one.state, one.endTime]
+  }
+  const { findings } = await get(`${images.at(digest)}/findings`)
+  const accepted = findings.flatMap(({ acceptedBy }: Json) => (acceptedBy as Json[]).map(({ reason }) => reason))
+  const states: string[] = []
+  for (const name of ['CVE-2026-1', 'CVE-2026-2']) {
+    const { images: found } = await get(`/registry/v2/vulnerableImages?vulnerability=${name}&scope_uid=${images.repo}`)
+    states.push(...found.filter((one: Json) => one.digest === digest).map(({ state }: Json) => state))
+  }
+  return { ...each, accepted: accepted.sort(), states }
+}
+
+/** A verdict may be some seconds old, so of each image it is asked for once. */
+const passes = async (digest: string): Promise<boolean> => {
+  const { results } = ok(await images.owner.post(`/registry/v1/repos/${images.repo}:checkPolicies`, { digest }))
+  return results[0].result === 'RESULT_ALLOWED'
+}
+
+test('a signer and a risk have ended for everybody from their day on, and the duty only tells of it', async () => {
+  const [digest, other, keys] = [await images.image('ended'), await images.image('other'), keysOf.ed25519!()]
+  ok(
+    await images.owner.post(`/registry/v2/gates/${images.repo}`, {
+      name: 'none',
+      vulnerabilities: {},
+      mode: 'ENFORCE',
+    }),
+  )
+  const signer = await images.trusted(keys, { expireTime })
+  for (const one of [digest, other]) {
+    await images.says(one, keys, [said('CVE-2026-1', 'fixed', [zlib]), said('CVE-2026-3', 'fixed', [openssl])])
+  }
+  const acceptance = { vulnerability: 'CVE-2026-2', reason: 'we know', expireTime }
+  const risk = ok(await images.owner.post(`/registry/v2/riskAcceptances/${images.repo}`, acceptance))
+  const uids = { signers: signer.uid, risks: risk.uid }
+  await images.moveTo('2026-03-02T07:59:59.999Z')
+  assert.deepEqual(await told(digest, uids), {
+    ...{ vexSigners: [1, 'LIVE', undefined], riskAcceptances: [1, 'LIVE', undefined] },
+    accepted: ['signed by Acme security: Acme: fixed', 'signed by Acme security: Acme: fixed', 'we know'],
+    states: ['ACCEPTED', 'ACCEPTED'],
+  })
+  assert.ok(await passes(digest))
+  await images.moveTo(expireTime)
+  const over = {
+    ...{ vexSigners: [0, 'EXPIRED', expireTime], riskAcceptances: [0, 'EXPIRED', expireTime] },
+    ...{ accepted: [], states: ['AFFECTED', 'AFFECTED'] },
+  }
+  assert.deepEqual(await told(digest, uids), over)
+  assert.ok(!(await passes(other)))
+  const revoked = await eventsOf(images.registry, async () => {
+    for (const one of [`vexSigners/${signer.uid}`, `riskAcceptances/${risk.uid}`]) {
+      assert.equal(ok(await images.owner.post(`/registry/v2/${one}:revoke`, {})).state, 'EXPIRED')
+    }
+  })
+  assert.deepEqual(revoked, [])
+  const events = await eventsOf(images.registry, async () => {
+    await runDuty(images.registry.app, expireSignersDuty)
+    await runDuty(images.registry.app, expireRisksDuty)
+  })
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['signer', 'risk'].map((kind) => `dev.pinfold.control.scanning.${kind}.expired.v1`),
+  )
+  assert.deepEqual(await told(digest, uids), over)
+})
