@@ -122,8 +122,17 @@ test('signers are trusted, listed and trusted no longer, and no private key is s
   assert.deepEqual(row!.slice(0, 4), [uid, 'Acme security', fingerprint.slice(0, 16), 'live'])
   assert.match((await vex('trust', 'x', '--group', 'acme', '--key', secret, ...until)).stderr, /private key/)
   assert.equal((await vex('trust', 'x', '--group', 'acme', '--key', join(folder, 'none'), ...until)).code, 64)
+  for (const content of ['', 'password: secret', `${pemOf(keys)}${' '.repeat(20_000)}`]) {
+    await writeFile(secret, content)
+    const refused = await vex('trust', 'x', '--group', 'acme', '--key', secret, ...until)
+    assert.deepEqual([refused.code, /cosign\.key is no public key in PEM/.test(refused.stderr)], [64, true], content)
+  }
   assert.equal((await cli('vex', 'distrust', uid)).code, 77)
-  assert.match((await vex('distrust', uid)).stdout, /Acme security is trusted no longer/)
+  const again = await vex('trust', 'Acme', '--group', 'acme', '--key', open, ...until, '-o', 'json')
+  const other = JSON.parse(again.stdout).uid
+  const still = `Acme security is trusted no longer; its key still is as ${other}\n`
+  assert.equal((await vex('distrust', uid)).stdout, still)
+  assert.equal((await vex('distrust', other)).stdout, 'Acme is trusted no longer\n')
   await rm(folder, { recursive: true })
 })
 

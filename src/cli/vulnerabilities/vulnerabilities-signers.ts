@@ -49,12 +49,19 @@ pushed before, to a server that knows of signers. It takes the capability vuln.c
   },
 }
 
+/** More characters than the API takes. */
+const longest = 16_384
+
 async function keyIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw new CliError(exitCodes.usage, `${file} cannot be read: ${error.message}`)
   })
   // It is not to leave this machine.
   if (text.includes('PRIVATE KEY')) throw new CliError(exitCodes.usage, `${file} is a private key; give the public one`)
+  // Nor is what somebody has named by mistake.
+  if (!/-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(text) || text.length > longest) {
+    throw new CliError(exitCodes.usage, `${file} is no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----`)
+  }
   return text
 }
 
@@ -67,6 +74,10 @@ export const distrust: Command = {
     const api = await apiReader(terminal, options)
     const { reason = '' } = options
     const made = (await api.call('POST', `${path}/${givenUid(options, listing)}:revoke`, { reason })) as Signer
-    return printMade(terminal, options, made, `${made.name} is trusted no longer`)
+    // One key may be trusted more than once, and then it hides what it did.
+    const { items } = await api.list<Signer>(path, 'vexSigners', {}).catch(() => ({ items: [] }))
+    const others = items.filter(({ fingerprint }) => fingerprint === made.fingerprint).map(({ uid }) => uid)
+    const also = others.length === 0 ? '' : `; its key still is as ${others.join(', ')}`
+    return printMade(terminal, options, made, `${made.name} is trusted no longer${also}`)
   },
 }
