@@ -36,7 +36,7 @@ export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
 export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): Promise<Caller> {
   arrival.method = method
   if (method.access.mode === 'open') arrival.countStranger()
-  arrival.caller = await callerNow(api, method, arrival)
+  arrival.caller = arrival.known ?? (await callerNow(api, method, arrival))
   return arrival.caller
 }
 
@@ -66,8 +66,8 @@ export async function invoke(
 }
 
 /** What names the state of the resource that the answer is, in the quotes of HTTP; `undefined` where it is none. */
-export function etagOf({ subjects }: Api, endpoint: Endpoint, answer: Message): string | undefined {
-  const tag = subjects.tagOf(endpoint, answer)
+export function etagOf({ subjects }: Api, endpoint: Endpoint, answer: Message, json?: string): string | undefined {
+  const tag = subjects.tagOf(endpoint, answer, json)
   return tag && `"${tag}"`
 }
 

@@ -1,33 +1,33 @@
 // Who may open a stream over gRPC. That is looked at before anything of the message is read, as over REST.
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { ServerHttp2Stream } from 'node:http2'
 import { Arrival, type Said } from '#edge/arrival.ts'
 import { authenticate } from '#edge/caller.ts'
 import { problemOfCall } from '#edge/request-limits.ts'
 import { codes } from '#lib/errors.ts'
 import { type Api, fail } from './door.ts'
 import { statusOf } from './grpc-calls.ts'
+import type { OpenStream } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
 
 /** Calls `pass` if the stream is to be served, and refuses it otherwise. */
-export type Admission = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pass: () => void) => void
+export type Admission = (opened: OpenStream, pass: () => void) => void
 
 /** Health, reflection and what there is not are answered by a library and open to all, so they are counted like open methods. */
 export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admission {
   const ours = new Map(endpoints.map(({ method }) => [`/${method.fullName}`, method]))
-  return (stream, headers, pass) => {
-    const said = saidBy(stream, headers)
+  return (opened, pass) => {
+    const { stream, headers, said } = opened
     const method = ours.get(headers[':path'] ?? '')
     const admit = async (): Promise<void> => {
       const problem = problemOfCall(headers)
       if (problem) throw problem
       const source = api.sourceOf(said.peer, said.forwardedFor)
       const verifies = said.authorization !== undefined && method !== undefined && method.access.mode !== 'open'
-      if (verifies) await authenticate(api.app, api.verify, { authorization: said.authorization, source })
-      else api.app.limits.check('request', source)
+      if (!verifies) return api.app.limits.check('request', source)
+      const caller = await authenticate(api.app, api.verify, { authorization: said.authorization, source })
+      opened.admitted = { caller, at: performance.now() }
     }
-    // A stream that is reset meanwhile would end the process.
-    stream.on('error', () => {})
     admit().then(
       () => {
         if (!stream.destroyed && !stream.closed) pass()
@@ -39,17 +39,6 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
         void refused.run()
       },
     )
-  }
-}
-
-function saidBy(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Said {
-  return {
-    peer: stream.session?.socket?.remoteAddress ?? '',
-    forwardedFor: headers['x-forwarded-for']?.toString(),
-    requestId: headers['x-request-id']?.toString(),
-    userAgent: headers['user-agent'],
-    authorization: headers.authorization,
-    traceparent: headers.traceparent?.toString(),
   }
 }
 

@@ -1,22 +1,25 @@
 // One call over gRPC: from what grpc-js hands over, through the door, and back.
+import { constants, type IncomingHttpHeaders } from 'node:http2'
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
+import type { Caller } from '#app.ts'
 import { Arrival, gone, type Rules, tooSlow, type Wishes } from '#edge/arrival.ts'
 import { type AppError, codes, invalid } from '#lib/errors.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
+import { type OpenStream, type Streams, saidIn } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
 
 /** Trailers are headers: of much larger ones clients drop the connection, with all that goes over it. */
 const maxStatusBytes = 6 * 1024
 
-/** The metadata in which a call has the tag of its stream; what a client sends under this name is replaced. */
-export const streamTag = 'x-pinfold-stream'
+/** When the message of a call comes later than this after who sends it was let in, they are looked at again. */
+const mostMsApart = 100
 
 type Stream = grpc.ServerWritableStream<Message, Message>
 
-export function unary(api: Api, endpoint: Endpoint): grpc.handleUnaryCall<Message, Message> {
+export function unary(api: Api, endpoint: Endpoint, streams: Streams): grpc.handleUnaryCall<Message, Message> {
   const rules = rulesOf(api)
   return (call, callback) => {
     const serve = async (arrival: GrpcArrival): Promise<void> => {
@@ -27,7 +30,8 @@ export function unary(api: Api, endpoint: Endpoint): grpc.handleUnaryCall<Messag
       if (etag !== undefined) call.sendMetadata(withEtag(etag))
       callback(null, response)
     }
-    void new GrpcArrival({ api, rules, call, serve, answer: (status) => callback(status) }).run()
+    const opened = streams.of(call)
+    void new GrpcArrival({ api, rules, call, opened, serve, answer: (status) => callback(status) }).run()
   }
 }
 
@@ -37,15 +41,16 @@ function withEtag(etag: string): grpc.Metadata {
   return metadata
 }
 
-/** `cut` ends the stream of a tag on the spot. */
 export function streaming(
   api: Api,
   endpoint: Endpoint,
-  cut: (tag: string) => void,
+  streams: Streams,
 ): grpc.handleServerStreamingCall<Message, Message> {
   const { requestTimeoutMs } = api.app.config
   const rules = rulesOf(api)
   return (call) => {
+    const opened = streams.of(call)
+    const cut = () => opened?.stream.close(constants.NGHTTP2_CANCEL)
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
       for await (const message of await stream(api, endpoint, requestOf(call), arrival)) {
@@ -55,7 +60,8 @@ export function streaming(
       }
       if (arrival.settle('OK')) call.end()
     }
-    void new GrpcArrival({ api, rules, call, serve, answer: (status) => void call.emit('error', status) }).run()
+    const answer = (status: grpc.ServiceError) => void call.emit('error', status)
+    void new GrpcArrival({ api, rules, call, opened, serve, answer }).run()
   }
 }
 
@@ -87,8 +93,8 @@ function rulesOf({ app: { config } }: Api): Rules {
   return { name: 'grpc', verifies: true, deadlineMs: config.requestTimeoutMs }
 }
 
-/** Resolves once the client has room for more. */
-function sent(call: Stream, message: Message, stallMs: number, cut: (tag: string) => void): Promise<void> {
+/** Resolves once the client has room for more; `cut` ends the stream on the spot. */
+function sent(call: Stream, message: Message, stallMs: number, cut: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (error?: AppError): void => {
       clearTimeout(timer)
@@ -99,7 +105,7 @@ function sent(call: Stream, message: Message, stallMs: number, cut: (tag: string
     const onCancelled = () => settle(gone())
     const timer = setTimeout(() => {
       settle(tooSlow())
-      cut(String(call.metadata.get(streamTag)[0]))
+      cut()
     }, stallMs)
     call.once('cancelled', onCancelled)
     if (call.cancelled) settle(gone())
@@ -113,6 +119,8 @@ type GrpcCall = {
   api: Api
   rules: Rules
   call: AnyCall
+  /** Absent where the client is gone already. */
+  opened: OpenStream | undefined
   serve: (arrival: GrpcArrival) => Promise<void>
   answer: (status: grpc.ServiceError) => void
 }
@@ -120,30 +128,27 @@ type GrpcCall = {
 /** One call over gRPC. */
 class GrpcArrival extends Arrival {
   readonly #input: GrpcCall
+  readonly #headers: IncomingHttpHeaders
 
   constructor(input: GrpcCall) {
-    const { call, api, rules } = input
-    const said = (name: string) => call.metadata.get(name)[0]?.toString()
-    super(api, rules, {
-      // The peer comes with its port, and without brackets where it is IPv6.
-      peer: call.getPeer().replace(/:\d+$/, ''),
-      forwardedFor: said('x-forwarded-for'),
-      requestId: said('x-request-id'),
-      userAgent: said('user-agent'),
-      authorization: said('authorization'),
-      traceparent: said('traceparent'),
-    })
+    const { call, opened, api, rules } = input
+    const headers = opened?.headers ?? (call.metadata.getMap() as IncomingHttpHeaders)
+    // The peer comes with its port, and without brackets where it is IPv6.
+    super(api, rules, opened?.said ?? saidIn(headers, call.getPeer().replace(/:\d+$/, '')))
     this.#input = input
-    if (api.app.vendor && said(vendorTag) === '1') this.vendor = api.app.vendor
+    this.#headers = headers
+    if (api.app.vendor && headers[vendorTag] === '1') this.vendor = api.app.vendor
+  }
+
+  override get known(): Caller | undefined {
+    const admitted = this.#input.opened?.admitted
+    return admitted && performance.now() - admitted.at <= mostMsApart ? admitted.caller : undefined
   }
 
   override get wishes(): Wishes {
-    const said = (name: string) => this.#input.call.metadata.get(name)[0]?.toString()
-    return {
-      ifMatch: said('if-match'),
-      ifNoneMatch: said('if-none-match'),
-      idempotencyKey: said('idempotency-key'),
-    }
+    const headers = this.#headers
+    const idempotencyKey = headers['idempotency-key']?.toString()
+    return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
   }
 
   /** The stream was counted when it came. */

@@ -9,8 +9,9 @@ import { declareMethods } from '#edge/arrival.ts'
 import { http2Limits } from '#edge/request-limits.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
 import type { Api } from './door.ts'
-import { type Admission, createAdmission } from './grpc-admission.ts'
-import { readMessage, streaming, streamTag, unary } from './grpc-calls.ts'
+import { createAdmission } from './grpc-admission.ts'
+import { readMessage, streaming, unary } from './grpc-calls.ts'
+import { createStreams } from './grpc-streams.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { addHealth } from './naming/health.ts'
@@ -44,8 +45,8 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     for (const endpoint of methods) {
       definition[endpoint.desc.localName] = definitionOf(service.typeName, endpoint.desc)
       handlers[endpoint.desc.localName] = isStreaming(endpoint)
-        ? streaming(api, endpoint, streams.cut)
-        : unary(api, endpoint)
+        ? streaming(api, endpoint, streams)
+        : unary(api, endpoint, streams)
     }
     server.addService(definition, handlers)
   }
@@ -65,9 +66,8 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   serveRestToo(server, onOther, (stream, headers, pass) => {
     readPath(headers)
     if (!unread.watch(stream, streamPaths.has(headers[':path']!) ? 'once ended' : 'all')) return
-    if (streamPaths.has(headers[':path']!)) streams.add(stream, headers)
     endInTime(stream, config.requestTimeoutMs)
-    admit(stream, headers, pass)
+    admit(streams.add(stream, headers), pass)
   })
   return {
     accept(socket) {
@@ -87,11 +87,15 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
     path: `/${service}/${desc.name}`,
     requestStream: false,
     responseStream: isStreaming({ desc }),
-    requestSerialize: (message) => Buffer.from(toBinary(desc.input, message)),
+    requestSerialize: (message) => bufferOf(toBinary(desc.input, message)),
     requestDeserialize: (bytes) => readMessage(desc.input, bytes),
-    responseSerialize: (message) => Buffer.from(toBinary(desc.output, message)),
+    responseSerialize: (message) => bufferOf(toBinary(desc.output, message)),
     responseDeserialize: (bytes) => fromBinary(desc.output, bytes),
   }
+}
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
 }
 
 /** grpc-js has no option for what a request over HTTP/2 may be; `transport.refusals.test.ts` notices when that changes. */
@@ -102,11 +106,13 @@ function widen(server: grpc.Server): void {
   commonServerOptions.maxHeaderListPairs = maxHeaderListPairs
 }
 
+type OnGrpc = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pass: () => void) => void
+
 /**
  * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
  * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
  */
-function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: Admission): void {
+function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGrpc): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
   const inner = [...servers.keys()].at(-1)!
   type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => void
@@ -132,19 +138,4 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: Admi
 function endInTime(stream: ServerHttp2Stream, requestMs: number): void {
   const timer = setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), requestMs)
   for (const event of ['end', 'close']) stream.once(event, () => clearTimeout(timer))
-}
-
-/** grpc-js hides the streams of its calls, so each gets a tag among its metadata, by which it can be cut off. */
-function createStreams() {
-  const open = new Map<string, ServerHttp2Stream>()
-  let last = 0
-  return {
-    add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-      const tag = String(++last)
-      headers[streamTag] = tag
-      open.set(tag, stream)
-      stream.once('close', () => open.delete(tag))
-    },
-    cut: (tag: string): void => open.get(tag)?.close(http2.constants.NGHTTP2_CANCEL),
-  }
 }

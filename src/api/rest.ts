@@ -1,6 +1,5 @@
 // The management API over HTTP: finds the method, reads the request, writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Message } from '@bufbuild/protobuf'
 import type { Caller } from '#app.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
@@ -70,9 +69,9 @@ async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival, p
     return
   }
   const response = await invoke(api, endpoint, request, bodyKeys, arrival)
-  const text = isEmpty(endpoint) ? '' : textOf(api, endpoint, response)
-  const etag = etagOf(api, endpoint, response)
-  if (arrival.settle('OK')) send(res, 200, text, etag === undefined ? {} : { etag })
+  const json = isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response)
+  const etag = etagOf(api, endpoint, response, json)
+  if (arrival.settle('OK')) send(res, 200, named(api, endpoint, json), etag === undefined ? {} : { etag })
 }
 
 function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
@@ -86,9 +85,9 @@ function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
   send(res, rendered.http, errorJson(rendered), headersOf(error, rendered))
 }
 
-function textOf({ members }: Api, { method, desc }: Endpoint, response: Message): string {
-  const text = jsonText(desc.output, response)
-  return members && method.version ? members.shown(desc.output, text) : text
+/** The members of the answer as a vendor names them, where there is one. */
+function named({ members }: Api, { method, desc }: Endpoint, json: string): string {
+  return members && method.version && json !== '' ? members.shown(desc.output, json) : json
 }
 
 async function requestOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Transcoded> {

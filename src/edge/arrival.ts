@@ -129,6 +129,11 @@ export abstract class Arrival {
   /** How the request was answered when nobody has said so by `settle`. */
   protected abstract codeOfAnswer(): string
 
+  /** Who calls, where that was found out a moment ago. */
+  get known(): Caller | undefined {
+    return undefined
+  }
+
   /** None of a request that has no place for them. */
   get wishes(): Wishes {
     return { ifMatch: undefined, ifNoneMatch: undefined, idempotencyKey: undefined }

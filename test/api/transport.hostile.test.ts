@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import http2 from 'node:http2'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
-import { create } from '@bufbuild/protobuf'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { create, toBinary } from '@bufbuild/protobuf'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
-import { startPinfold } from '../support/pinfold.ts'
+import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 
 const { exchange } = SecurityTokenService.method
@@ -44,6 +45,43 @@ test('a request that never ends is given up', async () => {
   stream.write(Buffer.from([0, 0, 16, 0, 0, 1, 2, 3]))
   await once(stream, 'close')
   assert.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
+  session.destroy()
+})
+
+test('who sends the message of a call long after its head is looked at again', async () => {
+  await using pinfold = await startPinfold()
+  const { uid } = await pinfold.seed.group()
+  const member = await pinfold.seed.member(uid, roleUids.viewer)
+  const { getGroup } = GroupsService.method
+  const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
+  const headers = {
+    ':method': 'POST',
+    ':path': `/${GroupsService.typeName}/${getGroup.name}`,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    authorization: `Bearer ${await pinfold.tokenFor(member.uid)}`,
+  }
+  const message = toBinary(getGroup.input, create(getGroup.input, { uid }))
+  const begin = async () => {
+    const stream = session.request(headers)
+    await new Promise((resolve) => session.ping(resolve))
+    return stream
+  }
+  const finish = async (stream: http2.ClientHttp2Stream) => {
+    let status: unknown
+    const note = (said: http2.IncomingHttpHeaders) => {
+      status = said['grpc-status'] ?? status
+    }
+    stream.on('response', note).on('trailers', note).resume()
+    stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]))
+    await once(stream, 'close')
+    return status
+  }
+  assert.equal(await finish(await begin()), '0')
+  const late = await begin()
+  await pinfold.operator.delete(`/iam/v2/identities/${member.uid}`)
+  await sleep(200)
+  assert.equal(await finish(late), '16')
   session.destroy()
 })
 

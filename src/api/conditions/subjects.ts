@@ -1,7 +1,7 @@
 // Which resource a write is about, and what names its state. Both follow from the contract: a method that answers with what
 // a `Get…` of its service shows, or deletes it, is about that; version 1 is about what version 2 shows.
 import { hash } from 'node:crypto'
-import { create, type DescMessage, type DescMethod, getOption, type Message, toBinary } from '@bufbuild/protobuf'
+import { create, type DescMessage, type DescMethod, getOption, type Message } from '@bufbuild/protobuf'
 import type { EventTable } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
@@ -15,6 +15,7 @@ import { Advisories } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { camelCase } from '#lib/fields.ts'
 import { type Endpoint, fullNameOf, scopeOf } from '../methods.ts'
+import { jsonText } from '../transcoding/json-write.ts'
 
 /** How to read the resource that a write is about. */
 export type Subject = {
@@ -33,8 +34,8 @@ export type Subjects = {
   of(endpoint: Endpoint): Subject | undefined
   /** Whether what a method answers with is a resource that has an entity tag. */
   isTagged(endpoint: Endpoint): boolean
-  /** The entity tag of such an answer, without quotes. */
-  tagOf(endpoint: Endpoint, answer: Message): string | undefined
+  /** The entity tag of such an answer, without quotes. `json` is what `jsonText` says of it, where that is known. */
+  tagOf(endpoint: Endpoint, answer: Message, json?: string): string | undefined
 }
 
 /** Methods that change what another one shows, and of which nothing else in the contract says so. */
@@ -66,7 +67,7 @@ export function buildSubjects(endpoints: readonly Endpoint[], { inEveryVersion }
   return {
     isTagged: ({ desc }) => tagged.has(desc.output),
     of: ({ method }) => subjects.get(method.fullName),
-    tagOf: ({ desc: { output } }, answer) => (tagged.has(output) ? entityTagOf(output, answer) : undefined),
+    tagOf: ({ desc: { output } }, answer, json) => (tagged.has(output) ? entityTagOf(output, answer, json) : undefined),
   }
 }
 
@@ -150,16 +151,16 @@ const passing = new Map<DescMessage, readonly string[]>([
   [FollowsService.method.getFollow.output, ['state', 'problem', 'tagCount', 'stateTime', 'dueTime']],
 ])
 
-function lasting(desc: DescMessage, resource: Message): Message {
-  const without = passing.get(desc)
-  if (!without) return resource
+function lasting(desc: DescMessage, without: readonly string[], resource: Message): Message {
   const blank = create(desc) as unknown as Record<string, unknown>
   return { ...resource, ...Object.fromEntries(without.map((name) => [name, blank[name]])) }
 }
 
 /** Of what the resource shows, so that two changes in one millisecond have two, and no column is needed for it. */
-function entityTagOf(desc: DescMessage, resource: Message): string {
-  return hash('sha256', toBinary(desc, lasting(desc, resource)), 'base64url').slice(0, 22)
+function entityTagOf(desc: DescMessage, resource: Message, json?: string): string {
+  const without = passing.get(desc)
+  const shown = without ? jsonText(desc, lasting(desc, without, resource)) : (json ?? jsonText(desc, resource))
+  return hash('sha256', shown, 'base64url').slice(0, 22)
 }
 
 /** All that may name its state: a tag is also what it points to, as it is at the registry. */

@@ -22,6 +22,7 @@ export function createPathReader(token: string | undefined): (headers: IncomingH
 
 /** The preview's packages `v2beta1` mean `v2`, as its paths do over REST. */
 function stablePath(path: string): string {
+  if (!path.includes('.v2beta1.')) return path
   return path.replace(/^(\/pinfold\.platform\.[a-z]+)\.v2beta1\./, '$1.v2.')
 }
 

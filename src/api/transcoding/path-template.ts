@@ -30,12 +30,13 @@ export function compileTemplate(template: string): PathTemplate {
   const greedy = variables[0] && 'field' in variables[0] && variables[0].greedy ? variables[0].field : undefined
   const tail = greedy === undefined ? variables : variables.slice(1)
   if (tail.some((segment) => 'field' in segment && segment.greedy)) throw new Error(`unsupported template ${template}`)
+  const shape: Shape = { prefix: `/${literals.join('/')}`, greedy, backwards: tail.toReversed(), verb }
 
   return {
     literals,
     fields: variables.flatMap((segment) => ('field' in segment ? [segment.field] : [])),
     rank: [literals.length, verb === '' ? 0 : 1, tail.length, greedy === undefined ? 1 : 0],
-    match: (path) => match(path, `/${literals.join('/')}`, greedy, tail, verb),
+    match: (path) => match(path, shape),
   }
 }
 
@@ -51,19 +52,16 @@ function parse(template: string): { segments: Segment[]; verb: string } {
   return { segments, verb: verb ?? '' }
 }
 
+/** What comes before the first variable and after the last segment, and between them the other segments from right to left. */
+type Shape = { prefix: string; greedy: string | undefined; backwards: readonly Segment[]; verb: string }
+
 /** Takes the verb off the end, then the segments after the greedy variable from right to left; what is left is its value. */
-function match(
-  path: string,
-  prefix: string,
-  greedy: string | undefined,
-  tail: readonly Segment[],
-  verb: string,
-): Variable[] | undefined {
+function match(path: string, { prefix, greedy, backwards, verb }: Shape): Variable[] | undefined {
   if (!path.startsWith(prefix) || !path.endsWith(verb)) return undefined
   const start = prefix.length
   let end = path.length - verb.length
   const variables: Variable[] = []
-  for (const segment of tail.toReversed()) {
+  for (const segment of backwards) {
     const slash = path.lastIndexOf('/', end - 1)
     const text = path.slice(slash + 1, end)
     if (slash < start || text === '') return undefined

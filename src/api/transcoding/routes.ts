@@ -108,7 +108,9 @@ function bucketOf(path: string): string {
   return verb < 0 ? bucket : bucket.slice(0, verb)
 }
 
-function decode([field, value]: Variable): Variable {
+function decode(variable: Variable): Variable {
+  const [field, value] = variable
+  if (!value.includes('%')) return variable
   try {
     return [field, decodeURIComponent(value)]
   } catch {
