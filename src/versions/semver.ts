@@ -1,5 +1,6 @@
 // The order of versions of npm, Cargo and Go: Semantic Versioning 2.0.0.
-import { parse, type SemVer } from 'semver'
+import type { SemVer } from 'semver'
+import parse from 'semver/functions/parse.js'
 
 /**
  * Below 0, 0 or above 0; undefined when one of the two is not a version. What an advisory leaves out counts as zero, so
