@@ -21,9 +21,7 @@ export const http2Limits = { maxHeaderListSize: maxHeadBytes, maxHeaderListPairs
 /** Why a call over gRPC is refused before it is looked at. */
 export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefined {
   let bytes = 0
-  for (const name in headers) {
-    if (name.charCodeAt(0) !== colon) bytes += name.length + String(headers[name]).length
-  }
+  for (const name in headers) bytes += bytesOf(name, String(headers[name]))
   if (bytes <= maxMetadataBytes) return undefined
   return new AppError('RESOURCE_EXHAUSTED', `the metadata must be at most ${maxMetadataBytes} bytes`)
 }
@@ -46,14 +44,15 @@ export function problemOf(req: IncomingMessage): AppError | undefined {
   return undefined
 }
 
-/** Names and values; the pseudo fields of HTTP/2 are the request line. */
 function fieldBytes(rawHeaders: readonly string[]): number {
   let bytes = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    if (name.charCodeAt(0) !== colon) bytes += name.length + rawHeaders[i + 1]!.length
-  }
+  for (let i = 0; i < rawHeaders.length; i += 2) bytes += bytesOf(rawHeaders[i]!, rawHeaders[i + 1]!)
   return bytes
+}
+
+/** The name and the value; the pseudo fields of HTTP/2 are the request line. */
+function bytesOf(name: string, value: string): number {
+  return name.charCodeAt(0) === colon ? 0 : name.length + value.length
 }
 const colon = 0x3a
 

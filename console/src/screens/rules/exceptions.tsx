@@ -4,6 +4,7 @@ import type { CapabilityName } from '../../data/rights.ts'
 import { Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import type { Kind } from './placed-list.tsx'
+import { timeOf, untilField } from './until.ts'
 
 type Exception = {
   uid: string
@@ -39,10 +40,10 @@ export function exceptionsOf({ path, member, empty, untilHint, revokeText, needs
       fields: () => [
         { name: 'digest', label: words.digest },
         { name: 'reason', label: words.reason },
-        { name: 'expireTime', label: words.untilUtc, hint: untilHint, type: 'datetime-local' },
+        untilField(untilHint),
       ],
       send: async (at, { digest, reason, expireTime }) => {
-        await ask('POST', `${path}/${at}`, { body: { digest, reason, expireTime: `${expireTime}:00Z` } })
+        await ask('POST', `${path}/${at}`, { body: { digest, reason, expireTime: timeOf(expireTime) } })
       },
     },
     end: {

@@ -8,6 +8,7 @@ import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { type At, type Kind, PlacedList, Rules } from './placed-list.tsx'
+import { timeOf, untilField } from './until.ts'
 
 export function Risks({ at, query }: { at: At; query: URLSearchParams }) {
   return (
@@ -50,8 +51,6 @@ const endOf = (path: string, button: string, text: string) => ({
   },
 })
 
-const until = { name: 'expireTime', label: words.untilUtc, hint: words.untilYear, type: 'datetime-local' } as const
-const timeOf = (typed = '') => `${typed}:00Z`
 
 const risks: Kind<Risk> = {
   ...{ title: words.risks, empty: words.noRisks, path: risksPath, member: 'riskAcceptances', needs },
@@ -76,7 +75,7 @@ const risks: Kind<Risk> = {
       { name: 'digest', label: words.onlyInDigest, isOptional: true },
       { name: 'package', label: words.onlyInPackage, hint: words.packageHint, isOptional: true },
       { name: 'reason', label: words.reason },
-      until,
+      untilField(words.untilYear),
     ],
     send: async (at, { expireTime, ...given }) => {
       await ask('POST', `${risksPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
@@ -107,7 +106,7 @@ const signers: Kind<Signer> = {
       { name: 'name', label: words.name, hint: words.signerHint },
       { name: 'publicKey', label: words.publicKey, hint: words.publicKeyHint, type: 'lines' },
       { name: 'reason', label: words.reason, isOptional: true },
-      until,
+      untilField(words.untilYear),
     ],
     send: async (at, { expireTime, ...given }) => {
       // It is not to leave this browser.
