@@ -51,7 +51,6 @@ const endOf = (path: string, button: string, text: string) => ({
   },
 })
 
-
 const risks: Kind<Risk> = {
   ...{ title: words.risks, empty: words.noRisks, path: risksPath, member: 'riskAcceptances', needs },
   nameOf: ({ vulnerability }) => vulnerability,
