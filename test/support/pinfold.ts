@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { startServer } from '#api/server.ts'
 import { type Config, readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
@@ -17,6 +16,7 @@ import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
 import { bucketSettings } from './bucket.ts'
+import { copyOfPostgres, copyOfSqlite, dropDatabase } from './migrated.ts'
 import { answerOfVendor, bodyToVendor, pathToVendor, vendorSettings } from './vendor.ts'
 
 export type Json = Record<string, any>
@@ -62,8 +62,10 @@ export async function startPinfold(
 ) {
   const { clock, monotonic, deliver, duties, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
-  const schema = `t_${randomBytes(8).toString('hex')}`
-  const database = onPostgres ? withSchema(process.env.PINFOLD_TEST_DATABASE!, schema) : ''
+  const name = `t_${randomBytes(8).toString('hex')}`
+  const own = settings.database ?? settings.data
+  const database = onPostgres && own === undefined ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
+  if (!onPostgres && own === undefined) await copyOfSqlite(join(folder, 'pinfold.db'))
   const config: Config = {
     ...readConfig({}),
     ...(process.env.PINFOLD_TEST_BLOBS === 'versitygw' ? await bucketSettings() : {}),
@@ -141,7 +143,7 @@ export async function startPinfold(
     async [Symbol.asyncDispose]() {
       await Promise.all([server.close(), workers.close()])
       await app.close()
-      if (onPostgres) await dropSchema(schema)
+      if (database !== '') await dropDatabase(process.env.PINFOLD_TEST_DATABASE!, name)
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -226,15 +228,4 @@ function seedsOf(operator: Client) {
       return identity
     },
   }
-}
-
-function withSchema(url: string, schema: string): string {
-  return `${url}${url.includes('?') ? '&' : '?'}schema=${schema}`
-}
-
-async function dropSchema(schema: string): Promise<void> {
-  const client = new pg.Client({ connectionString: process.env.PINFOLD_TEST_DATABASE! })
-  await client.connect()
-  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
-  await client.end()
 }

@@ -1,0 +1,107 @@
+// Databases as a server has set them up before anything is in it: they are set up once for each state of the migrations, and
+// copied after that, which is a tenth of the work.
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { migrate } from '#db/migrate.ts'
+import { migrations } from '#db/migrations/all.ts'
+import { openDb } from '#db/open.ts'
+
+const sources = join(import.meta.dirname, '../../src/db')
+const cache = join(import.meta.dirname, '../../node_modules/.cache/pinfold-test')
+/** Where the tables of a copy are in PostgreSQL. */
+const schema = 'pinfold'
+/** Anything, as long as nobody else uses it. */
+const turns = 7_040_113
+
+let state: string | undefined
+
+/** Another one once a migration, or what applies them, is another. */
+function stateOfMigrations(): string {
+  if (state !== undefined) return state
+  const hash = createHash('sha256')
+  const files = globSync(['migrations/*.ts', '*/*.ts', '*.ts'], { cwd: sources }).sort()
+  for (const file of new Set(files)) hash.update(file).update(readFileSync(join(sources, file)))
+  state = hash.digest('hex').slice(0, 16)
+  return state
+}
+
+/** Puts an embedded database at `file`. */
+export async function copyOfSqlite(file: string): Promise<void> {
+  const made = join(cache, `${stateOfMigrations()}.db`)
+  if (!existsSync(made)) {
+    mkdirSync(cache, { recursive: true })
+    const folder = mkdtempSync(join(cache, 'making-'))
+    const making = join(folder, 'pinfold.db')
+    await setUp('', making)
+    // Another process may have been as fast; either is as good.
+    renameSync(making, made)
+    rmSync(folder, { recursive: true })
+  }
+  copyFileSync(made, file)
+}
+
+/** Makes the database `name` in the PostgreSQL of `server`, a URL, and returns the URL by which the program uses it. */
+export async function copyOfPostgres(server: string, name: string): Promise<string> {
+  const template = `pinfold_test_${stateOfMigrations()}`
+  await withClient(server, async (client) => {
+    for (let tried = 0; ; tried++) {
+      try {
+        return await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+      } catch (error) {
+        // "undefined_database": of all who find that, one makes it.
+        if ((error as { code?: string }).code !== '3D000' || tried > 0) throw error
+        await makeTemplate(client, server, template)
+      }
+    }
+  })
+  return urlOf(server, name)
+}
+
+/** Whoever is still connected is cut off. */
+export async function dropDatabase(server: string, name: string): Promise<void> {
+  await withClient(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+}
+
+async function makeTemplate(client: pg.Client, server: string, template: string): Promise<void> {
+  await client.query('SELECT pg_advisory_lock($1)', [turns])
+  try {
+    const { rows } = await client.query('SELECT datname FROM pg_database WHERE datname LIKE $1', ['pinfold\\_test\\_%'])
+    if (rows.some(({ datname }) => datname === template)) return
+    // Those of other states: whoever needs one still makes it again.
+    for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`)
+    const making = `${template}_making`
+    await client.query(`CREATE DATABASE ${making}`)
+    await setUp(urlOf(server, making), '')
+    await client.query(`ALTER DATABASE ${making} RENAME TO ${template}`)
+  } finally {
+    await client.query('SELECT pg_advisory_unlock($1)', [turns])
+  }
+}
+
+async function setUp(database: string, file: string): Promise<void> {
+  const db = await openDb({ database, file })
+  try {
+    await migrate(db, migrations, { finish: true })
+  } finally {
+    await db.close()
+  }
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server)
+  url.pathname = `/${database}`
+  url.searchParams.set('schema', schema)
+  return url.href
+}
+
+async function withClient<T>(server: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
