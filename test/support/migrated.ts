@@ -21,8 +21,7 @@ let state: string | undefined
 function stateOfMigrations(): string {
   if (state !== undefined) return state
   const hash = createHash('sha256')
-  const files = globSync(['migrations/*.ts', '*/*.ts', '*.ts'], { cwd: sources }).sort()
-  for (const file of new Set(files)) hash.update(file).update(readFileSync(join(sources, file)))
+  for (const file of globSync('**/*.ts', { cwd: sources }).sort()) hash.update(file).update(readFileSync(join(sources, file)))
   state = hash.digest('hex').slice(0, 16)
   return state
 }
