@@ -15,6 +15,7 @@ import { insertIdentity } from '#domains/iam/identities/identities.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
+import { databaseFile } from '../../src/open-database.ts'
 import { bucketSettings } from './bucket.ts'
 import { copyOfPostgres, copyOfSqlite, dropDatabase } from './migrated.ts'
 import { answerOfVendor, bodyToVendor, pathToVendor, vendorSettings } from './vendor.ts'
@@ -63,9 +64,7 @@ export async function startPinfold(
   const { clock, monotonic, deliver, duties, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const name = `t_${randomBytes(8).toString('hex')}`
-  const own = settings.database ?? settings.data
-  const database = onPostgres && own === undefined ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
-  if (!onPostgres && own === undefined) await copyOfSqlite(join(folder, 'pinfold.db'))
+  const database = onPostgres ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
   const config: Config = {
     ...readConfig({}),
     ...(process.env.PINFOLD_TEST_BLOBS === 'versitygw' ? await bucketSettings() : {}),
@@ -83,6 +82,7 @@ export async function startPinfold(
     ...vendorSettings,
     ...settings,
   }
+  if (config.database === '') await copyOfSqlite(databaseFile(config))
   const app = await createApp(config, clock, monotonic)
   const server = await startServer(app)
   const { url } = server
@@ -143,7 +143,7 @@ export async function startPinfold(
     async [Symbol.asyncDispose]() {
       await Promise.all([server.close(), workers.close()])
       await app.close()
-      if (database !== '') await dropDatabase(process.env.PINFOLD_TEST_DATABASE!, name)
+      if (onPostgres) await dropDatabase(process.env.PINFOLD_TEST_DATABASE!, name)
       rmSync(folder, { recursive: true, force: true })
     },
   }
