@@ -1,6 +1,6 @@
 // Starts a real server on a free port, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names, and calls it.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startServer } from '#api/server.ts'
@@ -64,7 +64,8 @@ export async function startPinfold(
   const { clock, monotonic, deliver, duties, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const name = `t_${randomBytes(8).toString('hex')}`
-  const database = onPostgres ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
+  const isOwn = settings.database !== undefined || settings.data !== undefined
+  const database = onPostgres && !isOwn ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
   const config: Config = {
     ...readConfig({}),
     ...(process.env.PINFOLD_TEST_BLOBS === 'versitygw' ? await bucketSettings() : {}),
@@ -82,7 +83,8 @@ export async function startPinfold(
     ...vendorSettings,
     ...settings,
   }
-  if (config.database === '') await copyOfSqlite(databaseFile(config))
+  // A data folder that a test brings along keeps what is in it.
+  if (config.database === '' && !existsSync(databaseFile(config))) await copyOfSqlite(databaseFile(config))
   const app = await createApp(config, clock, monotonic)
   const server = await startServer(app)
   const { url } = server
@@ -143,7 +145,7 @@ export async function startPinfold(
     async [Symbol.asyncDispose]() {
       await Promise.all([server.close(), workers.close()])
       await app.close()
-      if (onPostgres) await dropDatabase(process.env.PINFOLD_TEST_DATABASE!, name)
+      if (database !== '') await dropDatabase(process.env.PINFOLD_TEST_DATABASE!, name)
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -15,5 +15,5 @@ export const removalType = 'registry.pinfold.dev/RepoRemoval'
 /** One that has more of anything is removed in slices; the rest goes with it in one transaction. */
 export const mostAtOnce = 1000
 
-/** So much goes in one transaction, which other writers wait for: a tag takes up to four milliseconds. */
-export const sliceSize = 10
+/** So much goes in one transaction, which other writers wait for: a tag takes up to four milliseconds, and up to ten in PostgreSQL. */
+export const sliceSize = 5
