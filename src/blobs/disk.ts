@@ -30,6 +30,9 @@ import { sendFile } from './send-file.ts'
 /** Larger reads are as fast as the disk is (measured), smaller ones are not. */
 const readBytes = 1 << 20
 
+/** So much of a content goes to the disk while more of it comes, so that little is left to wait for at its end. */
+const earlyBytes = 32 << 20
+
 /** The file with the id of the folder. */
 export const idFile = 'pinfold-id'
 const uploads = 'uploads'
@@ -43,11 +46,12 @@ export async function openDisk(folder: string): Promise<Blobs> {
   for (const name of [uploads, ...kept]) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
   await syncPath(folder)
   const place = createPlacing(folder)
+  const disk: Disk = { isSyncing: false }
   return {
-    begin: () => begin(folder),
+    begin: () => begin(folder, disk),
 
     async beginAt(location) {
-      const part = await begin(folder)
+      const part = await begin(folder, disk)
       return {
         ...part,
         async finish() {
@@ -136,10 +140,10 @@ function createPlacing(folder: string) {
   }
 }
 
-async function begin(folder: string): Promise<Part> {
+async function begin(folder: string, disk: Disk): Promise<Part> {
   const name = `${uploads}/${randomBytes(16).toString('hex')}`
   try {
-    return partOf(name, join(folder, name), await open(join(folder, name), 'wx', 0o600))
+    return partOf(name, join(folder, name), await open(join(folder, name), 'wx', 0o600), disk)
   } catch (error) {
     throw explain(error)
   }
@@ -181,7 +185,25 @@ function contentOf(file: FileHandle, { start, end }: Range): Content {
   }
 }
 
-function partOf(name: string, path: string, file: FileHandle): Part {
+/** Whether a content is put on disk before its end: one at a time, since few threads do the work of all files. */
+type Disk = { isSyncing: boolean }
+
+function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part {
+  let unsynced = 0
+  let syncing: Promise<void> | undefined
+  let problem: unknown
+  const syncEarly = async (): Promise<void> => {
+    disk.isSyncing = true
+    try {
+      await file.datasync()
+    } catch (error) {
+      // The system tells it once, and the last sync would not.
+      problem = error
+    } finally {
+      disk.isSyncing = false
+      syncing = undefined
+    }
+  }
   return {
     name,
     async write(chunks) {
@@ -190,13 +212,20 @@ function partOf(name: string, path: string, file: FileHandle): Part {
         while (rest.length > 0) {
           const { bytesWritten } = await file.writev(rest)
           rest = after(rest, bytesWritten)
+          unsynced += bytesWritten
         }
+        if (problem) throw problem
+        if (unsynced < earlyBytes || disk.isSyncing) return
+        unsynced = 0
+        syncing = syncEarly()
       } catch (error) {
         throw explain(error)
       }
     },
     async finish() {
       try {
+        await syncing
+        if (problem) throw problem
         await file.sync()
       } catch (error) {
         throw explain(error)
@@ -205,7 +234,9 @@ function partOf(name: string, path: string, file: FileHandle): Part {
       }
     },
     async discard() {
-      await file.close().catch(() => {})
+      const closed = file.close().catch(() => {})
+      // It is closed once what is on its way to the disk has got there, which nobody has to wait for.
+      if (!syncing) await closed
       await rm(path, { force: true }).catch(() => {})
     },
   }

@@ -34,6 +34,7 @@ const kinds = [
   'kill',
   'freeze',
   'partition',
+  'database away',
   'slow database',
   'bucket away',
   ...(existsSync(faketime) ? ['clock'] : []),
@@ -204,9 +205,11 @@ let again = 0
 let cuts = 0
 let cutFromBucket = 0
 const sum = { moved: 0, refused: 0, unknown: 0 }
+const tried = new Map<string, number>()
 for (let round = 0; round < runs; round++) {
   const { below } = randomFrom(seed + round)
   const kind = kinds[below(kinds.length)]!
+  tried.set(kind, (tried.get(kind) ?? 0) + 1)
   const victim = all[below(nodes)]!
   const healthy = doors.filter((_, i) => all[i] !== victim)
   const repo = `acme/run${seed}-${round}`
@@ -259,6 +262,10 @@ for (let round = 0; round < runs; round++) {
     victim.toDatabase.set('cut')
     await sleep(lasts)
     victim.toDatabase.set('open')
+  } else if (kind === 'database away') {
+    for (const node of all) node.toDatabase.set('cut')
+    await sleep(lasts)
+    for (const node of all) node.toDatabase.set('open')
   } else if (kind === 'slow database') {
     victim.toDatabase.set('held')
     await sleep(lasts)
@@ -302,6 +309,7 @@ console.log(
   `${runs} runs, seed ${seed}: ${sum.moved} moved, ${sum.refused} refused, ${sum.unknown} without an answer, ${violations} violations; ` +
     `${again} requests were asked again, ${cutFromBucket} of them while the bucket was away`,
 )
+console.log([...tried].map(([kind, times]) => `${kind}: ${times}`).join(', '))
 assert.equal(violations, 0)
 assert.ok(sum.moved > 0, 'nothing was tried')
 assert.ok(cuts === 0 || cutFromBucket > 0, 'nobody missed the bucket')

@@ -174,7 +174,8 @@ test('while the bucket is away, blobs are 503 and to be asked for again, and the
   const image = await pusher.pushImage(name, 'v1')
   const location = await begin(pusher)
   await pusher.ok(202, 'PATCH', location, { body: 'first, ' })
-  const up = async () => /^pinfold_blob_store_up (\d)$/m.exec((await registry.operator.get('/metrics')).text)?.[1]
+  const metrics = async () => (await registry.operator.get('/metrics')).text
+  const up = async () => /^pinfold_blob_store_up (\d)$/m.exec(await metrics())?.[1]
   assert.equal(await up(), '1')
   for (const fault of ['SlowDown', 'away', 'hangs'] satisfies Fault[]) {
     proxy.fail(() => fault)
@@ -202,6 +203,10 @@ test('while the bucket is away, blobs are 503 and to be asked for again, and the
     assert.equal(await up(), '1')
   }
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('first, third')}`, { body: 'third' })
+  const tries = (await metrics()).matchAll(/^pinfold_blob_store_request_duration_seconds_count\{(.+)\} [1-9]\d*$/gm)
+  const results = new Set([...tries].map(([, labels]) => /result="(\w+)"/.exec(labels!)?.[1]))
+  for (const result of ['ok', 'retried', 'away']) assert.ok(results.has(result), result)
+  assert.match(await metrics(), /^nodejs_eventloop_lag_p99_seconds [\d.e-]+$/m)
 })
 
 test('a bucket that is full, or takes nothing so large, is not away: the client is told, and the rest is served', {

@@ -1,5 +1,6 @@
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
 import {
@@ -25,9 +26,6 @@ const earlier = Array.from({ length: readerVersion }, (_, i) => i)
 const columns = sql`
   c.digest, c.state, c.source, c.packages, c.distribution, c.distribution_version AS "distributionVersion",
   c.reason, c.message, c.gaps`
-
-const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
-  (Object.keys(numbers) as K[]).find((name) => numbers[name] === wanted)!
 
 function fromRow({ state, source, gaps, distribution, distributionVersion, ...row }: Row): ContentsRecord {
   return {

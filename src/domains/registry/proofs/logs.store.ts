@@ -1,6 +1,7 @@
 import { insertsOf } from '#db/bulk.ts'
 import { readFact } from '#db/facts.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import { type TileAt, type Tiles, tileKey } from '#lib/tlog/tiles.ts'
 import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
 import type { EntryRow, LedgerLog, OpeningRow, PendingRow, ReadyLedger } from './logs.model.ts'
@@ -162,11 +163,6 @@ export async function readyRows(tx: Tx, { ledger, afterTag }: ReadyLedger, most:
     event: nameOf(eventNumbers, row.event),
     source: nameOf(sourceNumbers, row.source),
   }))
-}
-
-export function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
-  for (const name in numbers) if (numbers[name] === number) return name
-  throw new Error(`${number} is the number of none of ${Object.keys(numbers).join(', ')}`)
 }
 
 export async function insertEntries(tx: Tx, log: number, entries: readonly EntryRow[]): Promise<void> {

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import { checkpointText, parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { newKeyPair, noteKey, parseNote, parseVkey, signLine, vkeyOf } from '#lib/tlog/notes.ts'
@@ -128,7 +129,7 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
     }
     const chain = former?.chain ?? chainOf(saltOf(secret, saltedBy(row, time)), opening)
     const seq = former ? former.seq + 1 : 0
-    const kind = store.nameOf(kindNumbers, row.kind)
+    const kind = nameOf(kindNumbers, row.kind)
     const commitment = commitmentOf(openingText(opening))
     const entry = entryText({ chain, seq, prev: former?.leaf.toString('hex') ?? '', time, kind, commitment })
     const index = log.size + i

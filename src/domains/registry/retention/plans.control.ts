@@ -9,6 +9,7 @@ import {
 } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { type Page, readPage, toListed } from '#lib/lists/paging.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { aRetentionPlan, outcomes, type Plan, type PlannedDeletion, planStates, whys } from './plans.model.ts'
 import * as service from './plans.service.ts'
@@ -53,9 +54,6 @@ export const retentionPlanEvents: readonly EventBody[] = [
   eventBody(method.planRetention, aRetentionPlan, planMessage),
   eventBody(method.applyRetention, aRetentionPlan, planMessage),
 ]
-
-const nameOf = <T extends Record<string, number>>(names: T, value: number): keyof T =>
-  Object.keys(names).find((name) => names[name] === value)!
 
 function planMessage(plan: Plan): PlanMessage {
   const { uid, actor, appliedBy, createTime, expireTime } = plan

@@ -1,5 +1,6 @@
 import { insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import { notePending, notePendingDeletions } from '../proofs/pending.store.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
 import type { Source, TagRepo } from './tags.model.ts'
@@ -80,10 +81,6 @@ const columns = sql`
 
 function fromRow(row: Row): DescribedRecord {
   return { ...row, event: nameOf(eventNumbers, row.event), source: nameOf(sourceNumbers, row.source) }
-}
-
-export function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
-  return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
 }
 
 /**

@@ -2,9 +2,10 @@
 // reads it.
 import { insertsOf } from '#db/bulk.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import type { ToldMove } from '#lib/registries/registry-histories.ts'
 import { eventNumbers, type TagEvent } from './tag-history.model.ts'
-import { nameOf, type Window, within } from './tag-history.store.ts'
+import { type Window, within } from './tag-history.store.ts'
 
 /** A repository elsewhere, at the address that it has told from. `path` is with the prefix of the upstream. */
 export type Teller = { ledger: number; upstream: string; origin: string; path: string }

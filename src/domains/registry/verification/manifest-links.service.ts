@@ -4,17 +4,21 @@ import { algorithmOf, digestOf } from '#lib/digest.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
 import type { Manifest, ManifestDocument } from '../manifests/manifests.model.ts'
-import { findManifest, hasManifest, insertLinks } from '../manifests/manifests.store.ts'
+import { hasManifest, insertLinks } from '../manifests/manifests.store.ts'
 import * as store from './manifest-links.store.ts'
 import type { Problem, Watch } from './verification.model.ts'
 
 const page = 500
+/** As far as the rows are right; one alone may be larger. */
+const bytesAtOnce = 8 << 20
 const start = { repo: 0, digest: '', manifest: '' }
 
 export async function verifyManifests(db: Db, watch: Watch): Promise<void> {
   for (let after = 0; ; ) {
     const manifests = await store.manifestsAfter(db, after, page)
-    for (const key of manifests) await verifyManifest(db, key, watch)
+    for (const some of inMemory(manifests)) {
+      for (const [repo, keys] of Map.groupBy(some, (key) => key.repo)) await verifyManifestsOf(db, repo, keys, watch)
+    }
     watch.examined('manifests', manifests.length)
     if (manifests.length < page) break
     after = manifests.at(-1)!.id
@@ -22,10 +26,44 @@ export async function verifyManifests(db: Db, watch: Watch): Promise<void> {
   await verifyLoose(db, watch)
 }
 
-async function verifyManifest(db: Db, key: store.ManifestKey, watch: Watch): Promise<void> {
-  const manifest = await findManifest(db, key.repo, key.digest)
-  // It may have been deleted meanwhile.
-  if (!manifest) return
+/** Parts of the list whose contents are read at once. */
+function* inMemory(manifests: readonly store.ManifestKey[]): Iterable<store.ManifestKey[]> {
+  let some: store.ManifestKey[] = []
+  let bytes = 0
+  for (const manifest of manifests) {
+    if (some.length > 0 && bytes + manifest.size > bytesAtOnce) {
+      yield some
+      ;[some, bytes] = [[], 0]
+    }
+    some.push(manifest)
+    bytes += manifest.size
+  }
+  if (some.length > 0) yield some
+}
+
+async function verifyManifestsOf(
+  db: Db,
+  repo: number,
+  keys: readonly store.ManifestKey[],
+  watch: Watch,
+): Promise<void> {
+  const digests = keys.map(({ digest }) => digest)
+  const manifests = new Map((await store.manifestsOf(db, repo, digests)).map((one) => [one.digest, one]))
+  const links = Map.groupBy(await store.linksOf(db, repo, digests), ({ manifest }) => manifest)
+  for (const key of keys) {
+    const manifest = manifests.get(key.digest)
+    // It may have been deleted meanwhile.
+    if (manifest) await verifyManifest(db, key, manifest, links.get(key.digest) ?? [], watch)
+  }
+}
+
+async function verifyManifest(
+  db: Db,
+  key: store.ManifestKey,
+  manifest: Manifest,
+  links: readonly store.StoredLink[],
+  watch: Watch,
+): Promise<void> {
   const report = (problem: Problem, detail: string, repaired: boolean) =>
     watch.found({ check: 'manifests', problem, subject: key.digest, detail: `repo ${key.repo}: ${detail}`, repaired })
   if (digestOf(algorithmOf(key.digest), manifest.content) !== key.digest || manifest.content.length !== key.size) {
@@ -34,8 +72,9 @@ async function verifyManifest(db: Db, key: store.ManifestKey, watch: Watch): Pro
   }
   const document = readDocument(manifest)
   if (typeof document === 'string') return report('manifest cannot be read', document, false)
-  if (sameLinks(document, await store.linksOf(db, key))) return
-  // One that is deleted between the two has no links.
+  if (sameLinks(document, links)) return
+  // One that is deleted between the two has no links, and one that was pushed again since has them.
+  if (sameLinks(document, await store.linksOf(db, key.repo, [key.digest]))) return
   if (!(await hasManifest(db, key.repo, key.digest))) return
   const repaired = watch.repair && (await writeLinks(db, key, document))
   report('links differ from the manifest', `it needs ${neededBy(document).size} contents`, repaired)

@@ -1,5 +1,6 @@
 // Manifests against the rows of what they need, and those rows against manifests.
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import type { Manifest } from '../manifests/manifests.model.ts'
 
 export type ManifestKey = { id: number; repo: number; digest: string; mediaType: string; size: number }
 
@@ -11,9 +12,21 @@ export function manifestsAfter(reader: Reader, after: number, most: number): Pro
 
 export type StoredLink = { digest: string; kind: number }
 
-export function linksOf(reader: Reader, { repo, digest }: Pick<ManifestKey, 'repo' | 'digest'>): Promise<StoredLink[]> {
+/** Those of the manifests of a repo that are there still. */
+export function manifestsOf(reader: Reader, repo: number, digests: readonly string[]): Promise<Manifest[]> {
   return reader.all(sql`
-    SELECT digest, kind FROM manifest_links WHERE repo_id = ${repo} AND manifest = ${digest}`)
+    SELECT digest, media_type AS "mediaType", content FROM manifests
+     WHERE repo_id = ${repo} AND digest IN (${list(digests)})`)
+}
+
+/** What each of the manifests of a repo needs. */
+export function linksOf(
+  reader: Reader,
+  repo: number,
+  digests: readonly string[],
+): Promise<(StoredLink & { manifest: string })[]> {
+  return reader.all(sql`
+    SELECT manifest, digest, kind FROM manifest_links WHERE repo_id = ${repo} AND manifest IN (${list(digests)})`)
 }
 
 export async function deleteLinksOf(tx: Tx, { repo, digest }: Pick<ManifestKey, 'repo' | 'digest'>): Promise<number> {

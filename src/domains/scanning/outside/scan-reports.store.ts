@@ -1,4 +1,5 @@
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import {
   mostKept,
   type NewReport,
@@ -22,16 +23,13 @@ const columns = sql`
   s.format, s.build_time AS "buildTime", s.create_time AS "createTime", s.seen_time AS "seenTime", s.total, s.size,
   s.signatures, s.signers`
 
-const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
-  (Object.keys(numbers) as K[]).find((name) => numbers[name] === Number(wanted))!
-
 function fromRow(row: Row): ReportFacts {
   return {
     ...row,
     id: Number(row.id),
     repo: Number(row.repo),
-    origin: nameOf<ReportOrigin>(reportOrigins, row.origin),
-    state: nameOf<ReportState>(reportStates, row.state),
+    origin: nameOf<ReportOrigin>(reportOrigins, Number(row.origin)),
+    state: nameOf<ReportState>(reportStates, Number(row.state)),
     scanner: Number(row.scanner),
     total: Number(row.total),
     size: Number(row.size),

@@ -1,5 +1,6 @@
 import { insertsOf } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { nameOf } from '#lib/naming/numbered.ts'
 import { type DueMatch, type MatchItem, type MatchKind, matchKinds } from './queue.model.ts'
 
 /** Puts items into the queue, or to be done again when they are there; whoever is at one now will not be believed. */
@@ -17,10 +18,11 @@ type Row = Omit<DueMatch, 'kind'> & { kind: number }
 
 const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, fence, progress`
 
-const kindOf = (number: number): MatchKind =>
-  (Object.keys(matchKinds) as MatchKind[]).find((name) => matchKinds[name] === Number(number))!
-
-const fromRow = (row: Row): DueMatch => ({ ...row, kind: kindOf(row.kind), fence: Number(row.fence) })
+const fromRow = (row: Row): DueMatch => ({
+  ...row,
+  kind: nameOf<MatchKind>(matchKinds, row.kind),
+  fence: Number(row.fence),
+})
 
 /** Of the next place behind `after` that has any which nobody is at, the one that is due first, be it now or later. */
 export async function nextMatch(reader: Reader, after: string | undefined): Promise<DueMatch | undefined> {

@@ -1,0 +1,5 @@
+/** Of names that are stored as numbers, the one with this number. Throws when none has it. */
+export function nameOf<N extends string>(numbers: Readonly<Record<N, number>>, number: number): N {
+  for (const name in numbers) if (numbers[name] === number) return name
+  throw new Error(`${number} is the number of none of ${Object.keys(numbers).join(', ')}`)
+}
