@@ -58,7 +58,7 @@ function manifests(wanted: (server: Measured, index: number) => { reference: str
 const all: Case[] = [
   { name: 'Get', turn: 640, connect: rest(({ repo }) => `/registry/v2/repos/${repo}`) },
   {
-    name: 'Get, gRPC',
+    name: 'Get over gRPC',
     turn: 320,
     connect: ({ url, token, repo }) =>
       grpcConnections(url, lanes, {

@@ -141,19 +141,8 @@ export async function listPage<T>(
   walk = false,
 ): Promise<T[]> {
   const kinds = [listings].flat()
-  const [[kind, ...others], [branch, ...elsewhere]] = [kinds, branches]
-  const isOne = others.length + elsewhere.length + filters.length === 0
-  if (
-    page.skip > 0 &&
-    isOne &&
-    kind &&
-    !kind.join &&
-    branch &&
-    !('uids' in branch) &&
-    byKeys(kind, page, filters, walk)
-  ) {
-    return reader.all<T>(skippedQuery(kind, placeOf(branch), page))
-  }
+  const skipped = page.skip > 0 && filters.length === 0 ? skippedFrom(kinds, branches, page) : undefined
+  if (skipped) return skippedPage(reader, skipped, page)
   const queries = kinds.flatMap((listing) => {
     return branches.map((branch) => branchQuery(listing, branch, page, filters, walk))
   })
@@ -165,14 +154,16 @@ export function mergedPage(queries: readonly Sql[], page: Page): Sql {
   const [only, ...more] = queries
   if (only && more.length === 0) return sql`${only} LIMIT ${page.size + 1} OFFSET ${page.skip}`
 
-  // Each is read no further than this page can need, then the few rows are merged.
-  const enough = page.skip + page.size + 1
   const dir = direction(page)
-  const arms = queries.map((query, i) => sql`SELECT * FROM (${query} LIMIT ${enough}) AS ${ident(`b${i}`)}`)
   return sql`
-    SELECT * FROM (${union(arms)}) AS merged
-     ORDER BY ${quoted(page.order.field)} ${dir}, uid ${dir}
+    ${merged(queries, page.skip + page.size + 1, sql`${quoted(page.order.field)} ${dir}, uid ${dir}`)}
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
+}
+
+/** Each is read no further than a page can need, then the few rows are brought into one order. */
+function merged(queries: readonly Sql[], enough: number, order: Sql): Sql {
+  const arms = queries.map((query, i) => sql`SELECT * FROM (${query} LIMIT ${enough}) AS ${ident(`b${i}`)}`)
+  return sql`SELECT * FROM (${union(arms)}) AS merged ORDER BY ${order}`
 }
 
 /** SQLite puts no more than 500 SELECTs together at once, and a caller may be bound in more places than that. */
@@ -202,16 +193,39 @@ export function placeQuery(listing: Listing, place: string, page: Page, filters:
      ORDER BY k.value ${dir}, k.uid ${dir}`
 }
 
-/** The same for a page that passes over items, however many: of those only the keys are read. */
-function skippedQuery(listing: Listing, place: string, page: Page): Sql {
-  const dir = direction(page)
-  return sql`
-    SELECT ${listing.columns}
-      FROM (SELECT k.id, k.value, k.uid FROM list_keys k
-             WHERE ${join(inPlace(listing, place, page), ' AND ')}
-             ORDER BY k.value ${dir}, k.uid ${dir} LIMIT ${page.size + 1} OFFSET ${page.skip}) AS found
-      JOIN ${ident(listing.table)} t ON t.id = found.id
-     ORDER BY found.value ${dir}, found.uid ${dir}`
+/** Listings of one table of which a page passes over items: in the order of keys, from where these are. */
+type Skipped = { kinds: readonly [Listing, ...Listing[]]; places: readonly string[] }
+
+function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], page: Page): Skipped | undefined {
+  const [first, ...others] = kinds
+  if (!first || page.order.column === 'uid' || others.some(({ columns }) => columns !== first.columns)) return undefined
+  if (kinds.some((kind) => kind.join || kind.keys)) return undefined
+  const places = branches.map((branch) => ('uids' in branch ? '' : placeOf(branch)))
+  return places.length === 0 || places.includes('') ? undefined : { kinds: [first, ...others], places }
+}
+
+/** Of what is passed over only keys are read, and from the end of the list where that is nearer. */
+async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: Page): Promise<T[]> {
+  const names = kinds.map(({ kind }) => kind)
+  const total = page.after ? Number.POSITIVE_INFINITY : await countAt(reader, names, places)
+  const left = Math.max(0, total - page.skip)
+  const isFromEnd = left < page.skip
+  const most = Math.min(left, page.size + 1)
+  const passed = isFromEnd ? left - most : page.skip
+  const walked = isFromEnd === page.order.desc ? sql`ASC` : sql`DESC`
+  const [only, ...more] = kinds.flatMap((kind) => {
+    return places.map(
+      (place) => sql`
+        SELECT k.id, k.value, k.uid FROM list_keys k WHERE ${join(inPlace(kind, place, page), ' AND ')}
+         ORDER BY k.value ${walked}, k.uid ${walked}`,
+    )
+  })
+  const keys = more.length === 0 ? only! : merged([only!, ...more], passed + most, sql`value ${walked}, uid ${walked}`)
+  const rows = await reader.all<T>(sql`
+    SELECT ${kinds[0].columns}
+      FROM (${keys} LIMIT ${most} OFFSET ${passed}) AS found JOIN ${ident(kinds[0].table)} t ON t.id = found.id
+     ORDER BY found.value ${walked}, found.uid ${walked}`)
+  return isFromEnd ? rows.reverse() : rows
 }
 
 /** The keys of a place, from the cursor of the page on. */

@@ -1,0 +1,62 @@
+// Pages that pass over items are the same items as those of the whole list, from whichever end they are read.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { repoList } from '#domains/registry/repos/repos.store.ts'
+import { everyShape } from '#domains/registry/tags/tags.model.ts'
+import { listTags, type TagBranch } from '#domains/registry/tags/tags.store.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { startRegistry } from '../support/registry.ts'
+
+type Read = (page: Page) => Promise<{ uid: string }[]>
+
+async function checkSkips(read: Read, fields: Record<string, string>, count: number, what: string): Promise<void> {
+  for (const [field, column] of Object.entries(fields)) {
+    for (const desc of [false, true]) {
+      const page: Page = { order: { field, column, desc }, after: undefined, size: 100, skip: 0, binding: '' }
+      const all = (await read(page)).map(({ uid }) => uid)
+      assert.equal(all.length, count, what)
+      for (let skip = 0; skip <= count + 2; skip++) {
+        const some = await read({ ...page, size: 3, skip })
+        // One row more than the page has room for.
+        const shown = some.map(({ uid }) => uid)
+        assert.deepEqual(shown, all.slice(skip, skip + 4), `${what} by ${field}, desc ${desc}, skip ${skip}`)
+      }
+      const cursor = (await read({ ...page, size: 1 }))[0] as Record<string, unknown> & { uid: string }
+      const behind = { ...page, size: 3, after: { value: String(cursor[field]), uid: cursor.uid } }
+      for (const skip of [1, count - 3, count]) {
+        const shown = (await read({ ...behind, skip })).map(({ uid }) => uid)
+        assert.deepEqual(shown, all.slice(1 + skip, 5 + skip), `${what} by ${field}, behind a cursor, skip ${skip}`)
+      }
+    }
+  }
+}
+
+test('what is behind any number of items, in each order, of one place or several, of one kind of names or all', async () => {
+  await using registry = await startRegistry()
+  const { app, seed, pusher, org } = registry
+  const other = await seed.group('', { name: 'other' })
+  for (const [parent, count] of [
+    [org.uid, 7],
+    [other.uid, 5],
+  ] as const) {
+    for (let i = 0; i < count; i++) await seed.repo(parent, { name: `repo-${(i * 5) % 7}` })
+  }
+  const fields = { name: 'name', createTime: 'create_time', uid: 'uid' }
+  const repos = (branches: { below: string }[]) => (page: Page) => {
+    return repoList.list(app.db, branches, page, { name: undefined })
+  }
+  await checkSkips(repos([{ below: org.uid }]), fields, 7, 'one group')
+  await checkSkips(repos([{ below: org.uid }, { below: other.uid }]), fields, 12, 'two groups')
+
+  const image = await pusher.pushImage('acme/app', 'first')
+  const { bytes: body } = await pusher.ok(200, 'GET', `acme/app/manifests/${image.digest}`)
+  for (const tag of ['1.0-r1', '1.0-r2', '1.1', 'daily-20261101', 'latest', '1.1-r0']) {
+    await pusher.ok(201, 'PUT', `acme/app/manifests/${tag}`, { body, headers: { 'content-type': image.mediaType } })
+  }
+  const tags = (asked: number, branches: TagBranch[]) => (page: Page) => {
+    return listTags(app.db, branches, page, { name: '', digest: '', updatedSince: '', asked })
+  }
+  const keys = { name: 'name', updateTime: 'update_time', digest: 'digest', uid: 'uid' }
+  await checkSkips(tags(0, [{ below: org.uid }]), keys, 3, 'tags')
+  await checkSkips(tags(everyShape, [{ below: org.uid }]), keys, 7, 'tags with names of every kind')
+})
