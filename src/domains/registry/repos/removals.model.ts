@@ -13,7 +13,7 @@ export type Removal = {
 export const removalType = 'registry.pinfold.dev/RepoRemoval'
 
 /** One that has more of anything is removed in slices; the rest goes with it in one transaction. */
-export const mostAtOnce = 1000
+export const mostAtOnce = 500
 
 /** So much goes in one transaction, which other writers wait for: a tag takes up to four milliseconds, and up to ten in PostgreSQL. */
 export const sliceSize = 5
