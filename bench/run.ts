@@ -175,8 +175,8 @@ try {
   const getUrl = `${small.url}/registry/v2/repos/${small.seeded.repo}`
   const getLarge = `${large.url}/registry/v2/repos/${large.seeded.repo}`
   const deep = await urlOfPage(listOf(large, 'name'), large.token, Math.min(10_000, Number(values.large) / 50 - 1))
-  // Near the end of a hundred thousand, or of what there is.
-  const beyond = Math.min(100_000, Number(values.large)) - 50
+  // Near the end, and where neither end is near.
+  const [beyond, half] = [Number(values.large) - 100, Math.floor(Number(values.large) / 2)]
   const repoJson = await fetchText(getUrl, small.token)
   writeFileSync(join(bodies, 'get'), repoJson)
   writeFileSync(join(bodies, 'list'), await fetchText(listOf(large, 'name'), large.token))
@@ -206,6 +206,7 @@ try {
     listByUid: () => wrk(listOf(large, 'uid'), large.token),
     listDeep: () => wrk(deep, large.token),
     listSkipped: () => wrk(`${listOf(large, 'name')}&skip=${beyond}`, large.token),
+    listHalf: () => wrk(`${listOf(large, 'name')}&skip=${half}`, large.token),
     bareGrpc: () => h2load(`http://127.0.0.1:${ports[1]}/bench/Get`, small.token, request),
     grpc: () => h2load(grpcMethod, small.token, request),
   })
@@ -232,6 +233,7 @@ try {
 | the same, by uid | ${rate(rates.listByUid)} | ${share(rates.listByUid, rates.listSmall)} | List at ${values.small} | |
 | the same, by name, page 10,000 by cursor | ${rate(rates.listDeep)} | ${share(rates.listDeep, rates.listLarge)} | page 1 | 0.7 |
 | the same, by name, after ${beyond.toLocaleString('en')} that are skipped | ${rate(rates.listSkipped)} | ${share(rates.listSkipped, rates.listLarge)} | page 1 | 0.33 |
+| the same, by name, after ${half.toLocaleString('en')} that are skipped | ${rate(rates.listHalf)} | ${share(rates.listHalf, rates.listLarge)} | page 1 | |
 | bare grpc-js | ${rate(rates.bareGrpc)} | | | |
 | gRPC GetRepo | ${rate(rates.grpc)} | ${share(rates.grpc, rates.bareGrpc)} | bare grpc-js | 0.48, better 0.6 |
 | durable creates, 1 client | ${rate(writes.one)} | | | |
