@@ -62,7 +62,13 @@ export type MissingTag = LedgerKey & {
   canStand: number
 }
 
-/** Tags that the ledger has between two of its rows, of repos that are there, and that are not there themselves. */
+/** More rows than a page of them and what commits meanwhile; of more, those that come last. */
+const mostBetween = 2000
+
+/**
+ * Tags that the ledger has between two of its rows, of repos that are there, and that are not there themselves. The bound has
+ * PostgreSQL read these rows first, where it would begin with the repos and read all that their ledgers have.
+ */
 export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey): Promise<MissingTag[]> {
   return reader.all(sql`
     SELECT h.repo_id AS ledger, h.tag, h.time, h.digest, r.id AS repo, r.uid AS "repoUid",
@@ -70,10 +76,12 @@ export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey): Pro
                   OR h.source NOT IN (${sourceNumbers.oci}, ${sourceNumbers.api})
                   OR EXISTS (SELECT 1 FROM follows f WHERE f.repo_uid = r.uid)
                 THEN 1 ELSE 0 END AS "canStand"
-      FROM tag_history h JOIN repos r ON r.ledger_id = h.repo_id
-     WHERE (h.repo_id, h.tag, h.time) > (${from.ledger}, ${from.tag}, ${from.time})
-       AND (h.repo_id, h.tag, h.time) <= (${to.ledger}, ${to.tag}, ${to.time})
-       AND h.event <> ${eventNumbers.deleted}
+      FROM (SELECT repo_id, tag, time, event, digest, source FROM tag_history
+             WHERE (repo_id, tag, time) > (${from.ledger}, ${from.tag}, ${from.time})
+               AND (repo_id, tag, time) <= (${to.ledger}, ${to.tag}, ${to.time})
+             ORDER BY repo_id DESC, tag DESC, time DESC LIMIT ${mostBetween}) AS h
+      JOIN repos r ON r.ledger_id = h.repo_id
+     WHERE h.event <> ${eventNumbers.deleted}
        AND NOT EXISTS (SELECT 1 FROM tag_history l WHERE l.repo_id = h.repo_id AND l.tag = h.tag AND l.time > h.time)
        AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.repo_id = r.id AND t.name = h.tag)
      ORDER BY h.repo_id, h.tag`)
