@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { atOnce } from '../test/support/at-once.ts'
 import { clientOf, type Json } from '../test/support/pinfold.ts'
 import { cleanEnv, makePlace, type Place, run } from '../test/support/process.ts'
 import { imageOf, registryClient, types } from '../test/support/registry.ts'
@@ -94,17 +95,4 @@ async function fill(url: string, token: string, registryToken: string) {
   ])
   await atOnce(8, tags, (i) => registry.pushManifest('bench/app', pushed[0]!, `t${i}`))
   return { org, repo, pushed, digest }
-}
-
-/** Does `work` for 0 to `count - 1`, in so many lanes at a time. */
-export async function atOnce(
-  lanes: number,
-  count: number,
-  work: (index: number, lane: number) => Promise<unknown>,
-): Promise<void> {
-  let next = 0
-  const runLane = async (_: unknown, lane: number) => {
-    while (next < count) await work(next++, lane)
-  }
-  await Promise.all(Array.from({ length: lanes }, runLane))
 }

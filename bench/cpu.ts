@@ -6,9 +6,10 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { GetRepoRequestSchema } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { atOnce } from '../test/support/at-once.ts'
 import { types } from '../test/support/registry.ts'
 import { type Connections, grpcConnections, httpConnections } from './connections.ts'
-import { atOnce, idle, type Measured, pinLoad, startMeasured } from './cpu-server.ts'
+import { idle, type Measured, pinLoad, startMeasured } from './cpu-server.ts'
 import { cpuSeconds, median } from './load.ts'
 
 const lanes = 32

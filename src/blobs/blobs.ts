@@ -71,7 +71,7 @@ export type Part = {
   write(chunks: readonly Buffer[]): Promise<void>
   /** When it resolves, every byte is safe. `digest` is its SHA-256 in hex, from whoever has it already. */
   finish(digest?: string): Promise<void>
-  /** Closes and removes it, also when it is finished; never rejects. */
+  /** Removes it, also when it is finished, and closes it, as soon as nothing is at work on it; never rejects. */
   discard(): Promise<void>
 }
 

@@ -198,8 +198,8 @@ type Skipped = { kinds: readonly [Listing, ...Listing[]]; places: readonly strin
 
 function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], page: Page): Skipped | undefined {
   const [first, ...others] = kinds
-  if (!first || page.order.column === 'uid' || others.some(({ columns }) => columns !== first.columns)) return undefined
-  if (kinds.some((kind) => kind.join || kind.keys)) return undefined
+  if (!first || others.some(({ columns }) => columns !== first.columns)) return undefined
+  if (kinds.some((kind) => kind.join || !byKeys(kind, page, [], false))) return undefined
   const places = branches.map((branch) => ('uids' in branch ? '' : placeOf(branch)))
   return places.length === 0 || places.includes('') ? undefined : { kinds: [first, ...others], places }
 }
@@ -207,7 +207,9 @@ function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], pag
 /** Of what is passed over only keys are read, and from the end of the list where that is nearer. */
 async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: Page): Promise<T[]> {
   const names = kinds.map(({ kind }) => kind)
-  const total = page.after ? Number.POSITIVE_INFINITY : await countAt(reader, names, places)
+  // Of what is behind a cursor, or in a range of keys, nobody knows how much there is.
+  const isCounted = !page.after && !kinds.some(({ keys }) => keys)
+  const total = isCounted ? await countAt(reader, names, places) : Number.POSITIVE_INFINITY
   const left = Math.max(0, total - page.skip)
   const isFromEnd = left < page.skip
   const most = Math.min(left, page.size + 1)

@@ -2,3 +2,24 @@
 export function chunks<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
+
+/** The items in order, in groups of at most so many of them and so many bytes; one alone may have more. */
+export function* chunksByBytes<T>(
+  items: readonly T[],
+  most: { items: number; bytes: number },
+  bytesOf: (item: T) => number,
+): Generator<T[]> {
+  let some: T[] = []
+  let bytes = 0
+  for (const item of items) {
+    const more = bytesOf(item)
+    if (some.length > 0 && (some.length === most.items || bytes + more > most.bytes)) {
+      yield some
+      some = []
+      bytes = 0
+    }
+    some.push(item)
+    bytes += more
+  }
+  if (some.length > 0) yield some
+}

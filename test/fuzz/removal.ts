@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import type { Db, Tx } from '#db/sql.ts'
 import { sql } from '#db/sql.ts'
 import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
+import { atOnce } from '../support/at-once.ts'
 import { startRegistry } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -21,14 +22,7 @@ await pusher.pushImage('acme/other', 'first')
 const body = (await pusher.ok(200, 'GET', `acme/large/manifests/${image.digest}`)).bytes
 const headers = { 'content-type': image.mediaType }
 const filled = performance.now()
-let next = 0
-await Promise.all(
-  Array.from({ length: 16 }, async () => {
-    for (let i = next++; i < tags; i = next++) {
-      await pusher.ok(201, 'PUT', `acme/large/manifests/t${i}`, { body, headers })
-    }
-  }),
-)
+await atOnce(16, tags, (i) => pusher.ok(201, 'PUT', `acme/large/manifests/t${i}`, { body, headers }))
 console.log(`${app.db.engine}: ${tags} tags in ${((performance.now() - filled) / 1000).toFixed(0)} s`)
 
 /** How long each work of this server had the writer, or a connection. */

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { checks, verify } from '../../src/verify.ts'
+import { atOnce } from '../support/at-once.ts'
 import { digestOf, startRegistry, types } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -22,15 +23,6 @@ const lanes = 16
 await using registry = await startRegistry({ duties: [] })
 const { app, pusher } = registry
 
-async function inLanes(count: number, one: (i: number) => Promise<unknown>): Promise<void> {
-  let next = 0
-  await Promise.all(
-    Array.from({ length: lanes }, async () => {
-      for (let i = next++; i < count; i = next++) await one(i)
-    }),
-  )
-}
-
 const began = performance.now()
 assert.equal(
   manifests % repos,
@@ -47,12 +39,12 @@ const bodies = Array.from({ length: manifests }, (_, i) => {
   return JSON.stringify({ ...JSON.parse(templates[i % repos]!), annotations: { version: `1.0.${i}` } })
 })
 const at = (i: number) => `acme/app${i % repos}/manifests`
-await inLanes(manifests, (i) => {
+await atOnce(lanes, manifests, (i) => {
   return pusher.ok(201, 'PUT', `${at(i)}/${digestOf(bodies[i]!)}`, { body: bodies[i]!, headers })
 })
 const push = (i: number, body: number) => pusher.ok(201, 'PUT', `${at(i)}/t${i}`, { body: bodies[body]!, headers })
-await inLanes(tags, (i) => push(i, i % manifests))
-await inLanes(Math.floor(tags / movedTwice), (i) => push(i, (i + repos) % manifests))
+await atOnce(lanes, tags, (i) => push(i, i % manifests))
+await atOnce(lanes, Math.floor(tags / movedTwice), (i) => push(i, (i + repos) % manifests))
 console.log(
   `${app.db.engine}: ${manifests} images, ${tags} tags in ${Math.round((performance.now() - began) / 1000)} s`,
 )

@@ -1,4 +1,5 @@
 // Sends the records of an import to the server in batches that commit whole, and says what became of them.
+import { chunksByBytes } from '#lib/chunks.ts'
 import type { Body } from '../shape/api-client.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { exitCodes, type Options, type Terminal } from '../shape/command.ts'
@@ -126,20 +127,9 @@ function withoutRepeats(records: readonly ImportRecord[]): { unique: ImportRecor
   return { unique: [...first.values()], repeated }
 }
 
-function* batchesOf(records: readonly ImportRecord[]): Generator<ImportRecord[]> {
-  let batch: ImportRecord[] = []
-  let bytes = 0
-  for (const record of records) {
-    const size = JSON.stringify(record.body).length
-    if (batch.length > 0 && (batch.length === batchRecords || bytes + size > batchBytes)) {
-      yield batch
-      batch = []
-      bytes = 0
-    }
-    batch.push(record)
-    bytes += size
-  }
-  if (batch.length > 0) yield batch
+function batchesOf(records: readonly ImportRecord[]): Iterable<ImportRecord[]> {
+  const most = { items: batchRecords, bytes: batchBytes }
+  return chunksByBytes(records, most, ({ body }) => JSON.stringify(body).length)
 }
 
 /** One line for each problem, as long as they are few enough to read. */

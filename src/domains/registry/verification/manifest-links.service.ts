@@ -1,5 +1,6 @@
 // What a manifest needs is read from its content, and has rows by which blobs and manifests are kept.
 import type { Db } from '#db/sql.ts'
+import { chunksByBytes } from '#lib/chunks.ts'
 import { algorithmOf, digestOf } from '#lib/digest.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
@@ -9,14 +10,14 @@ import * as store from './manifest-links.store.ts'
 import type { Problem, Watch } from './verification.model.ts'
 
 const page = 500
-/** As far as the rows are right; one alone may be larger. */
-const bytesAtOnce = 8 << 20
+/** Of contents, as far as the rows say their sizes. */
+const atOnce = { items: page, bytes: 8 << 20 }
 const start = { repo: 0, digest: '', manifest: '' }
 
 export async function verifyManifests(db: Db, watch: Watch): Promise<void> {
   for (let after = 0; ; ) {
     const manifests = await store.manifestsAfter(db, after, page)
-    for (const some of inMemory(manifests)) {
+    for (const some of chunksByBytes(manifests, atOnce, ({ size }) => size)) {
       for (const [repo, keys] of Map.groupBy(some, (key) => key.repo)) await verifyManifestsOf(db, repo, keys, watch)
     }
     watch.examined('manifests', manifests.length)
@@ -24,21 +25,6 @@ export async function verifyManifests(db: Db, watch: Watch): Promise<void> {
     after = manifests.at(-1)!.id
   }
   await verifyLoose(db, watch)
-}
-
-/** Parts of the list whose contents are read at once. */
-function* inMemory(manifests: readonly store.ManifestKey[]): Iterable<store.ManifestKey[]> {
-  let some: store.ManifestKey[] = []
-  let bytes = 0
-  for (const manifest of manifests) {
-    if (some.length > 0 && bytes + manifest.size > bytesAtOnce) {
-      yield some
-      ;[some, bytes] = [[], 0]
-    }
-    some.push(manifest)
-    bytes += manifest.size
-  }
-  if (some.length > 0) yield some
 }
 
 async function verifyManifestsOf(

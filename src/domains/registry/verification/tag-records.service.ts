@@ -9,6 +9,8 @@ import * as store from './tag-records.store.ts'
 import type { Problem, Watch } from './verification.model.ts'
 
 const page = 1000
+/** A page of rows, and what commits between them meanwhile. */
+const mostBetween = 2 * page
 /** In whose name the ledger gets what is missing there. */
 const by = { actor: operatorUid, source: 'import' } as const
 const start = { ledger: 0, tag: '', time: '' }
@@ -75,7 +77,7 @@ export async function verifyLedger(db: Db, now: () => string, watch: Watch): Pro
     watch.examined('ledger', rows.length)
     const last = rows.at(-1)
     if (!last) return
-    for (const missing of await store.missingTags(db, after, last)) {
+    for (const missing of await store.missingTags(db, after, last, mostBetween)) {
       const repaired = watch.repair && (await restoreTag(db, missing, now()))
       const detail = `${missing.tag} of ${missing.repoUid} should point to ${missing.digest}`
       const subject = `${missing.ledger} ${missing.tag} ${missing.time}`
@@ -90,7 +92,7 @@ function restoreTag(db: Db, missing: store.MissingTag, now: string): Promise<boo
   return db.tx(async (tx) => {
     const { repo: id, repoUid: uid, ledger, tag: name, time } = missing
     if (!(await lockRepo(tx, { id }, 'alone'))) return false
-    const [still] = await store.missingTags(tx, { ledger, tag: name, time: '' }, missing)
+    const [still] = await store.missingTags(tx, { ledger, tag: name, time: '' }, missing, 1)
     if (!still) return false
     const repo = { id, uid, ledger }
     await bringBackTag(tx, repo, { name, time, digest: still.digest }, still.canStand === 1, { now, ...by })

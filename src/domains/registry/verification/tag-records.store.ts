@@ -62,14 +62,12 @@ export type MissingTag = LedgerKey & {
   canStand: number
 }
 
-/** More rows than a page of them and what commits meanwhile; of more, those that come last. */
-const mostBetween = 2000
-
 /**
- * Tags that the ledger has between two of its rows, of repos that are there, and that are not there themselves. The bound has
- * PostgreSQL read these rows first, where it would begin with the repos and read all that their ledgers have.
+ * Tags that the ledger has between two of its rows, of repos that are there, and that are not there themselves: of the
+ * last `most` rows between. The bound has PostgreSQL read these rows first, where it would begin with the repos and read all
+ * that their ledgers have.
  */
-export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey): Promise<MissingTag[]> {
+export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey, most: number): Promise<MissingTag[]> {
   return reader.all(sql`
     SELECT h.repo_id AS ledger, h.tag, h.time, h.digest, r.id AS repo, r.uid AS "repoUid",
            CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = r.id AND m.digest = h.digest)
@@ -79,7 +77,7 @@ export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey): Pro
       FROM (SELECT repo_id, tag, time, event, digest, source FROM tag_history
              WHERE (repo_id, tag, time) > (${from.ledger}, ${from.tag}, ${from.time})
                AND (repo_id, tag, time) <= (${to.ledger}, ${to.tag}, ${to.time})
-             ORDER BY repo_id DESC, tag DESC, time DESC LIMIT ${mostBetween}) AS h
+             ORDER BY repo_id DESC, tag DESC, time DESC LIMIT ${most}) AS h
       JOIN repos r ON r.ledger_id = h.repo_id
      WHERE h.event <> ${eventNumbers.deleted}
        AND NOT EXISTS (SELECT 1 FROM tag_history l WHERE l.repo_id = h.repo_id AND l.tag = h.tag AND l.time > h.time)
