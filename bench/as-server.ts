@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { collectSooner } from '../src/cli/server/heap.ts'
+import { keepSmall } from '../src/cli/server/heap.ts'
 
 /** Has the process begin anew (same pid) with what `bin/pinfold` starts a server with, unless it has it already. */
 export function runAsServer(): void {
-  collectSooner()
+  keepSmall()
   const text = readFileSync(join(import.meta.dirname, '..', 'bin', 'pinfold'), 'utf8')
   const settings = [...text.matchAll(/^export (MALLOC_\w+)="\$\{\w+-(\d+)\}"$/gm)].map(([, name, value]) => [
     name!,

@@ -3,12 +3,15 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Metadata } from '@grpc/grpc-js'
 import type { Caller } from '#app.ts'
 import type { Said } from '#edge/arrival.ts'
+import { Slots } from '#lib/caches/slots.ts'
 
 /** What a client sends under this name is replaced. */
 const streamTag = 'x-pinfold-stream'
 
 /** A stream, and what is known of it before its call is served. */
 export type OpenStream = {
+  /** Its slot among those that are open, and a number that no other has. */
+  readonly tag: string
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
   readonly said: Said
@@ -24,19 +27,23 @@ export type Streams = {
 }
 
 export function createStreams(): Streams {
-  const open = new Map<string, OpenStream>()
+  const open = new Slots<OpenStream>()
   let last = 0
   return {
     add(stream, headers) {
-      const tag = String(++last)
-      headers[streamTag] = tag
       const said = saidIn(headers, stream.session?.socket?.remoteAddress ?? '')
-      const added: OpenStream = { stream, headers, said, admitted: undefined }
-      open.set(tag, added)
-      stream.once('close', () => open.delete(tag))
+      const added: OpenStream & { tag: string } = { tag: '', stream, headers, said, admitted: undefined }
+      const slot = open.add(added)
+      added.tag = `${slot}.${++last}`
+      headers[streamTag] = added.tag
+      stream.once('close', () => open.remove(slot, added))
       return added
     },
-    of: ({ metadata }) => open.get(String(metadata.get(streamTag)[0])),
+    of({ metadata }) {
+      const tag = String(metadata.get(streamTag)[0])
+      const found = open.at(Number.parseInt(tag, 10))
+      return found?.tag === tag ? found : undefined
+    },
   }
 }
 

@@ -16,6 +16,7 @@ import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { addHealth } from './naming/health.ts'
 import { addReflection } from './naming/reflection.ts'
+import { keepStreamsInList } from './port/stream-table.ts'
 import { limitUnread } from './port/unread-streams.ts'
 
 export type GrpcServer = {
@@ -118,6 +119,7 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
   type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => void
   const [onStream] = inner.listeners('stream') as OnStream[]
   inner.removeAllListeners('stream')
+  inner.prependListener('session', keepStreamsInList)
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
     // Where nobody listens, a reset with anything but CANCEL ends the process.
     stream.on('error', () => {})

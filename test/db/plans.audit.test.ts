@@ -74,7 +74,9 @@ test('the audit log is listed and filtered from an index in the order of time, i
 })
 
 test('of the entries that a page without a filter passes over only the keys are read', async () => {
-  const looked = onPostgres ? /Nested Loop.*Limit.*list_keys_pkey/s : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s
+  const looked = onPostgres
+    ? /Nested Loop.*Limit.*list_keys_pkey/s
+    : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s
   for (const [name, scope] of Object.entries(scopes())) {
     for (const desc of [false, true]) {
       const page = { ...pageOf(desc, false), skip: 1000 }

@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import { lateBody } from '#edge/request-limits.ts'
+import { Slots } from '#lib/caches/slots.ts'
 import type { AppError } from '#lib/errors.ts'
 
 export type SlowBodies = {
@@ -19,13 +20,14 @@ type Coming = { until: number; isOver(): boolean; isGone(): boolean; cut(): void
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
   const everyMs = Math.min(1000, limitMs / 4)
-  const coming = new Set<Coming>()
+  const coming = new Slots<Coming>()
   const check = (): void => {
     const now = performance.now()
-    for (const one of coming) {
-      if (one.isOver()) coming.delete(one)
+    for (const [slot, one] of coming.items.entries()) {
+      if (!one) continue
+      if (one.isOver()) coming.remove(slot, one)
       else if (one.until <= now || one.isGone()) {
-        coming.delete(one)
+        coming.remove(slot, one)
         one.cut()
       }
     }
@@ -51,10 +53,11 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
         refuse(lateBody())
       },
     }
-    coming.add(one)
+    const slot = coming.add(one)
     // Nobody reads on, but the connection would take what comes for ever.
     res.once('finish', () => {
-      one.until = Math.min(one.until, performance.now() + limitMs)
+      if (one.isOver()) coming.remove(slot, one)
+      else one.until = Math.min(one.until, performance.now() + limitMs)
     })
   }
 

@@ -2,6 +2,7 @@
 // bytes on one connection, and not for long.
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { Slots } from '#lib/caches/slots.ts'
 
 export type UnreadStreams = {
   /** Call it for the socket of each connection. Node closes a connection only once it has sent what waits. */
@@ -19,7 +20,7 @@ export type CountedBytes = 'all' | 'once ended'
 
 type Watched = { stream: ServerHttp2Stream; counts: CountedBytes; holdsSince: number | undefined }
 type Connection = {
-  streams: Set<Watched>
+  streams: Slots<Watched>
   /** How many bytes had left when enough had since the time before, and when that was. */
   read: { bytes: number; at: number }
   /** How many have left by now, and since when no more have. */
@@ -55,7 +56,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
       const { session } = stream
       if (!session) return true
       const none = { bytes: 0, at: performance.now() }
-      const connection = connections.get(session) ?? { streams: new Set(), read: none, sent: none, goes: false }
+      const connection = connections.get(session) ?? { streams: new Slots(), read: none, sent: none, goes: false }
       connections.set(session, connection)
       // A stream that is closed for this reason says so, and nobody else might listen.
       stream.on('error', () => {})
@@ -64,9 +65,9 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
         return false
       }
       const watched: Watched = { stream, counts, holdsSince: undefined }
-      connection.streams.add(watched)
+      const slot = connection.streams.add(watched)
       stream.once('close', () => {
-        connection.streams.delete(watched)
+        connection.streams.remove(slot, watched)
         if (connection.streams.size === 0) connections.delete(session)
       })
       const look = () => {
@@ -87,7 +88,7 @@ function nameOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'r
 
 function heldBy({ streams }: Connection): number {
   let sum = 0
-  for (const watched of streams) if (counts(watched)) sum += watched.stream.writableLength
+  for (const watched of streams.items) if (watched && counts(watched)) sum += watched.stream.writableLength
   return sum
 }
 
@@ -113,7 +114,8 @@ function sweep(
 ): void {
   const now = performance.now()
   for (const [session, connection] of connections) {
-    const holding = [...connection.streams].filter(({ stream }) => stream.writableLength > 0)
+    const streams = connection.streams.items.filter((one) => one !== undefined)
+    const holding = streams.filter(({ stream }) => stream.writableLength > 0)
     const bytes = session.destroyed ? 0 : session.socket.bytesWritten
     if (bytes !== connection.sent.bytes) connection.sent = { bytes, at: now }
     if (holding.length === 0 || bytes - connection.read.bytes >= leastBytes) {
@@ -127,7 +129,7 @@ function sweep(
         drop(session)
       }
     }
-    for (const one of connection.streams) cutIfSlow(one, now, limitMs * slowest)
+    for (const one of streams) cutIfSlow(one, now, limitMs * slowest)
   }
 }
 

@@ -12,7 +12,7 @@ import { ownNetwork } from '#lib/net/own-network.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { consoleCommand, firstSteps } from './first-steps.ts'
-import { collectSooner, giveBack } from './heap.ts'
+import { giveBack, keepSmall } from './heap.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -26,7 +26,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     { flags: '--demo', summary: 'Fill an empty server with an example company' },
   ],
   async run(terminal, options) {
-    collectSooner()
+    keepSmall()
     const config = configOf(terminal.env, options)
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)

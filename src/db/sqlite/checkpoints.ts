@@ -22,7 +22,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
   let isLong = false
 
   const start = (): Worker => {
-    const started = new Worker(new URL('./checkpoint-thread.ts', import.meta.url), {
+    const started = new Worker(new URL('./checkpoint-thread.mjs', import.meta.url), {
       workerData: file,
       env: {},
       execArgv: [],

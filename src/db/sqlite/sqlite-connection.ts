@@ -45,7 +45,9 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   }
   // Most pages are read where the system has them in memory, by the connection that reads: mapped by both they would count
   // twice. Each connection fills its own cache and never gives it back.
-  db.exec(`PRAGMA cache_size = -16384; PRAGMA mmap_size = ${options.readOnly ? 268435456 : 0}`)
+  db.exec(
+    `PRAGMA cache_size = ${options.readOnly ? -2048 : -8192}; PRAGMA mmap_size = ${options.readOnly ? 268435456 : 0}`,
+  )
   const kept = new Map<string, Prepared>()
   /** Texts of the program, each made once: a new one would have to be hashed to be found again. */
   const texts = new WeakMap<object, string>()

@@ -1,0 +1,42 @@
+/** From here on the list is given back once nothing is in it any more. */
+const many = 1024
+
+/**
+ * What comes and goes, each in a slot of its own until it is removed. Not a Set or a Map: V8 has a table that has become too full refer to
+ * the one that follows it. Once one of them is old, all that was ever in a later one lives until the whole heap is collected,
+ * with all it refers to (docs/decisions/0140-what-outlives-a-request.md).
+ */
+export class Slots<T extends object> {
+  readonly #items: (T | undefined)[] = []
+  readonly #free: number[] = []
+
+  get size(): number {
+    return this.#items.length - this.#free.length
+  }
+
+  /** In no order, with holes. */
+  get items(): readonly (T | undefined)[] {
+    return this.#items
+  }
+
+  /** Its slot, which another has once it is removed. */
+  add(item: T): number {
+    const slot = this.#free.pop() ?? this.#items.length
+    this.#items[slot] = item
+    return slot
+  }
+
+  at(slot: number): T | undefined {
+    return this.#items[slot]
+  }
+
+  /** Nothing happens where it is removed already. */
+  remove(slot: number, item: T): void {
+    if (this.#items[slot] !== item) return
+    this.#items[slot] = undefined
+    this.#free.push(slot)
+    if (this.size > 0 || this.#items.length < many) return
+    this.#items.length = 0
+    this.#free.length = 0
+  }
+}
