@@ -2,12 +2,14 @@
 // without, in the same rounds. Needs wrk, curl, nginx, sha256sum, taskset, and `registry` (github.com/distribution/
 // distribution/v3/cmd/registry) on the PATH. Where ZOT names a binary of zot (https://zotregistry.dev), that one takes part too, also
 // without authentication. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { appendFileSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { atOnce } from '../test/support/at-once.ts'
 import { interleave, median, serverCore, wrk } from './load.ts'
 import { seedHistory } from './seed-history.ts'
 
@@ -150,13 +152,9 @@ async function fill(target: Target, repo: string, count: number): Promise<void> 
     url.searchParams.set('digest', digestOf(blob))
     await put(target, url.pathname + url.search, blob, 'application/octet-stream')
   }
-  let next = 0
-  const client = async () => {
-    for (let i = next++; i < count; i = next++) {
-      await put(target, `/v2/${repo}/manifests/t${String(i).padStart(7, '0')}`, manifests[0]!, manifestType)
-    }
-  }
-  await Promise.all(Array.from({ length: 16 }, client))
+  await atOnce(16, count, (i) => {
+    return put(target, `/v2/${repo}/manifests/t${String(i).padStart(7, '0')}`, manifests[0]!, manifestType)
+  })
 }
 
 /** Pushes the two manifests in turn to so many tags, so that nearly every push moves one. */

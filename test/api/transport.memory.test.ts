@@ -1,14 +1,12 @@
 // What requests leave behind in V8's heap (docs/decisions/0140-what-outlives-a-request.md).
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import http from 'node:http'
-import http2 from 'node:http2'
 import { test } from 'node:test'
-import { create, toBinary } from '@bufbuild/protobuf'
-import { GetRepoRequestSchema } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { atOnce } from '../support/at-once.ts'
+import { grpcClientOf } from '../support/grpc.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { serverOptions } from '../support/server-options.ts'
 
 const lanes = 16
 /** Some of what a request needs may be kept for the next; what is made for one alone has 3,000 bytes and more. */
@@ -18,7 +16,7 @@ const skip = process.env.PINFOLD_TEST_DATABASE ? 'the queries of its driver live
 test('what a request is made of does not become old', { skip }, async () => {
   await using place = await makePlace()
   // As bin/pinfold begins, but V8 tells of each collection.
-  const script = 'shift; exec bin/pinfold-node --trace-gc-nvp --expose-gc --max-semi-space-size=8 src/main.ts "$@"'
+  const script = `shift; exec bin/pinfold-node --trace-gc-nvp ${serverOptions().join(' ')} src/main.ts "$@"`
   await using server = await startProcess(place, { lead: ['sh', '-c', script, 'sh'] })
   const { url, output } = server
   const token = await tokenOf(place)
@@ -43,34 +41,13 @@ test('what a request is made of does not become old', { skip }, async () => {
     return promoted
   }
 
-  const agent = new http.Agent({ keepAlive: true, maxSockets: lanes })
-  const authorization = `Bearer ${token}`
   const rest = await inTheEnd(async () => {
-    const request = http.get(`${url}/registry/v2/repos/${repo.uid}`, { agent, headers: { authorization } })
-    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-    assert.equal(response.statusCode, 200)
-    await once(response.resume(), 'end')
+    const { status } = await client.get(`/registry/v2/repos/${repo.uid}`)
+    assert.equal(status, 200)
   })
-  agent.destroy()
   assert.ok(rest < mostPromoted, `${rest} bytes of a request over REST`)
 
-  const message = toBinary(GetRepoRequestSchema, create(GetRepoRequestSchema, { uid: String(repo.uid) }))
-  const frame = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message])
-  const session = http2.connect(url)
-  const headers = {
-    ':method': 'POST',
-    ':path': '/pinfold.platform.registry.v2.ReposService/GetRepo',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-    authorization,
-  }
-  const grpc = await inTheEnd(async () => {
-    const stream = session.request(headers)
-    stream.resume().end(frame)
-    const [trailers] = await once(stream, 'trailers')
-    assert.equal(trailers['grpc-status'], '0')
-    await once(stream, 'close')
-  })
-  session.close()
+  using repos = grpcClientOf({ port: Number(new URL(url).port) }, ReposService, token)
+  const grpc = await inTheEnd(() => repos.getRepo({ uid: String(repo.uid) }))
   assert.ok(grpc < mostPromoted, `${grpc} bytes of a call over gRPC`)
 })

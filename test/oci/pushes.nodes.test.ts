@@ -1,4 +1,5 @@
 // Pushes, deletions and collections that meet in one repo, at two servers where the database allows it.
+
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -8,6 +9,7 @@ import { inRepo, lockRepo } from '#domains/registry/blobs/blobs.store.ts'
 import { deleteLooseLink } from '#domains/registry/blobs/collection.store.ts'
 import { insertLinks } from '#domains/registry/manifests/manifests.store.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { atOnce } from '../support/at-once.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { ok } from '../support/expect.ts'
 import { clientAt, secondNode, someoneWaits } from '../support/nodes.ts'
@@ -166,11 +168,7 @@ test('one tag that many push, move and delete at two servers is always what its 
     if (i % 5 === 0) statuses.add((await door.call('DELETE', `${name}/manifests/hot`)).status)
     if (i % 7 === 0) statuses.add((await door.call('DELETE', `${name}/manifests/${digestOf(manifest)}`)).status)
   }
-  let next = 0
-  const run = async () => {
-    for (let i = next++; i < 80; i = next++) await turn(i)
-  }
-  await Promise.all(Array.from({ length: 8 }, run))
+  await atOnce(8, 80, turn)
   for (const status of statuses) assert.ok([201, 202, 404].includes(status), `answered ${status}`)
   // What reads the images has transactions of its own.
   assert.ok(retries() - before <= 20, `${retries() - before} transactions ran again`)
