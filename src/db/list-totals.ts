@@ -16,8 +16,10 @@ export async function wrongTotals(
   // The lists of a kind are named `kind.column`.
   const row = await db.get<{ list: string | null }>(sql`
     SELECT max(list) AS list FROM list_keys WHERE list > ${`${kind}.`} AND list < ${`${kind}/`}`)
+  // Of a repo that is being removed a row is left which no list has.
+  const isListed = table === 'repos' ? sql`ledger_id IS NOT NULL` : sql`1 = 1`
   const inTable = sql`
-    SELECT '/' AS place, 0 AS counted, count(*) AS found FROM ${ident(table)} WHERE 1 = ${kind === table ? 1 : 0}`
+    SELECT '/' AS place, 0 AS counted, count(*) AS found FROM ${ident(table)} WHERE 1 = ${kind === table ? 1 : 0} AND ${isListed}`
   const found = row?.list
     ? sql`SELECT place, 0 AS counted, count(*) AS found FROM list_keys WHERE list = ${row.list} GROUP BY place`
     : inTable

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { collectBlobs, scheduleCollections } from '#domains/registry/blobs/collect-blobs.duty.ts'
 import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
-import { sliceSize } from '#domains/registry/repos/removals.model.ts'
+import { mostAtOnce, piecesAtOnce, sliceSize } from '#domains/registry/repos/removals.model.ts'
 import { slices } from '#domains/registry/repos/removals.service.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { startWorkers } from '#workers.ts'
@@ -144,6 +145,59 @@ test('what is gone of a repo already costs hardly a transaction while the rest g
   assert.ok(took <= needed + 20, `${took} transactions, where ${needed} would do`)
   await checkUsage(registry)
 })
+
+/** Begins an upload that gets so many pieces of one byte. */
+async function upload(pusher: TestRegistry['pusher'], name: string, pieces: number): Promise<void> {
+  const location = String((await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)).headers.location)
+  for (let i = 0; i < pieces; i++) await pusher.ok(202, 'PATCH', location, { body: 'x' })
+}
+
+test('uploads of many pieces go in slices too, and the pieces with the next collection', async () => {
+  await using registry = await startRegistry({ duties: [] })
+  const { app, pusher, operator } = registry
+  const uidOf = async (name: string) =>
+    (await app.db.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE name = ${name}`))!.uid
+  const pieces = async () => (await app.db.all(sql`SELECT location FROM upload_parts`)).length
+  const waiting = async () => (await app.db.all(sql`SELECT location FROM blob_trash WHERE due <= ${soon()}`)).length
+  for (const name of ['acme/few', 'acme/many']) await pusher.pushImage(name, 'v1')
+  const stored = (await storedOf(app)).length
+
+  await upload(pusher, 'acme/few', 3)
+  await upload(pusher, 'acme/many', piecesAtOnce + 1)
+  await upload(pusher, 'acme/many', mostAtOnce - piecesAtOnce)
+  await upload(pusher, 'acme/many', 0)
+  assert.equal((await operator.delete(`/registry/v2/repos/${await uidOf('few')}`)).status, 200)
+  assert.deepEqual(await openRemovals(app.db), [], 'so few go at once')
+  assert.equal(await waiting(), 3)
+
+  assert.equal((await operator.delete(`/registry/v2/repos/${await uidOf('many')}`)).status, 200)
+  const [removal] = await openRemovals(app.db)
+  for (let left = mostAtOnce + 1, turns = 0; left > 0; turns++) {
+    assert.ok(turns < 20, `${left} pieces are left`)
+    for (const slice of slices) await app.db.tx((tx) => slice(tx, removal!), { isolation: 'rowLocks' })
+    const now = await pieces()
+    assert.ok(left - now <= piecesAtOnce, `${left - now} pieces went with one slice`)
+    await checkUsageOf(registry)
+    left = now
+  }
+  await finish(registry)
+  assert.deepEqual(await app.db.all(sql`SELECT uid FROM uploads`), [])
+  assert.equal(await waiting(), mostAtOnce + 4)
+  assert.deepEqual(await problems(registry), [])
+  for (const duty of [scheduleCollections, collectBlobs]) await runDuty(app, duty)
+  assert.equal(await waiting(), 0)
+  // What the images had may be gone as well by now.
+  assert.ok((await storedOf(app)).length <= stored)
+  await checkUsage(registry)
+})
+
+const soon = () => new Date(Date.now() + 1000).toISOString()
+
+async function storedOf({ blobs }: TestRegistry['app']): Promise<string[]> {
+  const locations: string[] = []
+  for await (const { location } of blobs.list()) locations.push(location)
+  return locations
+}
 
 test('organisations take turns, however much one of them has deleted', async () => {
   await using registry = await startRegistry()

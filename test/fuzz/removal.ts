@@ -1,6 +1,7 @@
 // Deletes a repository of many tags while others write, and measures how long the longest of their writes and of the removal's own
-// transactions took. By hand: bin/pinfold-node test/fuzz/removal.ts --tags 100000. On PostgreSQL when PINFOLD_TEST_DATABASE
-// names one. With --check it fails where anything held the writer for more than 100 ms.
+// transactions took. By hand: bin/pinfold-node test/fuzz/removal.ts --tags 100000, and with --uploads 100 --pieces 1000 for uploads that
+// are under way. On PostgreSQL when PINFOLD_TEST_DATABASE names one. With --check it fails where anything held the writer for more
+// than 100 ms.
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,9 +13,15 @@ import { atOnce } from '../support/at-once.ts'
 import { startRegistry } from '../support/registry.ts'
 
 const { values } = parseArgs({
-  options: { tags: { type: 'string', default: '100000' }, check: { type: 'boolean', default: false } },
+  options: {
+    tags: { type: 'string', default: '100000' },
+    uploads: { type: 'string', default: '0' },
+    /** Of one byte, in each upload. */
+    pieces: { type: 'string', default: '1000' },
+    check: { type: 'boolean', default: false },
+  },
 })
-const tags = Number(values.tags)
+const [tags, uploads, pieces] = [Number(values.tags), Number(values.uploads), Number(values.pieces)]
 await using registry = await startRegistry({ duties: [removeRepos] })
 const { app, pusher, operator, org } = registry
 const image = await pusher.pushImage('acme/large', 'first')
@@ -23,7 +30,13 @@ const body = (await pusher.ok(200, 'GET', `acme/large/manifests/${image.digest}`
 const headers = { 'content-type': image.mediaType }
 const filled = performance.now()
 await atOnce(16, tags, (i) => pusher.ok(201, 'PUT', `acme/large/manifests/t${i}`, { body, headers }))
-console.log(`${app.db.engine}: ${tags} tags in ${((performance.now() - filled) / 1000).toFixed(0)} s`)
+await atOnce(16, uploads, async () => {
+  const location = String((await pusher.ok(202, 'POST', 'acme/large/blobs/uploads/')).headers.location)
+  for (let i = 0; i < pieces; i++) await pusher.ok(202, 'PATCH', location, { body: 'x' })
+})
+console.log(
+  `${app.db.engine}: ${tags} tags and ${uploads} uploads in ${((performance.now() - filled) / 1000).toFixed(0)} s`,
+)
 
 /** How long each work of this server had the writer, or a connection. */
 const held: { ms: number; statements: number }[] = []

@@ -143,7 +143,7 @@ export async function deleteBlob(
 }
 
 /** What a repo has of blobs and uploads, before it is deleted. Files that nobody needs any more are collected later. */
-export async function forgetBlobs(tx: Tx, repo: store.Counted): Promise<void> {
-  await deleteUploadsOf(tx, repo)
+export async function forgetBlobs(tx: Tx, repo: store.Counted, now: string): Promise<void> {
+  await deleteUploadsOf(tx, repo, now)
   await store.unlinkAll(tx, repo)
 }

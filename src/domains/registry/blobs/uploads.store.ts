@@ -67,13 +67,33 @@ export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefin
   return { size: upload.size, locations: parts.map(({ location }) => location) }
 }
 
-export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>): Promise<void> {
+export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>, now: string): Promise<void> {
   // Pieces that come meanwhile are there or not there, but not counted by halves.
   await tx.all(sql`SELECT uid FROM uploads WHERE repo_id = ${repo.id} ORDER BY uid ${locking(tx, 'deleting')}`)
   const row = await tx.get<{ uploads: number; bytes: number }>(sql`
     SELECT count(*) AS uploads, CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM uploads WHERE repo_id = ${repo.id}`)
-  await tx.run(sql`
-    DELETE FROM upload_parts WHERE upload_uid IN (SELECT uid FROM uploads WHERE repo_id = ${repo.id})`)
+  await trashPieces(tx, sql`upload_uid IN (SELECT uid FROM uploads WHERE repo_id = ${repo.id})`, now)
   await tx.run(sql`DELETE FROM uploads WHERE repo_id = ${repo.id}`)
   await addUsage(tx, rootOf(repo.uid), { uploads: -row!.uploads, uploadBytes: -row!.bytes })
+}
+
+/**
+ * Takes away the first pieces of an upload of a repo that is going, and with the last of them the upload. Answers with how
+ * many there were, the upload among them.
+ */
+export async function deleteSomeOfUpload(tx: Tx, uid: string, most: number, now: string): Promise<number> {
+  await lockUpload(tx, uid)
+  const first = sql`SELECT start FROM upload_parts WHERE upload_uid = ${uid} ORDER BY start LIMIT ${most}`
+  const gone = await trashPieces(tx, sql`upload_uid = ${uid} AND start IN (${first})`, now)
+  if (gone === most) return gone
+  await deleteUpload(tx, uid)
+  return gone + 1
+}
+
+/** Nothing was ever acknowledged with them alone, so they may go at once. */
+async function trashPieces(tx: Tx, which: ReturnType<typeof sql>, now: string): Promise<number> {
+  await tx.run(sql`
+    INSERT INTO blob_trash (location, size, due) SELECT location, size, ${now} FROM upload_parts WHERE ${which}
+        ON CONFLICT (location) DO NOTHING`)
+  return tx.run(sql`DELETE FROM upload_parts WHERE ${which}`)
 }

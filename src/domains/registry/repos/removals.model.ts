@@ -17,3 +17,6 @@ export const mostAtOnce = 500
 
 /** So much goes in one transaction, which other writers wait for: a tag takes up to four milliseconds, and up to ten in PostgreSQL. */
 export const sliceSize = 5
+
+/** Pieces of one upload, which go by two statements, however many they are. */
+export const piecesAtOnce = 100

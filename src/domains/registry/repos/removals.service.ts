@@ -3,11 +3,11 @@ import type { Tx } from '#db/sql.ts'
 import { forgetSomeReports } from '#domains/scanning/outside/report-queue.service.ts'
 import { forgetSomeScans } from '#domains/scanning/scanners/scan-queue.service.ts'
 import { unlinkBlob } from '../blobs/blobs.store.ts'
-import { deleteUpload } from '../blobs/uploads.store.ts'
+import { deleteSomeOfUpload } from '../blobs/uploads.store.ts'
 import { forgetSomeContents } from '../images/image-contents.service.ts'
 import { deleteManifest } from '../manifests/manifests.store.ts'
 import { removeTagsOfRemoval } from '../tags/tag-moves.service.ts'
-import { type Removal, sliceSize } from './removals.model.ts'
+import { piecesAtOnce, type Removal, sliceSize } from './removals.model.ts'
 import * as store from './removals.store.ts'
 
 /** Each takes away so many of one thing and answers with how many there were. */
@@ -30,10 +30,9 @@ export const slices: readonly ((tx: Tx, removal: Removal) => Promise<number>)[] 
     for (const digest of digests) await deleteManifest(tx, { id, uid }, digest)
     return digests.length
   },
-  async (tx, { id }) => {
-    const uids = await store.uploadUids(tx, id, sliceSize)
-    for (const uid of uids) await deleteUpload(tx, uid)
-    return uids.length
+  async (tx, { id, deleteTime }) => {
+    const uid = await store.someUpload(tx, id)
+    return uid === undefined ? 0 : deleteSomeOfUpload(tx, uid, piecesAtOnce, deleteTime)
   },
   async (tx, { id, uid }) => {
     const digests = await store.blobDigests(tx, id, sliceSize)

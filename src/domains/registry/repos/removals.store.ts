@@ -15,7 +15,10 @@ export async function isLarge(reader: Reader, repo: number, most: number): Promi
         SELECT 1 AS one FROM ${ident(table)} WHERE repo_id = ${repo} LIMIT ${most + 1}) AS counted`)
     if (row!.total > most) return true
   }
-  return false
+  const uploads = await reader.get<{ total: number; pieces: number }>(sql`
+    SELECT count(*) AS total, CAST(coalesce(sum(parts), 0) AS BIGINT) AS pieces FROM (
+      SELECT parts FROM uploads WHERE repo_id = ${repo} LIMIT ${most + 1}) AS counted`)
+  return uploads!.total > most || uploads!.pieces > most
 }
 
 /** Gives the row of the repo a uid and a name that nobody can ask for, and forgets the little that refers to its uid. */
@@ -77,7 +80,7 @@ export async function deletePlain(tx: Tx, repo: number, most: number): Promise<n
   )
 }
 
-export async function uploadUids(reader: Reader, repo: number, most: number): Promise<string[]> {
-  const rows = await reader.all<{ uid: string }>(sql`SELECT uid FROM uploads WHERE repo_id = ${repo} LIMIT ${most}`)
-  return rows.map(({ uid }) => uid)
+export async function someUpload(reader: Reader, repo: number): Promise<string | undefined> {
+  const row = await reader.get<{ uid: string }>(sql`SELECT uid FROM uploads WHERE repo_id = ${repo} LIMIT 1`)
+  return row?.uid
 }

@@ -295,7 +295,7 @@ async function removeAll(
   await forgetReports(tx, row)
   await forgetScans(tx, row.id)
   await forgetManifests(tx, row)
-  await forgetBlobs(tx, row)
+  await forgetBlobs(tx, row, now)
   await store.deleteRepo(tx, repo)
   return tagsGone
 }
