@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   Counter,
   collectDefaultMetrics,
@@ -111,6 +112,39 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
 type Sight = { isFirst: () => boolean; clock: () => Date }
 const alone: Sight = { isFirst: () => true, clock: () => new Date() }
 
+/** So long a database may take for its part of what is shown. */
+const answerMs = 2000
+
+/**
+ * What the database says of all servers: `undefined` where another one shows it, and where it does not answer, since the
+ * rest is wanted most then.
+ */
+async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): Promise<T | undefined> {
+  if (!isFirst()) return undefined
+  const answered = new AbortController()
+  const late = sleep(answerMs, undefined, { signal: answered.signal })
+  try {
+    return await Promise.race([read(), late])
+  } catch {
+    return undefined
+  } finally {
+    answered.abort()
+  }
+}
+
+function commonGauge(
+  sight: Sight,
+  about: { name: string; help: string; registers: Registry[] },
+  read: () => Promise<number>,
+): void {
+  const collect = async function (this: Gauge): Promise<void> {
+    const value = await inCommon(sight, read)
+    if (value === undefined) this.remove()
+    else this.set(value)
+  }
+  new Gauge({ ...about, collect })
+}
+
 /** `sources` are those of vulnerabilities that are shown by their names. */
 export function createMetrics(db: Db, sources: readonly string[], sight: Sight = alone, isTraced = false): Metrics {
   const registry = new Registry()
@@ -196,7 +230,7 @@ function databaseRetries(db: Db, registry: Registry): void {
 /** Of so many contents that wait for their removal the number is shown; of more, this one. */
 const mostTrash = 100_000
 
-function trashMetrics(db: Db, registry: Registry, { isFirst, clock }: Sight): void {
+function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
   // All that is shown is collected at once.
   let reading: Promise<TrashDepth> | undefined
   const read = (): Promise<TrashDepth> => {
@@ -206,11 +240,7 @@ function trashMetrics(db: Db, registry: Registry, { isFirst, clock }: Sight): vo
     return reading
   }
   const gauge = (name: string, help: string, value: (depth: TrashDepth) => number): void => {
-    const collect = async function (this: Gauge): Promise<void> {
-      if (!isFirst()) return this.reset()
-      this.set(value(await read()))
-    }
-    new Gauge({ name, help, registers: [registry], collect })
+    commonGauge(sight, { name, help, registers: [registry] }, async () => value(await read()))
   }
   gauge(
     'pinfold_blob_trash',
@@ -220,7 +250,7 @@ function trashMetrics(db: Db, registry: Registry, { isFirst, clock }: Sight): vo
   gauge(
     'pinfold_blob_trash_overdue_seconds',
     'For how long the first of them should have been removed',
-    ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, clock().getTime() - Date.parse(firstDue)) / 1000),
+    ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, sight.clock().getTime() - Date.parse(firstDue)) / 1000),
   )
 }
 
@@ -257,23 +287,20 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'watchB
 }
 
 /** Of sources that were never read there is nothing to show. */
-function sourceMetrics(
-  db: Db,
-  registry: Registry,
-  { names, isFirst, clock }: Sight & { names: readonly string[] },
-): void {
+function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: Sight & { names: readonly string[] }): void {
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
     labelled({ source: new ClosedSet(names) }).gauge(about, async (shown) => {
-      if (!isFirst()) return shown.reset()
-      for (const one of await listSources(db)) {
+      const all = (await inCommon(sight, () => listSources(db))) ?? []
+      shown.reset()
+      for (const one of all) {
         const found = names.includes(one.name) ? value(one) : undefined
         if (found !== undefined) shown.set({ source: one.name }, found)
       }
     })
   }
   gauge('age_seconds', 'How long ago the source of vulnerabilities was last read to its end', ({ fetchTime }) =>
-    fetchTime === '' ? undefined : (clock().getTime() - Date.parse(fetchTime)) / 1000,
+    fetchTime === '' ? undefined : (sight.clock().getTime() - Date.parse(fetchTime)) / 1000,
   )
   gauge('failed', 'Whether it could not be read when that was last tried', ({ error }) => (error === '' ? 0 : 1))
 }
@@ -319,7 +346,7 @@ function dropped(registry: Registry): Metrics['registryDropped'] {
 function deliveryMetrics(
   db: Db,
   registry: Registry,
-  { isFirst, clock }: Sight,
+  sight: Sight,
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
@@ -329,23 +356,22 @@ function deliveryMetrics(
   const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
-      // Another server shows it, and what this one has shown is no longer so.
-      if (!isFirst()) return shown.reset()
-      const depths = await readDepth(db, clock().getTime())
-      for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
+      const depths = await inCommon(sight, () => readDepth(db, sight.clock().getTime()))
+      // What was shown may be shown by another server now.
+      shown.reset()
+      if (depths) for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
     })
   }
   gauge('pinfold_deliveries_waiting', depth.waiting, ({ count }) => count)
   gauge('pinfold_deliveries_oldest_seconds', depth.oldest, ({ ageSeconds }) => ageSeconds)
-  new Gauge({
+  const unrouted = {
     name: 'pinfold_events_unrouted_oldest_seconds',
     help: 'Age of the oldest event that has not been put in order for its subscribers yet',
     registers: [registry],
-    async collect() {
-      if (!isFirst()) return this.reset()
-      const oldest = await oldestUnrouted(db)
-      this.set(oldest === undefined ? 0 : Math.max(0, clock().getTime() - Date.parse(oldest)) / 1000)
-    },
+  }
+  commonGauge(sight, unrouted, async () => {
+    const oldest = await oldestUnrouted(db)
+    return oldest === undefined ? 0 : Math.max(0, sight.clock().getTime() - Date.parse(oldest)) / 1000
   })
   return {
     deliveryAttempts: labelled({ result: new ClosedSet(attemptResults) }).counter({

@@ -115,7 +115,7 @@ test('servers divide what they allow, and one shows what is the same for all of 
     assert.match(text, /^pinfold_db_commits_total /m)
     assert.match(text, /^pinfold_db_retries_total\{command="update",reason="conflict"\} \d/m)
     const isShown = /^pinfold_deliveries_waiting\{/m.test(text)
-    assert.equal(/^pinfold_blob_trash (\S+)$/m.exec(text)?.[1], isShown ? '1' : '0')
+    assert.equal(/^pinfold_blob_trash (\S+)$/m.exec(text)?.[1], isShown ? '1' : undefined)
     return isShown
   }
   assert.deepEqual([await shows(pinfold), await shows(other)], [true, false])
@@ -178,4 +178,22 @@ test('a token that one server signs with a new key is good at another one at onc
   const client = clientOf(`http://127.0.0.1:${other.port}`, token)
   assert.equal((await client.get('/iam/v2/groups')).status, 200)
   assert.notEqual(other.app.keyring.epoch(), before)
+})
+
+test('while the database is away, or says nothing, the rest is shown', async () => {
+  await using pinfold = await startPinfold({ duties: [], metrics: true, metricsToken: 'collector' })
+  const inCommon = /^pinfold_(?:blob_trash|deliveries_waiting|events_unrouted)/m
+  const whole = await page(pinfold, '/metrics', 'collector')
+  assert.match(whole.text, inCommon)
+  const troubles = [() => Promise.reject(new Error('away')), () => new Promise<never>(() => {})]
+  for (const trouble of troubles) {
+    const mocked = [mock.method(pinfold.app.db, 'get', trouble), mock.method(pinfold.app.db, 'all', trouble)]
+    const { status, text } = await page(pinfold, '/metrics', 'collector')
+    for (const one of mocked) one.mock.restore()
+    assert.equal(status, 200)
+    assert.match(text, /^nodejs_eventloop_lag_p99_seconds /m)
+    assert.match(text, /^pinfold_db_commits_total /m)
+    assert.doesNotMatch(text, inCommon)
+  }
+  assert.match((await page(pinfold, '/metrics', 'collector')).text, inCommon)
 })
