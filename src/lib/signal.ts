@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 /** Tells whoever listens, in this process, that something has happened; says nothing about what. */
 export type Signal = {
   notify(): void
@@ -12,8 +14,10 @@ export function createSignal(): Signal {
       for (const listener of listeners) listener()
     },
     subscribe(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
+      // What a request sets off is no part of that request, and may go on for long.
+      const apart = AsyncLocalStorage.bind(listener)
+      listeners.add(apart)
+      return () => void listeners.delete(apart)
     },
   }
 }

@@ -85,8 +85,7 @@ export function openTracer({ url, headers, share, version, onLost }: Collector):
       return parent ? inside(parent, { name, attributes }, work) : work()
     },
     past(name, attributes, seconds, failed) {
-      const parent = current.getStore()
-      if (!parent) return
+      const parent = current.getStore() ?? ROOT_CONTEXT
       const startTime: TimeInput = Date.now() - seconds * 1000
       const span = spans.startSpan(name, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })

@@ -21,7 +21,7 @@ export type Tracer = {
   root<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   /** A part of what is being traced; nothing outside of that. */
   part<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
-  /** The same for what has ended just now. */
+  /** What has ended just now: a part of what is being traced, a span of its own outside of that. */
   past(name: string, attributes: Attributes, seconds: number, failed: boolean): void
   /** Sends what has been recorded, for a few seconds at most. Never rejects. */
   close(): Promise<void>

@@ -9,6 +9,7 @@ import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { ok } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { type Json, startPinfold } from '../support/pinfold.ts'
+import { localSinks, startReceiver } from '../support/receiver.ts'
 import { startRegistry } from '../support/registry.ts'
 
 type Span = { name: string; traceId: string; spanId: string; parentSpanId?: string; attributes: Json; failed: boolean }
@@ -75,6 +76,30 @@ test('a request is a span of the trace that its client names, with its transacti
   assert.equal(collector.resource()['service.name'], 'pinfold')
   assert.equal(collector.headers[0]!.authorization, 'Bearer collect')
   assert.doesNotMatch(collector.bodies.join(''), /secret-name|aaaaaaaaaa/)
+})
+
+test('what a request sets off is none of its parts, and goes on without it', async () => {
+  await using collector = await startCollector()
+  await using receiver = await startReceiver()
+  {
+    await using pinfold = await startPinfold({ ...localSinks, traces: collector.url, tracesPercent: 100 })
+    const { operator, seed } = pinfold
+    const org = await seed.group()
+    await seed.subscription(org.uid, receiver.url)
+    ok(await operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'below' }, { traceparent }))
+    await receiver.until((got) => got.length >= 1)
+    ok(await operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'later' }, {}))
+    await receiver.until((got) => got.length >= 2)
+  }
+  const { spans } = collector
+  const ours = spans.filter((span) => span.traceId === traceId)
+  const made = ours.find(({ name }) => name.endsWith('/CreateGroup'))!
+  assert.deepEqual(ours.map(({ name }) => name).sort(), [made.name, 'transaction'].sort())
+  const sent = spans.filter(({ name }) => name === 'delivery')
+  assert.equal(sent.length, receiver.got.length)
+  for (const { parentSpanId, attributes } of sent) {
+    assert.deepEqual([parentSpanId ?? '', attributes['pinfold.result']], ['', 'delivered'])
+  }
 })
 
 test('a collector of OpenMetrics is shown examples of traces, any other the format of before', async () => {
