@@ -15,7 +15,7 @@ import type { Db, Reader } from './db/sql.ts'
 import { takeServeLock } from './db/sqlite/serve-lock.ts'
 import { copyDatabase, openSnapshot } from './db/sqlite/snapshot.ts'
 import { knownLocations } from './domains/registry/blobs/collection.store.ts'
-import { contentsAfter } from './domains/registry/blobs/copies.store.ts'
+import { blobIsAt, contentsAfter, locationIsKnown } from './domains/registry/blobs/copies.store.ts'
 import { trashAfter } from './domains/registry/blobs/holds.store.ts'
 import { holdContents } from './hold-contents.ts'
 import { syncFolder } from './lib/files/folders.ts'
@@ -65,17 +65,20 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const turn = takeServeLock(join(to, 'backup.lock'))
   if (!turn) throw new Error(`another backup into ${to} is running; try again when it has ended`)
   opening.adopt(turn, (one) => one.release())
-  opening.adopt(await holdContents(db, skew, randomUUID()), (one) => one.end())
+  const held = opening.adopt(await holdContents(db, skew, randomUUID()), (one) => one.end())
   const time = skew.now().toISOString()
   const folder = join(to, time.replaceAll(':', '-'))
   await mkdir(folder, { mode: 0o700 })
   syncFolder(to)
   const copy = await openCopy(db, config, folder)
   opening.defer(() => copy.close())
-  const stores = { db, from: blobs, to: target, ...(progress ? { report: progress } : {}) }
+  // An upload that is over since has taken its pieces with it, and is none that can be finished from the copy.
+  const isWanted = async (location: string) => (await blobIsAt(copy, location)) || locationIsKnown(db, location)
+  const stores = { isWanted, from: blobs, to: target, ...(progress ? { report: progress } : {}) }
   const named = await copyContents((after, most) => contentsAfter(copy, after, most), stores)
   // Where the database is backed up by other means, a copy of before may name what is in the trash by now.
   if (db.engine === 'postgres') await copyContents((after, most) => trashAfter(db, after, most), stores)
+  held.check()
   const about: Backup = {
     format: 1,
     version,

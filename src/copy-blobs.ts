@@ -41,12 +41,13 @@ export async function copyBlobs(
   const [other, otherOwner] = idsOf((await to.readId()) ?? (await to.keepId(`${randomUUID()} ${database}`)))
   if (otherOwner !== database) throw new Error('the second store belongs to another database')
   if (other === id) throw new Error(sameId)
-  return copyContents((after, most) => contentsAfter(db, after, most), { db, from, to, report })
+  const isWanted = (location: string) => locationIsKnown(db, location)
+  return copyContents((after, most) => contentsAfter(db, after, most), { isWanted, from, to, report })
 }
 
 type Copy = {
-  /** Where a content that is missing may have been deleted meanwhile. */
-  db: Db
+  /** Asked of a content that is missing, which may have been deleted meanwhile. */
+  isWanted(location: string): Promise<boolean>
   from: Blobs
   to: Blobs
   report?: (copied: Copied) => void
@@ -55,7 +56,7 @@ type Copy = {
 /** Copies what `contents` answers with, page by page in the order of the locations. */
 export async function copyContents(
   contents: (after: string, most: number) => Promise<StoredContent[]>,
-  { db, from, to, report = () => {} }: Copy,
+  { isWanted, from, to, report = () => {} }: Copy,
 ): Promise<Copied> {
   const copied: Copied = { contents: 0, bytes: 0, there: 0, damaged: [] }
   for (let after = ''; ; ) {
@@ -63,7 +64,7 @@ export async function copyContents(
     const waiting = some.values()
     const workers = Array.from({ length: atOnce }, async () => {
       for (const content of waiting) {
-        await copyOne(db, from, to, content, copied)
+        await copyOne({ isWanted, from, to }, content, copied)
         report(copied)
       }
     })
@@ -82,7 +83,7 @@ export async function switchBlobs(tx: Tx, to: Blobs): Promise<void> {
 
 const idsOf = (text: string | undefined): (string | undefined)[] => text?.split(' ') ?? []
 
-async function copyOne(db: Db, from: Blobs, to: Blobs, content: StoredContent, copied: Copied): Promise<void> {
+async function copyOne({ isWanted, from, to }: Copy, content: StoredContent, copied: Copied): Promise<void> {
   const { location, size } = content
   if (await to.has(content)) {
     copied.there++
@@ -95,7 +96,7 @@ async function copyOne(db: Db, from: Blobs, to: Blobs, content: StoredContent, c
   if (isWhole) {
     copied.contents++
     copied.bytes += size
-  } else if (await locationIsKnown(db, location)) copied.damaged.push(location)
+  } else if (await isWanted(location)) copied.damaged.push(location)
 }
 
 /** `false` when it does not have its digest. */

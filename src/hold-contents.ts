@@ -4,28 +4,45 @@ import type { Skew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
 import { hold, release, renewHold } from './domains/registry/blobs/holds.store.ts'
 
-const holdMs = 10 * 60_000
+const tenMinutes = 10 * 60_000
 const rowLocks = { isolation: 'rowLocks' } as const
+
+export type Hold = {
+  /** Throws where contents may have been removed since it began, because it could not be renewed in time. */
+  check(): void
+  end(): Promise<void>
+}
 
 /**
  * Until it ends, or the process has been gone for a while, nothing is removed from the store. Throws where somebody else
  * holds them under this name.
  */
-export async function holdContents(db: Db, skew: Skew, name: string): Promise<{ end(): Promise<void> }> {
-  const times = () => {
-    const now = skew.now()
-    return { now: now.toISOString(), until: new Date(now.getTime() + holdMs).toISOString() }
-  }
-  if (!(await db.tx((tx) => hold(tx, name, times()), rowLocks))) {
+export async function holdContents(db: Db, skew: Pick<Skew, 'now'>, name: string, holdMs = tenMinutes): Promise<Hold> {
+  let until = skew.now().getTime() + holdMs
+  let hasLapsed = false
+  const times = { now: skew.now().toISOString(), until: new Date(until).toISOString() }
+  if (!(await db.tx((tx) => hold(tx, name, times), rowLocks))) {
     throw new Error(`another ${name} is at work, or was killed within the last ten minutes; try again later`)
+  }
+  const renew = async (): Promise<void> => {
+    const now = skew.now().getTime()
+    hasLapsed ||= now >= until
+    const next = new Date(now + holdMs).toISOString()
+    if (await db.tx((tx) => renewHold(tx, name, next), rowLocks)) until = now + holdMs
+    else hasLapsed = true
   }
   const ended = new AbortController()
   const renewing = (async () => {
     for await (const _ of setInterval(holdMs / 5, undefined, { signal: ended.signal, ref: false })) {
-      await db.tx((tx) => renewHold(tx, name, times().until), rowLocks)
+      // A database that is away is asked again, and may be back in time.
+      await renew().catch(() => {})
     }
-  })().catch(() => {}) // Either it has ended, or the database is away, which whoever works finds out.
+  })().catch(() => {}) // It has ended.
   return {
+    check() {
+      if (!hasLapsed && skew.now().getTime() < until) return
+      throw new Error('contents could not be held for all the time, and some may be gone by now; run it again')
+    },
     async end() {
       ended.abort()
       await renewing

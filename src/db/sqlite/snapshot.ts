@@ -1,7 +1,8 @@
 // A copy of an embedded database as of one moment, made while others write, and what reads such a copy.
+import { once } from 'node:events'
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
 import { syncPath } from '#lib/files/folders.ts'
 import type { Reader } from '../sql.ts'
 import { connect } from './sqlite-connection.ts'
@@ -10,12 +11,13 @@ import { connect } from './sqlite-connection.ts'
 export async function copyDatabase(file: string, to: string): Promise<void> {
   const part = `${to}.part`
   await rm(part, { force: true })
-  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-  try {
-    db.prepare('VACUUM INTO ?').run(part)
-  } finally {
-    db.close()
-  }
+  const thread = new Worker(new URL('./snapshot-thread.mjs', import.meta.url), {
+    workerData: { file, to: part },
+    env: {},
+    execArgv: [],
+  })
+  // Rejects with what the thread threw.
+  await once(thread, 'exit')
   await syncPath(part)
   await rename(part, to)
   await syncPath(dirname(to))

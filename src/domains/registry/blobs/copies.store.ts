@@ -23,6 +23,10 @@ export async function locationIsKnown(reader: Reader, location: string): Promise
   return row !== undefined
 }
 
+export async function blobIsAt(reader: Reader, location: string): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM blobs WHERE location = ${location}`)) !== undefined
+}
+
 /** The upload that has its piece there; nothing where it is a blob. */
 export async function uploadAt(reader: Reader, location: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`

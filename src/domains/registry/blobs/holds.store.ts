@@ -17,8 +17,9 @@ export async function hold(tx: Tx, id: string, { now, until }: { now: string; un
   return held === 1
 }
 
-export async function renewHold(tx: Tx, id: string, until: string): Promise<void> {
-  await tx.run(sql`UPDATE backups SET until = ${until} WHERE id = ${id}`)
+/** `false` where it is forgotten, since it had ended. */
+export async function renewHold(tx: Tx, id: string, until: string): Promise<boolean> {
+  return (await tx.run(sql`UPDATE backups SET until = ${until} WHERE id = ${id}`)) === 1
 }
 
 export async function release(tx: Tx, id: string): Promise<void> {

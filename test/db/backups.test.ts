@@ -1,0 +1,98 @@
+// What a backup says of itself when something goes wrong while it is made.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Db } from '#db/sql.ts'
+import { sql } from '#db/sql.ts'
+import { backup } from '../../src/backup.ts'
+import { holdContents } from '../../src/hold-contents.ts'
+import { startPinfold } from '../support/pinfold.ts'
+import { eventually } from '../support/receiver.ts'
+import { startRegistry } from '../support/registry.ts'
+
+test('contents are held for as long as their hold is renewed in time, also by a database that was away', async () => {
+  await using pinfold = await startPinfold({ duties: [] })
+  const holdMs = 500
+  let now = Date.now()
+  let isAway = false
+  let asked = 0
+  const db: Db = {
+    ...pinfold.app.db,
+    tx(work, options) {
+      asked++
+      return isAway ? Promise.reject(new Error('away')) : pinfold.app.db.tx(work, options)
+    },
+  }
+  const skew = { now: () => new Date(now) }
+  const until = async () =>
+    Date.parse((await pinfold.app.db.get<{ until: string }>(sql`SELECT until FROM backups`))!.until)
+  const isRenewed = () => eventually(until, (found) => found === now + holdMs)
+  const asksAgain = (times: number) => {
+    const before = asked
+    return eventually(
+      async () => asked,
+      (found) => found >= before + times,
+    )
+  }
+
+  const held = await holdContents(db, skew, 'backup', holdMs)
+  now += holdMs - 1
+  await isRenewed()
+  isAway = true
+  await asksAgain(2)
+  now += holdMs - 1
+  isAway = false
+  await isRenewed()
+  held.check()
+
+  isAway = true
+  now += holdMs
+  assert.throws(() => held.check(), /contents could not be held for all the time/)
+  isAway = false
+  await isRenewed()
+  assert.throws(() => held.check(), /contents could not be held for all the time/, 'what was lost stays lost')
+  await held.end()
+
+  const forgotten = await holdContents(db, skew, 'backup', holdMs)
+  await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM backups`))
+  await asksAgain(2)
+  assert.throws(() => forgotten.check(), /contents could not be held for all the time/)
+  await forgotten.end()
+})
+
+test('a blob that the copy names and the store has lost since is one of the damaged, an upload that is over is not', {
+  skip: Boolean(process.env.PINFOLD_TEST_DATABASE) && 'the copy of PostgreSQL is made by others',
+}, async () => {
+  await using registry = await startRegistry({ duties: [] })
+  const { app, pusher } = registry
+  const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+  try {
+    for (let i = 0; i < 60; i++) await pusher.pushBlob('acme/app', `blob ${i}`)
+    const upload = String((await pusher.ok(202, 'POST', 'acme/app/blobs/uploads/')).headers.location)
+    await pusher.ok(202, 'PATCH', upload, { body: 'piece' })
+    const last = await app.db.get<{ location: string }>(sql`SELECT location FROM blobs ORDER BY location DESC LIMIT 1`)
+    const piece = await app.db.get<{ location: string }>(sql`SELECT location FROM upload_parts`)
+    let lost: Promise<unknown> | undefined
+    const lose = () => {
+      for (const { location } of [last!, piece!]) rmSync(join(app.config.data, 'blobs', location))
+      return app.db.tx(async (tx) => {
+        await tx.run(sql`
+          DELETE FROM repo_blobs WHERE digest IN (SELECT digest FROM blobs WHERE location = ${last!.location})`)
+        await tx.run(sql`DELETE FROM blobs WHERE location = ${last!.location}`)
+        await tx.run(sql`DELETE FROM upload_parts`)
+      })
+    }
+    const made = await backup(app.config, {
+      to,
+      progress() {
+        lost ??= lose()
+      },
+    })
+    await lost
+    assert.deepEqual(made.damaged, [last!.location])
+  } finally {
+    rmSync(to, { recursive: true, force: true })
+  }
+})
