@@ -33,6 +33,8 @@ export {
 export type VerifyOptions = {
   repair: boolean
   hash: boolean
+  /** How much of the contents `hash` reads, drawn by chance; from 0 to 1, which it is unless given. */
+  share?: number
   /** Those to make; all of them unless some are named. */
   only?: readonly Check[]
   /** Called for each finding, as it is found. */
@@ -57,7 +59,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
   const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()
   // Of two that correct the same difference one would do it once more.
   if (options.repair) opening.adopt(await holdContents(db, skew, 'repair'), (one) => one.end())
-  const contents: Contents = { db, blobs, hash: options.hash, due }
+  const contents: Contents = { db, blobs, hash: options.hash ? (options.share ?? 1) : 0, due }
   const { verified, watch } = watchFor(options)
   const each: Record<Check, () => Promise<void>> = {
     blobs: () => verifyContents(contents, watch),

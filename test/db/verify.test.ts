@@ -265,6 +265,11 @@ test('the command runs beside the server, says what is wrong to people and to pr
   const { checks, findings } = JSON.parse(told.stdout) as { checks: Verified; findings: Finding[] }
   assert.deepEqual([checks.blobs.found, checks.tags.found, findings[0]!.subject], [1, 0, digest])
   assert.equal((await call('--only', 'everything')).code, 64)
+  for (const share of ['1', '0%', '101%', '-1%']) assert.equal((await call(`--content=${share}`)).code, 64, share)
+  const other = await registry.pusher.pushBlob(name, 'changed later')
+  writeFileSync(await place.fileOf(other.digest), 'chanted later')
+  const shared = await call('--content', '100%', '--only', 'blobs')
+  assert.match(shared.stderr, new RegExp(`^blobs: content has another digest: ${other.digest} `, 'm'))
 })
 
 test('a content that is read wrongly once is not taken out of service', async () => {
@@ -282,9 +287,28 @@ test('a content that is read wrongly once is not taken out of service', async ()
   }
   const found: Finding[] = []
   const watch = { repair: true, found: (one: Finding) => found.push(one), examined() {} }
-  await verifyContents({ db, blobs: flaky, hash: true, due: '' }, watch)
+  await verifyContents({ db, blobs: flaky, hash: 1, due: '' }, watch)
   assert.ok(reads > 1)
   assert.deepEqual(found, [])
+})
+
+test('of the contents a share is read, drawn by chance', async () => {
+  await using place = await scene()
+  const { db, blobs } = place.registry.app
+  for (let i = 0; i < 200; i++) await place.registry.pusher.pushBlob(name, `content ${i}`)
+  let reads = 0
+  const counting: Blobs = {
+    ...blobs,
+    read(blob, range) {
+      reads++
+      return blobs.read(blob, range)
+    },
+  }
+  const watch = { repair: false, found() {}, examined() {} }
+  await verifyContents({ db, blobs: counting, hash: 0, due: '' }, watch)
+  assert.equal(reads, 0)
+  await verifyContents({ db, blobs: counting, hash: 0.5, due: '' }, watch)
+  assert.ok(reads > 30 && reads < 170, `${reads} of 200`)
 })
 
 test('a tag whose content may be elsewhere is restored without it', async () => {

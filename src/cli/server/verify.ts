@@ -25,7 +25,8 @@ export const verifyCommand: Command = {
 Ends with 0 when it does, with 3 when it shows only where the tag came to point and not until when (0 with --open), and with
 1 when it proves nothing of the kind. No server is asked, and no data folder is needed.
 
-Without one, compares the database with what there is. Servers may run meanwhile. Reads the size of every blob; with --hash all of them, which takes as long as reading them does.
+Without one, compares the database with what there is. Servers may run meanwhile. Reads the size of every blob; with --hash all of them, which takes as long as reading them does, and with --content a share, so that a run each day
+has seen most of them in the end.
 Without --repair nothing is changed. What cannot be repaired is told: a blob whose content is lost heals when it is pushed
 again. Ends with 0 when everything is right, or was repaired, and with 1 otherwise.
 Checks: ${Object.keys(about).join(', ')}.`,
@@ -33,6 +34,7 @@ Checks: ${Object.keys(about).join(', ')}.`,
     ...settingOptions('data', 'database', 'blobs'),
     { flags: '--repair', summary: 'Repair what can be repaired' },
     { flags: '--hash', summary: 'Read every content and compare its digest' },
+    { flags: '--content <share>', summary: 'Do so with a share of them that is drawn by chance, such as 1%' },
     { flags: '--only <check>', summary: 'Make this check; may be repeated', repeat: true, choices: Object.keys(about) },
     { flags: '--at <time>', summary: 'When the tag shall have pointed there: 2026-11-01, or 2026-11-01T12:00:00Z' },
     { flags: '--proof <file>', summary: 'What pinfold images tags proof has printed' },
@@ -50,10 +52,12 @@ Checks: ${Object.keys(about).join(', ')}.`,
     const only = options.only as readonly Check[] | undefined
     const wrong = only?.find((one) => !Object.hasOwn(about, one))
     if (wrong !== undefined) throw new CliError(exitCodes.usage, `there is no check ${wrong}`)
+    const share = options.content === undefined ? undefined : shareOf(String(options.content))
     const findings: Finding[] = []
     const verified = await verify(config, {
       repair: options.repair === true,
-      hash: options.hash === true,
+      hash: options.hash === true || share !== undefined,
+      ...(share === undefined || options.hash === true ? {} : { share }),
       ...(only ? { only } : {}),
       found(finding) {
         if (findings.length < mostTold) findings.push(finding)
@@ -68,9 +72,18 @@ Checks: ${Object.keys(about).join(', ')}.`,
   },
 }
 
+function shareOf(text: string): number {
+  const percent = Number(/^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1])
+  if (percent > 0 && percent <= 100) return percent / 100
+  throw new CliError(exitCodes.usage, '--content must be a share above 0% and up to 100%, such as 1%')
+}
+
 async function verifyImage(terminal: Terminal, options: Options): Promise<number> {
-  if (options.repair === true || options.hash === true || options.only !== undefined) {
-    throw new CliError(exitCodes.usage, '--repair, --hash and --only are about the database, and not about an image')
+  if ([options.repair, options.hash, options.content, options.only].some((one) => one !== undefined && one !== false)) {
+    throw new CliError(
+      exitCodes.usage,
+      '--repair, --hash, --content and --only are about the database, and not about an image',
+    )
   }
   return (await import('../registry/tag-proofs.ts')).verifyProof(terminal, String(options.image), options)
 }

@@ -13,8 +13,8 @@ import type { Problem, Watch } from './verification.model.ts'
 export type Contents = {
   db: Db
   blobs: Blobs
-  /** Reads every content and compares its digest. */
-  hash: boolean
+  /** Of the contents this share, drawn by chance, is read to compare its digest; from 0 to 1. */
+  hash: number
   /** When what is put into the trash may go. */
   due: string
 }
@@ -25,7 +25,7 @@ const atOnce = 8
 const leastFileAgeMs = 3600_000
 const leastObjectAgeMs = 24 * 3600_000
 
-/** Every blob and every piece of an upload has a content of its size, and with `hash` of its digest. */
+/** Every blob and every piece of an upload has a content of its size, and a share of them their digests. */
 export async function verifyContents(at: Contents, watch: Watch): Promise<void> {
   for (let after = ''; ; ) {
     const contents = await contentsAfter(at.db, after, page)
@@ -56,7 +56,7 @@ async function verifyContent(at: Contents, content: StoredContent, watch: Watch)
 async function problemOf({ blobs, hash }: Contents, content: StoredContent): Promise<Problem | undefined> {
   const { location, size, digest } = content
   if (!(await blobs.has({ location, size }))) return 'content missing or short'
-  if (!hash || digest === '') return undefined
+  if (digest === '' || Math.random() >= hash) return undefined
   // A bad read is no bad content: what is taken out of service was wrong twice.
   const found = (await digestAt(blobs, content)) === digest || (await digestAt(blobs, content))
   if (found === undefined) return 'content missing or short'
