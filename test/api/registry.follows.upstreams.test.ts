@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
-import { type RegistryClient, registryClient, startRegistry } from '../support/registry.ts'
+import { indexOf, type RegistryClient, registryClient, startRegistry } from '../support/registry.ts'
 import { localUpstreams } from '../support/upstream.ts'
 
 const minute = 60_000
@@ -44,11 +45,53 @@ async function watch(url: string, path: string, there: RegistryClient, account: 
   ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
 }
 
-test('another server of ours is watched with a push token, by way of its token endpoint', async () => {
+/** An image and what is about it come whole, beforehand and with a pull. `lists` is whether the registry knows referrers. */
+async function mirror(url: string, path: string, there: RegistryClient, account: Json, lists: boolean) {
+  for (const mode of ['full', 'on-demand']) {
+    const name = `${mode}-${shift}-${path.replaceAll('/', '-')}`
+    const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url, ...account }))
+    const repo = (await seed.repo(org.uid, { name })).uid as string
+    const image = await there.pushImage(path, mode)
+    const about = await there.pushImage(path, undefined, { subject: image, artifactType: 'application/x-signature' })
+    if (!lists) await there.pushManifest(path, indexOf([about]), image.digest.replace(':', '-'))
+    const asked = {
+      upstreamUid: upstream.uid,
+      path,
+      mode: `MODE_${mode.toUpperCase().replace('-', '_')}`,
+      tags: [mode],
+    }
+    ok(await operator.post(`/registry/v2/repos/${repo}/follow`, asked))
+    const pull = (what: string) => here.puller.ok(200, 'GET', `acme/${name}/${what}`)
+    const pullAll = async (digest: string) => {
+      const { body } = await pull(`manifests/${digest}`)
+      for (const blob of [body.config, ...body.layers]) await pull(`blobs/${blob.digest}`)
+    }
+    if (mode === 'on-demand') {
+      await pull(`manifests/${mode}`)
+      await pullAll(image.digest)
+    }
+    await runDuty(later, followUpstreams)
+    await runDuty(later, fetchFollowed)
+    const followed = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
+    assert.deepEqual([followed.waitingCount, followed.fetchProblem], [0, ''])
+    // From here on nobody is asked.
+    ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
+    assert.equal((await pull(`manifests/${mode}`)).headers['docker-content-digest'], image.digest)
+    for (const { digest } of [image, about]) await pullAll(digest)
+    const { manifests } = (await pull(`referrers/${image.digest}`)).body
+    assert.deepEqual(
+      manifests.map(({ digest }: Json) => digest),
+      [about.digest],
+    )
+  }
+}
+
+test('another server of ours is watched and mirrored with a push token, by way of its token endpoint', async () => {
   await using there = await startRegistry()
   const made = ok(await there.operator.post(`/control/v1/pushTokens/${there.org.uid}`, { name: 'mirror' }))
   const account = { username: made.pushToken.userName, password: made.secret }
   await watch(there.url, 'acme/app', there.registryOperator, account)
+  await mirror(there.url, 'acme/app', there.registryOperator, account, true)
 })
 
 test('a private registry is not watched without an account', async () => {
@@ -65,7 +108,7 @@ test('a private registry is not watched without an account', async () => {
 
 const distribution = process.env.PINFOLD_TEST_DISTRIBUTION
 
-test('a registry of CNCF distribution is watched', {
+test('a registry of CNCF distribution is watched and mirrored', {
   skip: !distribution && 'no PINFOLD_TEST_DISTRIBUTION',
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-distribution-'))
@@ -81,7 +124,8 @@ test('a registry of CNCF distribution is watched', {
     const there = registryClient(`http://127.0.0.1:${port}`, undefined)
     const isUp = async () => (await there.call('GET', '/v2/').catch(() => undefined))?.status === 200
     for (let i = 0; i < 600 && !(await isUp()); i++) await sleep(100)
-    await watch(`http://127.0.0.1:${port}`, 'team/app', inTwoRequests(there), {})
+    await watch(there.origin, 'team/app', inTwoRequests(there), {})
+    await mirror(there.origin, 'team/app', inTwoRequests(there), {}, false)
   } finally {
     child.kill()
     await new Promise((resolve) => child.once('exit', resolve))
