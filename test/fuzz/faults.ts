@@ -156,17 +156,29 @@ const doors = all.map(({ listen }) => registryClient(`http://${listen}`, undefin
 /** A move that a client asked for: from what it had seen, to what is like no other. `end` is absent where nobody answered. */
 type Move = { from: string; to: string; begin: number; end?: number; result: 'moved' | 'refused' | 'unknown' }
 
+/** What a client was told of the tag; nothing where there was none. */
+type Read = { digest: string; begin: number; end: number }
+
 /**
  * Whether one order explains all answers. Contents are unique and each move names what it comes from, so the moves that happened
- * are one chain; a refused one is right unless the tag was at `from` all the time.
+ * are one chain; a refused one is right unless the tag was at `from` all the time, and what is read is what is there by then.
  */
-function problemOf(made: readonly Move[], history: readonly string[]): string | undefined {
+function problemOf(made: readonly Move[], reads: readonly Read[], history: readonly string[]): string | undefined {
   const at = new Map(history.map((digest, i) => [digest, i]))
+  const moveTo = new Map(made.map((move) => [move.to, move]))
   if (at.size !== history.length) return 'a content came twice'
+  /** Known to be at `from` from before the move was asked for until after it was refused. */
+  const stoodStill = ({ from, begin, end }: Move): boolean => {
+    const came = moveTo.get(from)
+    const next = moveTo.get(history[from === '' ? 0 : at.get(from)! + 1] ?? '')
+    const wasThere = from === '' || (came?.result === 'moved' && came.end! <= begin)
+    return wasThere && (next === undefined || next.begin >= end!)
+  }
   for (const move of made) {
     const position = at.get(move.to)
     if (move.result === 'moved' && position === undefined) return `lost: a move to ${move.to} was acknowledged`
     if (move.result === 'refused' && position !== undefined) return `a move to ${move.to} was refused and happened`
+    if (move.result === 'refused' && stoodStill(move)) return `a move to ${move.to} was refused for nothing`
     if (position === undefined) continue
     const before = history[position - 1] ?? ''
     if (before !== move.from) return `${move.to} came from ${before}, and was to come from ${move.from}`
@@ -177,6 +189,13 @@ function problemOf(made: readonly Move[], history: readonly string[]): string | 
       if (a.end! < b.begin && at.get(a.to)! > at.get(b.to)!)
         return `${b.to} was moved after ${a.to}, and stands before it`
     }
+  }
+  for (const { digest, begin, end } of reads) {
+    const position = digest === '' ? -1 : at.get(digest)
+    if (position === undefined) return `${digest} was read, and never was there`
+    if (known.some((move) => move.end! < begin && at.get(move.to)! > position))
+      return `${digest} was read after its time`
+    if ((moveTo.get(digest)?.begin ?? 0) > end) return `${digest} was read before its time`
   }
   return undefined
 }
@@ -204,7 +223,7 @@ let violations = 0
 let again = 0
 let cuts = 0
 let cutFromBucket = 0
-const sum = { moved: 0, refused: 0, unknown: 0 }
+const sum = { moved: 0, refused: 0, unknown: 0, reads: 0 }
 const tried = new Map<string, number>()
 for (let round = 0; round < runs; round++) {
   const { below } = randomFrom(seed + round)
@@ -223,6 +242,7 @@ for (let round = 0; round < runs; round++) {
   }
   const base = await push(config, types.config)
   const made: Move[] = []
+  const reads: Read[] = []
   const layers: string[] = []
   let left = moves
   let isOver = false
@@ -233,9 +253,11 @@ for (let round = 0; round < runs; round++) {
       const layer = await push(content, types.layer)
       layers.push(content)
       const door = doors[below(nodes)]!
+      const asked = performance.now()
       const seen = await one(door, 'HEAD', `${repo}/manifests/hot`)
       if (!seen || ![200, 404].includes(seen.status)) continue
       const from = seen.status === 200 ? String(seen.headers['docker-content-digest']) : ''
+      reads.push({ digest: from, begin: asked, end: performance.now() })
       const image = { ...imageOf(base, [layer]), annotations: { n: `${seed} ${round} ${me} ${left}` } }
       const body = JSON.stringify(image)
       const move: Move = { from, to: digestOf(body), begin: performance.now(), result: 'unknown' }
@@ -289,8 +311,9 @@ for (let round = 0; round < runs; round++) {
   const history = await retried(() => healthy[below(healthy.length)]!, 'GET', `${repo}/_svc/history/hot`)
   const digests =
     history.status === 404 ? [] : (history.body.history as { digest: string }[]).map(({ digest }) => digest)
-  let problem = problemOf(made, digests)
+  let problem = problemOf(made, reads, digests)
   for (const { result } of made) sum[result]++
+  sum.reads += reads.length
   // Every server shows the same, whatever was done to it.
   for (const door of doors) {
     const head = await retried(() => door, 'HEAD', `${repo}/manifests/hot`)
@@ -306,7 +329,7 @@ for (let round = 0; round < runs; round++) {
   } else console.log(`run ${round}, ${kind}: ${digests.length} moves, ${layers.length} layers`)
 }
 console.log(
-  `${runs} runs, seed ${seed}: ${sum.moved} moved, ${sum.refused} refused, ${sum.unknown} without an answer, ${violations} violations; ` +
+  `${runs} runs, seed ${seed}: ${sum.moved} moved, ${sum.refused} refused, ${sum.unknown} without an answer, ${sum.reads} reads, ${violations} violations; ` +
     `${again} requests were asked again, ${cutFromBucket} of them while the bucket was away`,
 )
 console.log([...tried].map(([kind, times]) => `${kind}: ${times}`).join(', '))

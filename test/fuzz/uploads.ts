@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { parseBucket } from '#blobs/s3/bucket.ts'
 import { openBucket } from '#blobs/s3/store.ts'
+import { pieceBytes } from '#blobs/s3/upload.ts'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
@@ -58,8 +59,10 @@ const token = lastingToken(place, ['--audience', 'registry'])
 const doors = addresses.map((address) => registryClient(`http://${address}`, undefined))
 
 const acknowledged = new Map<string, { repo: string; size: number }>()
-const tally = { requests: 0, again: 0, begun: 0, refused: new Map<number, number>() }
+const tally = { requests: 0, again: 0, begun: 0, large: 0, refused: new Map<number, number>() }
 let isOver = false
+/** What is larger goes to the bucket in several. */
+const oneRequest = pieceBytes(0)
 
 /** At some server; again, elsewhere, where that is away or says that it is. A body that was cut may have come in part. */
 async function ask(method: string, path: string, what?: { body?: Buffer }) {
@@ -79,8 +82,11 @@ async function ask(method: string, path: string, what?: { body?: Buffer }) {
 
 async function one(i: number): Promise<void> {
   const repo = `acme/r${i % 16}`
-  // Some of several pieces, some of which are large enough for more than one request to the bucket.
-  const sizes = Array.from({ length: 1 + below(5) }, () => 1 + below(below(50) === 0 ? 3_000_000 : 40_000))
+  // Some of several pieces, some of which are too large for one request to the bucket.
+  const sizes = Array.from({ length: 1 + below(5) }, () => {
+    if (below(200) === 0) return oneRequest + below(2 * oneRequest)
+    return 1 + below(below(50) === 0 ? 3_000_000 : 40_000)
+  })
   const content = Buffer.concat(sizes.map((size, at) => Buffer.alloc(size, `${seed} ${i} ${at} `)))
   const digest = digestOf(content)
   for (let attempt = 0; attempt < 50; attempt++) {
@@ -103,6 +109,7 @@ async function upload(location: string, content: Buffer, sizes: readonly number[
     const end = Math.min(content.length, at + (sizes[piece] ?? content.length))
     const sent = await ask('PATCH', location, { body: content.subarray(at, end) })
     if (sent?.status === 202) {
+      if (end - at > oneRequest) tally.large++
       at = end
       piece++
       continue
@@ -142,7 +149,8 @@ await killing
 for (const result of results) if (result.status === 'rejected') throw result.reason
 const took = (performance.now() - began) / 1000
 console.log(
-  `${uploads} uploads in ${took.toFixed(0)} s, ${kills} kills, ${tally.begun} begun, ${tally.requests} requests`,
+  `${uploads} uploads in ${took.toFixed(0)} s, ${kills} kills, ${tally.begun} begun, ${tally.requests} requests, ` +
+    `${tally.large} pieces in several requests to the bucket`,
 )
 for (const [status, n] of tally.refused) console.log(`  ${n} × ${status}, tried again`)
 
@@ -183,6 +191,7 @@ for (const [digest, { repo, size }] of acknowledged) {
   console.error(`lost: ${repo} ${digest} ${got?.status}`)
 }
 assert.equal(acknowledged.size, uploads)
+assert.ok(tally.large > 0 || uploads < 500, 'nothing was too large for one request')
 for (const server of servers) {
   server.kill('SIGTERM')
   await server.exited
