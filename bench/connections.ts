@@ -49,21 +49,15 @@ function exchange(socket: Socket, request: string): Promise<void> {
 export function grpcConnections(
   url: string,
   lanes: number,
-  call: { path: string; token: string; message: Uint8Array },
+  call: { path: string; token: () => string; message: Uint8Array },
 ): Connections {
   const frame = Buffer.concat([Buffer.alloc(5), call.message])
   frame.writeUInt32BE(call.message.length, 1)
   const sessions = Array.from({ length: Math.ceil(lanes / 8) }, () => http2.connect(url))
-  const headers = {
-    ':method': 'POST',
-    ':path': call.path,
-    'content-type': 'application/grpc',
-    te: 'trailers',
-    authorization: `Bearer ${call.token}`,
-  }
+  const headers = { ':method': 'POST', ':path': call.path, 'content-type': 'application/grpc', te: 'trailers' }
   const send = (lane: number) =>
     new Promise<void>((resolve, reject) => {
-      const stream = sessions[lane % sessions.length]!.request(headers)
+      const stream = sessions[lane % sessions.length]!.request({ ...headers, authorization: `Bearer ${call.token()}` })
       let status: unknown
       stream.once('trailers', (trailers) => {
         status = trailers['grpc-status']

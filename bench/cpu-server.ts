@@ -42,11 +42,15 @@ export async function startMeasured(checkout: string) {
   const [chunk] = await Promise.race([once(child.stdout!, 'data'), ended])
   child.stdout!.resume()
   const url = /^ready (\S+)/.exec(String(chunk))![1]!
-  const token = await tokenOf(program, place)
-  const registryToken = await tokenOf(program, place, ['--audience', 'registry'])
-  const seeded = await fill(url, token, registryToken)
+  /** Tokens of now, for runs that outlast one. */
+  const renew = async () => ({
+    token: await tokenOf(program, place),
+    registryToken: await tokenOf(program, place, ['--audience', 'registry']),
+  })
+  const tokens = await renew()
+  const seeded = await fill(url, tokens.token, tokens.registryToken)
   const opened = opening.move()
-  return { url, pid: child.pid!, token, registryToken, ...seeded, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  return { url, pid: child.pid!, ...tokens, renew, ...seeded, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
 /** Resolves when the server has done what requests left for later, such as giving the events of pulls their places. */

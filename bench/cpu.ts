@@ -64,7 +64,7 @@ const all: Case[] = [
     connect: ({ url, token, repo }) =>
       grpcConnections(url, lanes, {
         path: '/pinfold.platform.registry.v2.ReposService/GetRepo',
-        token,
+        token: () => token,
         message: toBinary(GetRepoRequestSchema, create(GetRepoRequestSchema, { uid: repo })),
       }),
   },

@@ -38,17 +38,19 @@ pinLoad()
 const idle = await idleMb()
 console.log(`idle: ${idle.toFixed(0)} MB`)
 await using server = await startMeasured(new URL('..', import.meta.url).pathname)
-const { url, pid, token, registryToken, org, repo, digest, pushed } = server
-const authorization = `Bearer ${registryToken}`
+const { url, pid, org, repo, digest, pushed } = server
+/** They live for an hour. */
+let tokens = { token: server.token, registryToken: server.registryToken }
+const authorization = () => `Bearer ${tokens.registryToken}`
 const manifest = (reference: string): Wanted => ({
   path: `/v2/bench/app/manifests/${reference}`,
-  headers: { authorization, accept: types.image },
+  headers: { authorization: authorization(), accept: types.image },
 })
-const rest = (path: string): Wanted => ({ path, headers: { authorization: `Bearer ${token}` } })
+const rest = (path: string): Wanted => ({ path, headers: { authorization: `Bearer ${tokens.token}` } })
 const move = (index: number): Wanted => ({
   path: `/v2/bench/app/manifests/moving${index % 128}`,
   method: 'PUT',
-  headers: { authorization, 'content-type': types.image },
+  headers: { authorization: authorization(), 'content-type': types.image },
   body: pushed[Math.floor(index / 128) % 2]!,
 })
 // Of eight requests: three pulls, two lists, a Get, a list of tags and a move.
@@ -58,7 +60,7 @@ const mix: ((index: number) => Wanted)[] = [
   () => rest(`/registry/v2/repos?uidp.descendants_of=${org}&order_by=name&page_size=50`),
   () => rest(`/registry/v2/repos/${repo}`),
   (index) => manifest(`t${(index * 7) % 100}`),
-  () => ({ path: '/v2/bench/app/tags/list?n=100', headers: { authorization } }),
+  () => ({ path: '/v2/bench/app/tags/list?n=100', headers: { authorization: authorization() } }),
   () => rest(`/registry/v2/repos?uidp.descendants_of=${org}&order_by=uid&page_size=200`),
   move,
 ]
@@ -79,7 +81,7 @@ async function reading(): Promise<void> {
 async function calling(): Promise<void> {
   const message = toBinary(GetRepoRequestSchema, create(GetRepoRequestSchema, { uid: repo }))
   const path = '/pinfold.platform.registry.v2.ReposService/GetRepo'
-  const connections = grpcConnections(url, 8, { path, token, message })
+  const connections = grpcConnections(url, 8, { path, token: () => tokens.token, message })
   await Promise.all(
     Array.from({ length: 8 }, async (_, lane) => {
       for (; !isOver(); counts.calls++) await connections.send(lane, 0)
@@ -89,8 +91,8 @@ async function calling(): Promise<void> {
 }
 
 async function pushing(): Promise<void> {
-  const client = registryClient(url, registryToken)
   for (; !isOver(); counts.pushes++) {
+    const client = registryClient(url, tokens.registryToken)
     const name = `bench/new-${counts.pushes % 64}`
     const config = await client.pushBlob(name, '{"architecture":"amd64","os":"linux"}', types.config)
     // Some of them are large.
@@ -101,13 +103,14 @@ async function pushing(): Promise<void> {
 }
 
 async function heapMb(): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
+  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${tokens.token}` } })).text()
   return Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(text)?.[1]) / 1e6
 }
 
 async function watching(): Promise<void> {
   for (let at = every; !isOver(); at += every) {
     await sleep(Math.max(0, Math.min(every * 60_000, until - performance.now())))
+    tokens = await server.renew()
     const heap = await heapMb().catch(() => Number.NaN)
     const { requests, calls, pushes } = counts
     console.log(
