@@ -1,10 +1,34 @@
 import assert from 'node:assert/strict'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { StoreAway } from '../blobs.ts'
 import { parseBucket } from './bucket.ts'
-import { createClient } from './client.ts'
+import { type ClientOptions, createClient } from './client.ts'
+import type { CredentialSource } from './credentials.ts'
+
+const keys: CredentialSource = { get: async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }), forget() {} }
+
+/** A client of a store that answers as `answer` says. */
+async function scene(answer: RequestListener, options: ClientOptions = {}, source = keys) {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = createClient(parseBucket(`s3://blobs?endpoint=http://127.0.0.1:${port}&timeout=60`), source, options)
+  return {
+    client,
+    async [Symbol.asyncDispose]() {
+      client.close()
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+const get = { operation: 'GetObject', method: 'GET', key: 'c/00/y', retries: 0 } as const
+const head = { operation: 'HeadObject', method: 'HEAD', key: 'c/00/y', retries: 0 } as const
+const isBusy = (error: Error) => error instanceof StoreAway && error.reason === 'TOO_BUSY'
 
 test('without credentials there is no address now, and none of their secrets in the reason', async () => {
   const none = { get: () => Promise.reject(new Error('secret')), forget() {} }
@@ -19,28 +43,51 @@ test('without credentials there is no address now, and none of their secrets in 
 test('what is slowly written does not keep what is read waiting', async () => {
   const held: ServerResponse[] = []
   const writing = Promise.withResolvers<void>()
-  const server = createServer((req, res) => {
-    req.resume()
-    if (req.method !== 'PUT') return void res.end()
-    held.push(res)
-    writing.resolve()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const keys = { get: async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }), forget() {} }
-  const bucket = parseBucket(`s3://blobs?endpoint=http://127.0.0.1:${port}&timeout=60`)
-  const client = createClient(bucket, keys, undefined, 1)
+  await using place = await scene(
+    (req, res) => {
+      req.resume()
+      if (req.method !== 'PUT') return void res.end()
+      held.push(res)
+      writing.resolve()
+    },
+    { connections: 1 },
+  )
+  const { client } = place
   const body = [Buffer.from('slow')]
-  try {
-    const put = client.ask({ operation: 'PutObject', method: 'PUT', key: 'c/00/x', body, retries: 0 })
-    await writing.promise
-    const got = await client.ask({ operation: 'GetObject', method: 'GET', key: 'c/00/y', retries: 0 })
-    assert.deepEqual([got.status, held.length], [200, 1])
-    for (const res of held) res.end()
-    await put
-  } finally {
-    client.close()
-    server.closeAllConnections()
-    server.close()
-  }
+  const put = client.ask({ operation: 'PutObject', method: 'PUT', key: 'c/00/x', body, retries: 0 })
+  await writing.promise
+  assert.deepEqual([(await client.ask(get)).status, held.length], [200, 1])
+  for (const res of held) res.end()
+  await put
+})
+
+test('what is slowly read keeps waiting who reads, for a while, and not who asks', { timeout: 20_000 }, async () => {
+  const held: ServerResponse[] = []
+  const results: string[] = []
+  await using place = await scene(
+    (req, res) => {
+      if (req.method === 'HEAD' || req.url?.includes('list-type')) return void res.end()
+      held.push(res)
+      res.write('begun, ')
+    },
+    { connections: 1, waitMs: 1000, observe: (_, result) => results.push(result) },
+  )
+  const { client } = place
+  const slow = await client.open(get)
+  const query = [['list-type', '2']] as const
+  await client.ask(head)
+  await client.ask({ operation: 'ListObjects', method: 'GET', query, retries: 0 })
+  const others = [client.open(get), client.open({ ...get, retries: 4 })]
+  await Promise.all(others.map((other) => assert.rejects(other, isBusy)))
+  assert.deepEqual([results, client.isUp(), held.length], [['ok', 'ok', 'ok', 'busy', 'busy'], true, 1])
+  const gone = new AbortController()
+  const leaving = client.open({ ...get, signal: gone.signal })
+  const next = client.open(get)
+  gone.abort(new Error('gone'))
+  await assert.rejects(leaving, { message: 'gone' })
+  held.pop()!.end('ended')
+  assert.equal(await text(slow), 'begun, ended')
+  const last = await next
+  held.pop()!.end('ended')
+  assert.equal(await text(last), 'begun, ended')
 })

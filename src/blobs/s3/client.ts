@@ -2,11 +2,13 @@
 import { Agent, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isBusy } from '#lib/errors.ts'
+import { createMemory } from '#lib/turns/memory.ts'
 import { ContentTooLarge, StoreAway, StoreFull } from '../blobs.ts'
 import type { Observe, Operation, results } from '../operations.ts'
 import type { Bucket } from './bucket.ts'
 import type { CredentialSource } from './credentials.ts'
-import { readAll, send as sendRequest } from './http.ts'
+import { readAll, type Sent, send as sendRequest } from './http.ts'
 import { type Credentials, createSigner, encodePath, queryOf, sha256 } from './sign.ts'
 import { textOf } from './xml.ts'
 
@@ -55,10 +57,20 @@ export type Client = {
   close(): void
 }
 
+export type ClientOptions = {
+  observe?: Observe | undefined
+  /** How many there may be in each lane. */
+  connections?: number
+  /** How long one is waited for. */
+  waitMs?: number
+}
+
 const retries = 4
 const firstPauseMs = 100
 const answerBytes = 16 * 1024 * 1024
 const mostConnections = 512
+/** Who gets none for so long is told to come again. */
+const connectionWaitMs = 10_000
 
 /** Answers that say to try again, by their status or by the code in them. */
 const passing = [408, 429, 500, 502, 503, 504]
@@ -68,26 +80,53 @@ const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
 /** New credentials, or the right time, may help. */
 const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
 
+/** What is written, what is asked and read at once, and what is read as slowly as whoever it is for. None waits for another. */
+type Lane = 'written' | 'asked' | 'streamed'
+
+const isReading = ({ method }: Ask): boolean => method === 'GET' || method === 'HEAD'
+
+/** Who waits for one is not left to the agent, which has no end to that and keeps those who have gone away. */
+function createConnections(isTls: boolean, most: number, waitMs: number) {
+  const agent = isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
+  const room = createMemory(most, {
+    waitMs,
+    crowded: 'all connections to the bucket are in use; try again',
+    refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
+  })
+  return { agent, take: (signal: AbortSignal) => room.reserve(1, signal) }
+}
+
 /** One try: signed with the credentials that are given. Throws Refused, and what is to be tried again as a plain Error. */
-function createTries(bucket: Bucket, credentials: CredentialSource, connections: number) {
+function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
+  const { connections = mostConnections, waitMs = connectionWaitMs } = options
   const signer = createSigner(bucket.region)
-  const options = { keepAlive: true, maxSockets: connections }
-  const newAgent = () => (bucket.origin.startsWith('https:') ? new TlsAgent(options) : new Agent(options))
-  // What is slowly written does not keep what is read waiting for a connection.
-  const agents = { reading: newAgent(), writing: newAgent() }
+  const open = () => createConnections(bucket.origin.startsWith('https:'), connections, waitMs)
+  const lanes: Record<Lane, ReturnType<typeof open>> = { written: open(), asked: open(), streamed: open() }
   const { host } = new URL(bucket.origin)
   let offsetMs = 0
 
   const pathOf = (key: string | undefined): string =>
     key === undefined ? bucket.path || '/' : encodePath(`${bucket.path}/${bucket.prefix}${key}`)
 
-  const send = async (ask: Ask, given: Credentials): Promise<IncomingMessage> => {
+  const send = async (ask: Ask, given: Credentials, lane: Lane): Promise<IncomingMessage> => {
+    const { signal = new AbortController().signal } = ask
+    signal.throwIfAborted()
+    const { agent, take } = lanes[lane]
+    const turn = await take(signal)
+    try {
+      return await sendSigned(ask, given, { agent, closed: turn.free })
+    } catch (error) {
+      turn.free()
+      throw error
+    }
+  }
+  const sendSigned = async (ask: Ask, given: Credentials, by: Pick<Sent, 'agent' | 'closed'>) => {
     const { method, key, query = [], body = [] } = ask
     const length = body.reduce((sum, chunk) => sum + chunk.length, 0)
     const digest = ask.digest ?? (body.length === 0 ? sha256('') : sha256(Buffer.concat(body)))
     const unsigned = { method, host, path: pathOf(key), query, headers: ask.headers ?? {} }
     const headers = signer.headersFor(unsigned, given, digest, new Date(Date.now() + offsetMs))
-    if (method !== 'GET' && method !== 'HEAD') headers['content-length'] = String(length)
+    if (!isReading(ask)) headers['content-length'] = String(length)
     const url = `${bucket.origin}${unsigned.path}${query.length > 0 ? `?${queryOf(query)}` : ''}`
     const res = await sendRequest({
       url,
@@ -95,8 +134,8 @@ function createTries(bucket: Bucket, credentials: CredentialSource, connections:
       headers,
       body,
       timeoutMs: bucket.timeoutMs,
-      agent: method === 'GET' || method === 'HEAD' ? agents.reading : agents.writing,
       signal: ask.signal,
+      ...by,
     })
     const date = Date.parse(res.headers.date ?? '')
     // Dates are in whole seconds, and take a while to come.
@@ -105,9 +144,9 @@ function createTries(bucket: Bucket, credentials: CredentialSource, connections:
   }
 
   return {
-    async try<T>(ask: Ask, take: (res: IncomingMessage) => Promise<T>): Promise<T> {
+    async try<T>(ask: Ask, lane: Lane, take: (res: IncomingMessage) => Promise<T>): Promise<T> {
       const given = await credentials.get()
-      const res = await send(ask, given)
+      const res = await send(ask, given, lane)
       const status = res.statusCode!
       if (status >= 200 && status < 300) return take(res)
       const text = (await readAll(res, answerBytes)).toString()
@@ -126,7 +165,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, connections:
       return `${bucket.publicOrigin}${path}?${signer.queryFor(unsigned, await credentials.get(), seconds, at)}`
     },
     close: () => {
-      for (const agent of Object.values(agents)) agent.destroy()
+      for (const { agent } of Object.values(lanes)) agent.destroy()
     },
   }
 }
@@ -140,17 +179,12 @@ function whyNoRoom(refused: Refused): Error | undefined {
   return isLarge ? new ContentTooLarge('the store takes no blob of this size', { cause: refused }) : undefined
 }
 
-/** `connections` is how many there may be for what is read, and as many for what is written. */
-export function createClient(
-  bucket: Bucket,
-  credentials: CredentialSource,
-  observe: Observe = () => {},
-  connections = mostConnections,
-): Client {
-  const tries = createTries(bucket, credentials, connections)
+export function createClient(bucket: Bucket, credentials: CredentialSource, options: ClientOptions = {}): Client {
+  const { observe = () => {} } = options
+  const tries = createTries(bucket, credentials, options)
   let up = true
 
-  const run = async <T>(ask: Ask, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
+  const run = async <T>(ask: Ask, lane: Lane, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
     // While the bucket is away, nobody waits for what is not going to help.
     const most = up ? (ask.retries ?? retries) : 0
     for (let tried = 0; ; tried++) {
@@ -158,7 +192,7 @@ export function createClient(
       const ended = (result: (typeof results)[number]) =>
         observe(ask.operation, result, (performance.now() - began) / 1000)
       try {
-        const answer = await tries.try(ask, take)
+        const answer = await tries.try(ask, lane, take)
         up = true
         ended('ok')
         return answer
@@ -172,6 +206,10 @@ export function createClient(
           if (up) throw full ?? error
           // Nothing that a client did: the credentials, the bucket or the region are not right.
           throw new StoreAway(`the bucket lets nobody in: ${error.message}`, { cause: error })
+        }
+        if (isBusy(error)) {
+          ended('busy')
+          throw error
         }
         if (ask.signal?.aborted) throw error
         if (tried < most) {
@@ -189,7 +227,7 @@ export function createClient(
   return {
     bucket,
     ask: (ask) =>
-      run(ask, async (res) => {
+      run(ask, isReading(ask) ? 'asked' : 'written', async (res) => {
         const text = (await readAll(res, answerBytes)).toString()
         // Some answers begin before it is known how they end.
         const code = text.includes('<Error>') ? textOf(text, 'Code') : undefined
@@ -199,7 +237,7 @@ export function createClient(
         }
         return { status: res.statusCode!, headers: res.headers, text }
       }),
-    open: (ask) => run(ask, (res) => Promise.resolve(res)),
+    open: (ask) => run(ask, 'streamed', (res) => Promise.resolve(res)),
     isUp: () => up,
     clock: tries.clock,
     addressOf: (key, at, seconds) =>

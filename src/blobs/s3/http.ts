@@ -6,18 +6,23 @@ export type Sent = {
   method: string
   headers: Readonly<Record<string, string>>
   body?: readonly Buffer[] | undefined
-  /** After how long without a byte in either direction it is lost. */
+  /** After how long without a byte in either direction it is lost; connecting counts. */
   timeoutMs: number
   agent?: Agent | undefined
   signal?: AbortSignal | undefined
+  /** Told when the connection is free for another request, or gone. */
+  closed?: (() => void) | undefined
 }
 
 /** Sends a request; resolves once the head of the answer is there. Its body must be read, or destroyed. */
-export function send({ url, method, headers, body = [], timeoutMs, agent, signal }: Sent): Promise<IncomingMessage> {
+export function send(sent: Sent): Promise<IncomingMessage> {
+  const { url, method, headers, body = [], timeoutMs, agent, signal, closed } = sent
   return new Promise((resolve, reject) => {
     const make = url.startsWith('https:') ? tlsRequest : plainRequest
-    const req = make(url, { method, headers, ...(agent && { agent }), ...(signal && { signal }) })
-    req.setTimeout(timeoutMs, () => req.destroy(new Error(`no sign of life for ${timeoutMs} ms`)))
+    // `setTimeout` would count from when there is a connection.
+    const req = make(url, { method, headers, timeout: timeoutMs, ...(agent && { agent }), ...(signal && { signal }) })
+    req.once('timeout', () => req.destroy(new Error(`no sign of life for ${timeoutMs} ms`)))
+    if (closed) req.once('close', closed)
     req.on('error', reject)
     req.once('response', (res) => {
       // What comes later is told by the answer.
