@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
-import { digestOf, registryClient } from '../support/registry.ts'
+import { digestOf, type RegistryClient, registryClient } from '../support/registry.ts'
 
 const name = 'acme/app'
 
@@ -82,6 +82,51 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   assert.match((await copy(other, other)).stderr, /the second store has the id of the first/)
   assert.match(damaged.stdout, /^copied 3 blobs/m)
   assert.ok(damaged.stderr.includes(`damaged or lost, and not copied: ${file}`), damaged.stderr)
+})
+
+test('what a copy has of an upload that ends before the switch is found, and goes', { skip: noBucket }, async () => {
+  await using bucket = await startBucket()
+  await using place = await makePlace()
+  const url = bucket.url()
+  const env = { ...place.env, ...bucket.aws }
+  const words = ['blobs', 'copy', join(place.data, 'blobs'), url, ...place.args]
+  const copy = (...more: string[]) => run([...words, ...more], { env })
+  const pieces = () => globSync('uploads/*', { cwd: bucket.fileOf(url, '') })
+  const begin = async (client: RegistryClient, body: string) => {
+    const { headers } = await client.ok(202, 'POST', `${name}/blobs/uploads/`)
+    await client.ok(202, 'PATCH', String(headers.location), { body })
+    return { location: String(headers.location), digest: digestOf(body) }
+  }
+  const finish = (client: RegistryClient, { location, digest }: { location: string; digest: string }) =>
+    client.ok(201, 'PUT', `${location}?digest=${digest}`)
+
+  await using first = await startProcess(place)
+  await clientOf(first.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
+  const before = registryClient(first.url, await tokenOf(place, ['--audience', 'registry']))
+  const ended = await begin(before, 'ended')
+  assert.equal((await copy()).code, 0)
+  const [stray] = pieces()
+  await finish(before, ended)
+  const open = await begin(before, 'goes on')
+  first.kill('SIGTERM')
+  await first.exited
+  assert.equal((await copy('--switch')).code, 0)
+  assert.equal(pieces().length, 2)
+  // What is young may belong to a push.
+  const old = new Date(Date.now() - 3 * 24 * 3600_000)
+  for (const piece of pieces()) utimesSync(bucket.fileOf(url, piece), old, old)
+
+  const verified = await run(['verify', '--blobs', url, '--only', 'orphans', ...place.args], { env })
+  assert.deepEqual([verified.code, verified.stderr.match(/^orphans: .*$/gm)?.length], [1, 1], verified.stderr)
+  assert.ok(verified.stderr.includes(`content belongs to nothing: ${stray}`), verified.stderr)
+  const settings = { ...bucket.aws, PINFOLD_BLOBS: url, PINFOLD_BLOB_TRASH_SECONDS: '0' }
+  await using second = await startProcess(place, { env: settings })
+  const collected = await run(['gc', ...place.args], { env: { ...env, PINFOLD_API: second.url } })
+  assert.match(collected.stdout, /, 1 stray files/, collected.stderr)
+  assert.equal(pieces().includes(stray!), false)
+  const after = registryClient(second.url, await tokenOf(place, ['--audience', 'registry']))
+  await finish(after, open)
+  for (const { digest } of [ended, open]) await after.ok(200, 'GET', `${name}/blobs/${digest}`)
 })
 
 test('a copy that was killed in the middle goes on where it was, and leaves nothing half', async () => {

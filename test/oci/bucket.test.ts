@@ -419,16 +419,17 @@ test('what nothing needs any more goes from the bucket, and uploads that nobody 
   for (const { digest } of [manifest.body.config, ...manifest.body.layers]) {
     await client.ok(200, 'GET', `${name}/blobs/${digest}`)
   }
-  // One that was begun and never finished.
-  const begun = await registry.app.blobs.begin(0, '')
-  await begun.write([randomBytes(17 * 1024 * 1024)])
+  // One that was begun and never finished, and one of a copy from a folder.
+  const copied = await registry.app.blobs.beginAt(`sha256/ab/${'ab'.repeat(32)}-${'0'.repeat(16)}`, 0)
+  const begun = [await registry.app.blobs.begin(0, ''), copied]
+  for (const one of begun) await one.write([randomBytes(17 * 1024 * 1024)])
   const aborts = () => proxy.asked.filter((line) => line.startsWith('DELETE') && line.includes('uploadId')).length
   await collect()
   assert.equal(aborts(), 0)
   registry.app.blobs.clock = async () => (await theirs!()) + 49 * 3600_000
   await collect()
-  assert.equal(aborts(), 1)
-  await begun.discard()
+  assert.equal(aborts(), 2)
+  for (const one of begun) await one.discard()
 })
 
 test('an address that a client was given reads to its end, although nothing waits before it is removed', {
@@ -468,11 +469,15 @@ test('a scheduled collection looks through a part of the bucket each hour, and t
   await using place = await scene()
   const { blobs } = place.registry.app
   for (let i = 0; i < 3; i++) await place.registry.pusher.pushBlob(name, randomBytes(10))
+  const copied = await blobs.beginAt(`uploads/${randomBytes(16).toString('hex')}`, 5)
+  await copied.write([Buffer.from('piece')])
+  await copied.finish()
   place.proxy.asked.length = 0
   const found = []
   for (let hour = 0; hour < 168; hour++) for await (const { location } of blobs.list(hour)) found.push(location)
   assert.deepEqual(found.sort(), (await everything(place.registry)).sort())
-  assert.equal(place.proxy.asked.length, 3 * 256 + 3)
+  assert.deepEqual([found.length, found.includes(copied.name)], [4, true])
+  assert.equal(place.proxy.asked.length, 4 * 256 + 4)
 })
 
 test('a server starts with its own bucket only, and says why where it does not', { skip }, async () => {

@@ -15,8 +15,8 @@ import { createUpload, sizeOf } from './upload.ts'
 export const idObject = 'pinfold-id'
 /** Before the keys of all contents. */
 const contents = 'c/'
-/** Those, and what was copied from a folder. */
-const folders = [contents, 'sha256/', 'sha512/']
+/** Those, and what was copied from a folder, pieces of its uploads too. */
+const folders = [contents, 'sha256/', 'sha512/', 'uploads/']
 /** What is known to be there, or missing, is remembered for so many, */
 const mostKnown = 10_000
 /** and for so long: what was lost may be brought back, and what was there may be lost. */
@@ -98,7 +98,9 @@ export async function openBucket(
       const shards = hourOfWeek === undefined ? [''] : shardsOf(hourOfWeek)
       for (const folder of folders) for (const shard of shards) yield* listObjects(client, folder + shard)
     },
-    abortUploads: (before) => abortUploads(client, bucket.prefix + contents, before),
+    async abortUploads(before) {
+      for (const folder of folders) await abortUploads(client, bucket.prefix + folder, before)
+    },
     async clock() {
       await readId()
       return client.clock()
@@ -142,10 +144,10 @@ function createPresence(monotonic: () => number) {
   }
 }
 
-/** Those that are listed in an hour of the week, so that all of them are in a week. */
+/** What the names begin with that are listed in an hour of the week, so that all of them are in a week. */
 function shardsOf(hourOfWeek: number): string[] {
   const all = Array.from({ length: 256 }, (_, shard) => shard)
-  return all.filter((shard) => shard % 168 === hourOfWeek).map((shard) => `${shard.toString(16).padStart(2, '0')}/`)
+  return all.filter((shard) => shard % 168 === hourOfWeek).map((shard) => shard.toString(16).padStart(2, '0'))
 }
 
 const unless =
