@@ -209,6 +209,26 @@ test('while the bucket is away, blobs are 503 and to be asked for again, and the
   assert.match(await metrics(), /^nodejs_eventloop_lag_p99_seconds [\d.e-]+$/m)
 })
 
+test('a push of what is there already outlives the end of its credentials, and is 503 where new ones do not help', {
+  skip,
+}, async () => {
+  await using place = await scene()
+  const { registry, proxy } = place
+  const content = randomBytes(1000)
+  const { digest } = await registry.pusher.pushBlob(name, content)
+  const push = () => registry.pusher.call('POST', `${uploads}?digest=${digest}`, { body: content })
+  let left = 1
+  proxy.fail(({ method }) => (method === 'HEAD' && left-- > 0 ? '400' : undefined))
+  assert.equal((await push()).status, 201)
+  proxy.fail(({ method }) => (method === 'HEAD' ? '400' : undefined))
+  for (const reply of [await push(), await push()]) {
+    assert.deepEqual([reply.status, codeOf(reply)], [503, 'UNAVAILABLE'])
+    assert.match(String(reply.headers['retry-after']), /^\d+$/)
+  }
+  proxy.fail(undefined)
+  assert.equal((await push()).status, 201)
+})
+
 test('a bucket that is full, or takes nothing so large, is not away: the client is told, and the rest is served', {
   skip,
 }, async () => {

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 export const faults = ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const
 /** What a store says that has a limit; trying again does not help. */
 export const limits = ['507', 'QuotaExceeded', '413'] as const
-export type Fault = (typeof faults)[number] | (typeof limits)[number]
+/** `400` is what S3 answers to a HEAD whose credentials have ended. */
+export type Fault = (typeof faults)[number] | (typeof limits)[number] | '400'
 
 /** Which of the requests fail, and how; nothing for those that pass. */
 export type Plan = (asked: { method: string; url: string }) => Fault | undefined
@@ -49,6 +50,7 @@ export async function startFaultProxy(target: string) {
   }
 
   const failures: Record<Fault, (req: IncomingMessage, res: ServerResponse) => void> = {
+    400: (req, res) => refuse(req, res, 400, ''),
     500: (req, res) => refuse(req, res, 500, 'InternalError'),
     SlowDown: (req, res) => refuse(req, res, 503, 'SlowDown'),
     507: (req, res) => refuse(req, res, 507, ''),

@@ -40,6 +40,38 @@ test('without credentials there is no address now, and none of their secrets in 
   client.close()
 })
 
+for (const status of [400, 403]) {
+  test(`a HEAD that is refused by ${status} and no word is sent once more, with other credentials`, async () => {
+    let [count, served] = [1, 2]
+    const madeOf = (at: number) => ({ accessKeyId: `key${at}`, secretAccessKey: 'b' })
+    let kept = madeOf(count)
+    const source: CredentialSource = {
+      get: async () => kept,
+      forget(refused) {
+        if (refused === kept) kept = madeOf(++count)
+      },
+    }
+    const asked: string[] = []
+    const answer: RequestListener = (req, res) => {
+      asked.push(/Credential=(\w+)/.exec(req.headers.authorization!)![1]!)
+      res.writeHead(asked.at(-1) === `key${served}` ? 200 : status).end()
+    }
+    await using place = await scene(answer, {}, source)
+    const { client } = place
+    assert.equal((await client.ask(head)).status, 200)
+    assert.deepEqual(asked.splice(0), ['key1', 'key2'])
+    // What others do not help against is no reason to ask for more of them each time.
+    served = 0
+    for (const keys of [['key2', 'key3'], ['key3'], ['key3']]) {
+      await assert.rejects(client.ask(head), (error: Error) => error instanceof StoreAway && !isBusy(error))
+      assert.deepEqual([asked.splice(0), client.isUp()], [keys, false])
+    }
+    served = 3
+    assert.equal((await client.ask(head)).status, 200)
+    assert.ok(client.isUp())
+  })
+}
+
 test('what is slowly written does not keep what is read waiting', async () => {
   const held: ServerResponse[] = []
   const writing = Promise.withResolvers<void>()

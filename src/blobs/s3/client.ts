@@ -42,6 +42,11 @@ export class Refused extends Error {
   }
 }
 
+/** A HEAD was refused, whose answer has no body to say why. Its credentials may have ended; next time it is sent with new ones. */
+class Unexplained extends Error {
+  override name = 'Unexplained'
+}
+
 export type Client = {
   readonly bucket: Bucket
   /** The whole answer. Throws Refused, or StoreAway when the bucket cannot be reached or does not let us in. */
@@ -83,6 +88,8 @@ const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequire
 /** What is written, what is asked and read at once, and what is read as slowly as whoever it is for. None waits for another. */
 type Lane = 'written' | 'asked' | 'streamed'
 
+const isUnexplained = ({ method }: Ask, status: number): boolean => method === 'HEAD' && [400, 403].includes(status)
+
 const isReading = ({ method }: Ask): boolean => method === 'GET' || method === 'HEAD'
 
 /** Who waits for one is not left to the agent, which has no end to that and keeps those who have gone away. */
@@ -96,7 +103,10 @@ function createConnections(isTls: boolean, most: number, waitMs: number) {
   return { agent, take: (signal: AbortSignal) => room.reserve(1, signal) }
 }
 
-/** One try: signed with the credentials that are given. Throws Refused, and what is to be tried again as a plain Error. */
+/**
+ * One try: signed with the credentials that are given. Throws Refused, what is to be tried again as a plain Error, and unless
+ * it `isSecond`, Unexplained.
+ */
 function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
   const { connections = mostConnections, waitMs = connectionWaitMs } = options
   const signer = createSigner(bucket.region)
@@ -104,6 +114,8 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
   const lanes: Record<Lane, ReturnType<typeof open>> = { written: open(), asked: open(), streamed: open() }
   const { host } = new URL(bucket.origin)
   let offsetMs = 0
+  /** Those that were refused a HEAD when they were new: others would be, too. */
+  let inVain: Credentials | undefined
 
   const pathOf = (key: string | undefined): string =>
     key === undefined ? bucket.path || '/' : encodePath(`${bucket.path}/${bucket.prefix}${key}`)
@@ -144,7 +156,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
   }
 
   return {
-    async try<T>(ask: Ask, lane: Lane, take: (res: IncomingMessage) => Promise<T>): Promise<T> {
+    async try<T>({ ask, lane, take, isSecond }: Try<T>): Promise<T> {
       const given = await credentials.get()
       const res = await send(ask, given, lane)
       const status = res.statusCode!
@@ -154,6 +166,13 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
       if (staleCodes.includes(code)) {
         credentials.forget(given)
         throw new Error(`${status} ${code}`)
+      }
+      if (isUnexplained(ask, status) && given !== inVain) {
+        if (!isSecond) {
+          credentials.forget(given)
+          throw new Unexplained()
+        }
+        inVain = given
       }
       if (passing.includes(status) || passingCodes.includes(code)) throw new Error(`${status} ${code}`.trim())
       throw new Refused(ask.operation, status, code)
@@ -169,6 +188,8 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
     },
   }
 }
+
+type Try<T> = { ask: Ask; lane: Lane; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
 
 /** What a store says that takes no more, or nothing so large, as all stores of ours say it. */
 function whyNoRoom(refused: Refused): Error | undefined {
@@ -187,12 +208,13 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
   const run = async <T>(ask: Ask, lane: Lane, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
     // While the bucket is away, nobody waits for what is not going to help.
     const most = up ? (ask.retries ?? retries) : 0
+    let isSecond = false
     for (let tried = 0; ; tried++) {
       const began = performance.now()
       const ended = (result: (typeof results)[number]) =>
         observe(ask.operation, result, (performance.now() - began) / 1000)
       try {
-        const answer = await tries.try(ask, lane, take)
+        const answer = await tries.try({ ask, lane, take, isSecond })
         up = true
         ended('ok')
         return answer
@@ -201,7 +223,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
           const isMissing = error.status === 404 && error.code !== 'NoSuchBucket'
           const isTheirs = isMissing || error.status === 412 || error.status === 416
           const full = whyNoRoom(error)
-          up = isTheirs || error.status === 400 || full !== undefined
+          up = isTheirs || (error.status === 400 && ask.method !== 'HEAD') || full !== undefined
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
           if (up) throw full ?? error
           // Nothing that a client did: the credentials, the bucket or the region are not right.
@@ -212,6 +234,11 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
           throw error
         }
         if (ask.signal?.aborted) throw error
+        if (error instanceof Unexplained) {
+          ended('retried')
+          isSecond = true
+          continue
+        }
         if (tried < most) {
           ended('retried')
           await sleep(firstPauseMs * 2 ** tried * (0.5 + Math.random()), undefined, { signal: ask.signal })
