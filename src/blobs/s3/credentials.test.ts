@@ -6,9 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { createCredentials, type Environment } from './credentials.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CredentialSource, createCredentials, type Environment } from './credentials.ts'
 
 const minute = 60_000
+/** Of a test that would wait for ever. */
+const timeout = 20_000
 const start = Date.parse('2026-03-01T00:00:00Z')
 const inFile = (id: string, more = '') => `aws_access_key_id = ${id}\naws_secret_access_key=secret-${id}\n${more}`
 
@@ -20,11 +23,11 @@ function newFolder() {
 type Answer = { status?: number; body: string }
 
 /** An endpoint that answers as `answer` says, and notes what it was asked. */
-async function endpoint(answer: (req: IncomingMessage, body: string) => Answer) {
+async function endpoint(answer: (req: IncomingMessage, body: string) => Answer | Promise<Answer>) {
   const asked: string[] = []
   const server = createServer(async (req, res) => {
-    const { status = 200, body } = answer(req, await text(req))
     asked.push(`${req.method} ${req.url}`)
+    const { status = 200, body } = await answer(req, await text(req))
     res.writeHead(status).end(body)
   })
   server.listen(0, '127.0.0.1')
@@ -48,6 +51,10 @@ const given = (id: string, expires: number) =>
   })
 
 const nowhere = { AWS_EC2_METADATA_DISABLED: 'true' }
+/** Resolves once these are given out, whoever is asked for them meanwhile. */
+const changed = async (source: CredentialSource, id: string): Promise<void> => {
+  while ((await source.get()).accessKeyId !== id) await sleep(1)
+}
 const idOf = async (env: Environment) => (await createCredentials(env, 'us-east-1').get()).accessKeyId
 
 test('the environment comes first, then a file by its profile', async () => {
@@ -82,7 +89,7 @@ test('a file that is replaced counts a minute later', async () => {
   assert.equal((await source.get()).accessKeyId, 'B')
 })
 
-test('a container is asked with its token, and again well before the credentials end', async () => {
+test('a container is asked with its token, and again well before the credentials end', { timeout }, async () => {
   let now = start
   let fails = false
   let count = 0
@@ -105,7 +112,7 @@ test('a container is asked with its token, and again well before the credentials
   now += 44 * minute
   assert.equal((await source.get()).accessKeyId, 'A1')
   now += 2 * minute
-  assert.equal((await source.get()).accessKeyId, 'A2')
+  await changed(source, 'A2')
   // Refused once they are used: others are asked for.
   source.forget(await source.get())
   assert.equal((await source.get()).accessKeyId, 'A3')
@@ -117,6 +124,67 @@ test('a container is asked with its token, and again well before the credentials
   await assert.rejects(source.get(), /gave no credentials: it answered 403/)
   fails = false
   assert.equal((await source.get()).accessKeyId, 'A4')
+})
+
+test('nobody waits for new credentials while the old ones last, and nobody is told that there are none', {
+  timeout,
+}, async () => {
+  let now = start
+  let count = 0
+  let answer = { until: Promise.resolve(), status: 200 }
+  await using container = await endpoint(async () => {
+    const { until, status } = answer
+    await until
+    return { status, body: given(`A${++count}`, now + 60 * minute) }
+  })
+  const hang = (status: number) => {
+    const { promise: until, resolve } = Promise.withResolvers<void>()
+    answer = { until, status }
+    return resolve
+  }
+  const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.url}/creds` }
+  const source = createCredentials(env, 'us-east-1', () => now)
+  await source.get()
+  const goOn = hang(200)
+  for (const minutes of [50, 8]) {
+    now += minutes * minute
+    assert.equal((await source.get()).accessKeyId, 'A1')
+  }
+  // In their last minute they may end on the way to the bucket.
+  now += 1.5 * minute
+  const waiting = source.get()
+  assert.equal(await Promise.race([waiting.then(() => 'there'), sleep(50, 'waiting')]), 'waiting')
+  goOn()
+  assert.equal((await waiting).accessKeyId, 'A2')
+  assert.equal(container.asked.length, 2)
+
+  // Nobody is there to hear of what fails when they have ended.
+  now += 50 * minute
+  const fail = hang(500)
+  assert.equal((await source.get()).accessKeyId, 'A2')
+  now += 11 * minute
+  fail()
+  await sleep(50)
+  await assert.rejects(source.get(), /it answered 500/)
+})
+
+test('who was refused with credentials waits for others, and has the same again where there are none', async () => {
+  let fails = false
+  let count = 0
+  await using container = await endpoint(() => {
+    return { status: fails ? 500 : 200, body: given(`A${++count}`, start + 60 * minute) }
+  })
+  const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.url}/creds` }
+  const source = createCredentials(env, 'us-east-1', () => start)
+  source.forget(await source.get())
+  const second = await source.get()
+  assert.equal(second.accessKeyId, 'A2')
+  fails = true
+  source.forget(second)
+  assert.equal(await source.get(), second)
+  fails = false
+  source.forget(second)
+  assert.notEqual(await source.get(), second)
 })
 
 test('the endpoint of a container must be on this machine, or be https', async () => {
@@ -135,7 +203,9 @@ test('a machine is asked with a token of its own', async () => {
   assert.equal(machine.asked.length, 3)
 })
 
-test('a token of the platform is changed for credentials of a role, and read anew each time', async () => {
+test('a token of the platform is changed for credentials of a role, and read anew each time', {
+  timeout,
+}, async () => {
   using folder = newFolder()
   const file = join(folder.path, 'token')
   writeFileSync(file, 'first\n')
@@ -155,5 +225,5 @@ test('a token of the platform is changed for credentials of a role, and read ane
   assert.deepEqual([first.secretAccessKey, first.sessionToken, first.expires], ['a&b', 't', start + 10 * minute])
   writeFileSync(file, 'second')
   now += 6 * minute
-  assert.equal((await source.get()).accessKeyId, 'AssumeRoleWithWebIdentity/arn/second')
+  await changed(source, 'AssumeRoleWithWebIdentity/arn/second')
 })

@@ -11,7 +11,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export type CredentialSource = {
   /** Those that are valid for a while; new ones in time. Rejects when there are none. */
   get(): Promise<Credentials>
-  /** Whoever was refused with those that `get` gave. */
+  /** Told by whoever was refused with those that `get` gave. They are given out again only where no others can be had. */
   forget(refused: Credentials): void
 }
 
@@ -19,6 +19,8 @@ export type CredentialSource = {
 const renewMs = 15 * 60_000
 /** After a failure, the old ones are used on for so long, as long as they last. */
 const againMs = 30_000
+/** Old ones that last for longer are used on while new ones are asked for. */
+const soonMs = 60_000
 /** Files may be replaced at any time. */
 const fileMs = 60_000
 const timeoutMs = 5000
@@ -29,7 +31,7 @@ export function createCredentials(
   region: string,
   now: () => number = () => Date.now(),
 ): CredentialSource {
-  let kept: { credentials: Credentials; until: number } | undefined
+  let kept: { credentials: Credentials; until: number; isRefused?: boolean } | undefined
   let asking: Promise<Credentials> | undefined
 
   const ask = async (): Promise<Credentials> => {
@@ -51,10 +53,14 @@ export function createCredentials(
       asking ??= ask().finally(() => {
         asking = undefined
       })
-      return asking
+      const { credentials, isRefused } = kept ?? {}
+      if (isRefused || !credentials?.expires || now() >= credentials.expires - soonMs) return asking
+      // Nobody waits before they have to. Should it fail, those who do are told.
+      asking.catch(() => {})
+      return credentials
     },
     forget(refused) {
-      if (kept?.credentials === refused) kept = undefined
+      if (kept?.credentials === refused) kept = { ...kept, until: 0, isRefused: true }
     },
   }
 }
