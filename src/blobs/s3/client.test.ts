@@ -72,6 +72,31 @@ for (const status of [400, 403]) {
   })
 }
 
+test('the clock of the store goes on as it was told, although ours is set', async (t) => {
+  const theirs = Date.parse('2026-03-01T12:00:00Z')
+  t.mock.timers.enable({ apis: ['Date'], now: theirs - 600_000 })
+  let ms = 0
+  const signed: string[] = []
+  const answer: RequestListener = (req, res) => {
+    signed.push(String(req.headers['x-amz-date']))
+    res.setHeader('date', new Date(theirs).toUTCString()).end()
+  }
+  await using place = await scene(answer, { monotonic: () => ms })
+  const { client } = place
+  assert.equal(client.clock(), theirs - 600_000)
+  await client.ask(head)
+  assert.equal(client.clock(), theirs)
+  t.mock.timers.setTime(theirs + 5000)
+  ms += 5000
+  assert.equal(client.clock(), theirs + 5000)
+  await client.ask(head)
+  assert.deepEqual(signed, ['20260301T115000Z', '20260301T120005Z'])
+  // Dates are in whole seconds, so where the two clocks agree ours is the better one.
+  t.mock.timers.setTime(theirs + 1500)
+  await client.ask(head)
+  assert.equal(client.clock(), theirs + 1500)
+})
+
 test('what is slowly written does not keep what is read waiting', async () => {
   const held: ServerResponse[] = []
   const writing = Promise.withResolvers<void>()

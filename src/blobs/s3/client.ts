@@ -68,6 +68,8 @@ export type ClientOptions = {
   connections?: number
   /** How long one is waited for. */
   waitMs?: number
+  /** Milliseconds of a clock that never steps. */
+  monotonic?: () => number
 }
 
 const retries = 4
@@ -108,15 +110,17 @@ function createConnections(isTls: boolean, most: number, waitMs: number) {
  * it `isSecond`, Unexplained.
  */
 function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
-  const { connections = mostConnections, waitMs = connectionWaitMs } = options
+  const { connections = mostConnections, waitMs = connectionWaitMs, monotonic = () => performance.now() } = options
   const signer = createSigner(bucket.region)
   const open = () => createConnections(bucket.origin.startsWith('https:'), connections, waitMs)
   const lanes: Record<Lane, ReturnType<typeof open>> = { written: open(), asked: open(), streamed: open() }
   const { host } = new URL(bucket.origin)
-  let offsetMs = 0
+  /** The time of the store as of its last answer, and when that came. Our own clock may be set at any time. */
+  let told: { time: number; at: number } | undefined
   /** Those that were refused a HEAD when they were new: others would be, too. */
   let inVain: Credentials | undefined
 
+  const clock = (): number => (told ? told.time + monotonic() - told.at : Date.now())
   const pathOf = (key: string | undefined): string =>
     key === undefined ? bucket.path || '/' : encodePath(`${bucket.path}/${bucket.prefix}${key}`)
 
@@ -137,7 +141,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
     const length = body.reduce((sum, chunk) => sum + chunk.length, 0)
     const digest = ask.digest ?? (body.length === 0 ? sha256('') : sha256(Buffer.concat(body)))
     const unsigned = { method, host, path: pathOf(key), query, headers: ask.headers ?? {} }
-    const headers = signer.headersFor(unsigned, given, digest, new Date(Date.now() + offsetMs))
+    const headers = signer.headersFor(unsigned, given, digest, new Date(clock()))
     if (!isReading(ask)) headers['content-length'] = String(length)
     const url = `${bucket.origin}${unsigned.path}${query.length > 0 ? `?${queryOf(query)}` : ''}`
     const res = await sendRequest({
@@ -149,9 +153,9 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
       signal: ask.signal,
       ...by,
     })
-    const date = Date.parse(res.headers.date ?? '')
+    const [date, ours] = [Date.parse(res.headers.date ?? ''), Date.now()]
     // Dates are in whole seconds, and take a while to come.
-    if (!Number.isNaN(date)) offsetMs = Math.abs(date - Date.now()) < 2000 ? 0 : date - Date.now()
+    if (!Number.isNaN(date)) told = { time: Math.abs(date - ours) < 2000 ? ours : date, at: monotonic() }
     return res
   }
 
@@ -177,7 +181,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
       if (passing.includes(status) || passingCodes.includes(code)) throw new Error(`${status} ${code}`.trim())
       throw new Refused(ask.operation, status, code)
     },
-    clock: () => Date.now() + offsetMs,
+    clock,
     async addressOf(key: string, at: Date, seconds: number): Promise<string> {
       const path = pathOf(key)
       const unsigned = { method: 'GET', host: new URL(bucket.publicOrigin).host, path, query: [], headers: {} }

@@ -42,7 +42,7 @@ export async function openBucket(
   bucket: Bucket,
   { env, observe, memoryBytes = 256 << 20, lookMs = 2000, monotonic = () => performance.now() }: S3Options,
 ): Promise<Blobs> {
-  const client = createClient(bucket, createCredentials(env, bucket.region), { observe })
+  const client = createClient(bucket, createCredentials(env, bucket.region), { observe, monotonic })
   const memory = createMemory(memoryBytes, {
     waitMs: memoryWaitMs,
     crowded: 'too many uploads are on their way to the bucket',
