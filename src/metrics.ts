@@ -41,6 +41,8 @@ export type Metrics = {
   duties: DutyMetrics
   /** In seconds, by what was asked of the bucket of the blobs and how that ended. */
   blobRequests: Timed<'operation' | 'result'>
+  /** Each time that it is noticed that a blob which a client needs has lost its content. */
+  blobsMissing: Counter
   /** Tells who knows how far our clock is from the database's, in milliseconds. */
   watchClock(offsetMs: () => number): void
   /** Tells who knows whether the store of the blobs can be reached. */
@@ -267,13 +269,18 @@ function asOpenMetrics(registry: Registry): Registry {
   return open
 }
 
-function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'watchBlobStore'> {
+function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsMissing' | 'watchBlobStore'> {
   const sets = { operation: new ClosedSet([...operations]), result: new ClosedSet([...results]) }
   return {
     blobRequests: labelled(sets).histogram({
       name: 'pinfold_blob_store_request_duration_seconds',
       help: 'How long requests to the bucket of the blobs took, each try by itself',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers: [registry],
+    }),
+    blobsMissing: new Counter({
+      name: 'pinfold_blob_missing_total',
+      help: 'How often it was noticed that the store has lost the content of a blob which a client needed',
       registers: [registry],
     }),
     watchBlobStore(isUp) {

@@ -293,6 +293,8 @@ test('an object that is gone or has another size is 404, and pushing the blob ag
     await pusher.pushBlob(name, content)
     assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes, content)
   }
+  const { text } = await place.registry.operator.get('/metrics')
+  assert.ok(Number(/^pinfold_blob_missing_total (\d+)$/m.exec(text)?.[1]) >= 4)
 })
 
 test('clients in the given ranges read larger blobs from the bucket itself', { skip }, async () => {

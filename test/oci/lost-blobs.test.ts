@@ -44,15 +44,22 @@ async function startAfterLoss() {
   }
 }
 
-test('a lost blob is not there, for HEAD, GET and a mount, and the log says so', async () => {
+test('a lost blob is not there, for HEAD, GET and a mount, and the log and the metrics say so', async () => {
   await using scene = await startAfterLoss()
   const { client, log } = scene
+  const missing = async () => {
+    const { text } = await scene.registry.operator.get('/metrics')
+    return Number(/^pinfold_blob_missing_total (\d+)$/m.exec(text)?.[1])
+  }
+  assert.equal(await missing(), 0)
   const head = await client.call('HEAD', `${name}/blobs/${digest}`)
-  assert.equal(head.status, 404)
+  const byHead = await missing()
+  assert.deepEqual([head.status, byHead > 0], [404, true])
   for (const headers of [{}, { range: 'bytes=0-9' }]) {
     const got = await client.call('GET', `${name}/blobs/${digest}`, { headers })
     assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
   }
+  assert.ok((await missing()) >= byHead + 2)
   for (const from of [`&from=${name}`, '']) {
     await client.ok(202, 'POST', `acme/third/blobs/uploads/?mount=${digest}${from}`)
   }

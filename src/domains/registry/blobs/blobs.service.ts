@@ -38,7 +38,8 @@ export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean):
   return has
 }
 
-function noteLoss({ log }: Pick<Work, 'log'>, { digest, location }: Blob): void {
+function noteLoss({ app, log }: Looking, { digest, location }: Blob): void {
+  app.metrics.blobsMissing.inc()
   log.error('content of a blob is lost; pushing it again restores it', { digest, location })
 }
 
