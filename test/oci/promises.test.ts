@@ -379,6 +379,34 @@ test('without a rule nothing is kept, and a repo goes with all that it has', asy
   ok(await pusherApi.delete(`/registry/v2/repos/${repo}`))
 })
 
+test('what a hold keeps, or a rule may keep as one of the last, has no end that pulls are told', async () => {
+  const { folder, name } = await place()
+  await rule(folder, { keepDaysAfter: 5 })
+  const client = await pushing()
+  const left = async (tag: string): Promise<string> => {
+    const { digest } = await client.pushImage(name, tag)
+    now += 1000
+    await client.pushImage(name, tag)
+    return digest
+  }
+  const [plain, byDigest, byTag] = [await left('v1'), await left('v2'), await left('w1')]
+  const told = async (digest: string) => {
+    const { headers } = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+    return [headers.sunset !== undefined, headers.warning !== undefined]
+  }
+  for (const digest of [plain, byDigest, byTag]) assert.deepEqual(await told(digest), [true, true])
+  const hold = async (about: Json): Promise<string> =>
+    ok(await owner.post(`/registry/v2/holds/${folder}`, { ...about, reason: 'the court asks for it' })).uid
+  const [first, second] = [await hold({ digest: byDigest }), await hold({ tags: ['w*'] })]
+  assert.deepEqual(await told(plain), [true, true])
+  for (const digest of [byDigest, byTag]) assert.deepEqual(await told(digest), [false, false])
+  for (const uid of [first, second]) ok(await owner.post(`/registry/v2/holds/${uid}:release`, {}))
+  for (const digest of [byDigest, byTag]) assert.deepEqual(await told(digest), [true, true])
+  await rule(folder, { tags: ['v*'], keepLast: 2 })
+  for (const digest of [plain, byDigest]) assert.deepEqual(await told(digest), [false, false])
+  assert.deepEqual(await told(byTag), [true, true], 'the rule is about other tags')
+})
+
 test('what has an end says when, warns of it in the last thirty days, and may go then; what is tagged has none', async () => {
   const { folder, name } = await place()
   await rule(folder, { keepDaysAfter: 40 })

@@ -222,7 +222,7 @@ export function undecided(digest: string, tags: string[] = [], rule = ''): Kept 
   return { by: 'UNDECIDED', until: '', rule, tags, with: digest }
 }
 
-function isHeld(hold: Asked<Mark>, digest: string, names: readonly string[]): boolean {
+export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string[]): boolean {
   return hold.digest === '' ? names.some(hold.isAbout) : hold.digest === digest
 }
 

@@ -6,6 +6,7 @@ import { isAtOrBelow } from '#lib/uid.ts'
 import { lastSource } from '../tags/tag-history.store.ts'
 import type { Mover, TagRepo } from '../tags/tags.model.ts'
 import { namesWith, tagNames } from '../tags/tags.store.ts'
+import { isHeld } from './kept.service.ts'
 import * as store from './promises.store.ts'
 import {
   datesOf,
@@ -194,8 +195,9 @@ export function refusal({ by, until, rule, tags, ...kept }: Kept, what: string):
 }
 
 /**
- * When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule has given dates. Of a digest that
- * tags had more often than is looked at nothing is said.
+ * When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule has given dates. Nothing is said
+ * of a digest that tags had more often than is looked at, and of what a rule may keep as one of the last: to find that out,
+ * each pull would read the moves of other tags.
  */
 export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
   const { db } = app
@@ -206,6 +208,9 @@ export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest
   if (!manifest) return undefined
   const stays = await store.staysOf(db, repo.ledger, digest, mostStaysTold)
   if (stays.length === mostStaysTold) return undefined
+  const names = [...new Set(stays.map(({ tag }) => tag))]
+  const mayBeLast = rules.some(({ says, isAbout }) => says.keepLast > 0 && names.some(isAbout))
+  if (mayBeLast || law.holds.some((hold) => isHeld(hold, digest, names))) return undefined
   const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
   const stored = await store.promiseOf(db, repo.id, digest)
   const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())
