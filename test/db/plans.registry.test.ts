@@ -10,6 +10,7 @@ import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/registry/follows/histories.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
+import * as promises from '#domains/registry/retention/promises.store.ts'
 import * as told from '#domains/registry/tags/told-moves.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -68,6 +69,10 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'what was told of a tag': (reader) => told.listTold(reader, 1, '1.0', {}, afterTold, 51),
   'what was told of a digest': (reader) => told.listTold(reader, 1, undefined, { digest }, afterTold, 51),
   'what was told of all tags': (reader) => told.listTold(reader, 1, undefined, {}, afterTold, 51),
+  'the stays of a digest under tags': (reader) => promises.staysOf(reader, 1, digest, 10_000),
+  'what never was a tag': (reader) => {
+    return promises.untaggedThatCame(reader, { id: 1, ledger: 1 }, { after: cutoff, until: cutoff })
+  },
   'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
 }
 

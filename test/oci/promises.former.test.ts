@@ -154,6 +154,32 @@ test('a date of what never was a tag stays when the rule ends, when a tag comes,
   assert.equal(body.details[0].reason, 'CONTENT_KEPT')
 })
 
+test('a repo is kept for what never was a tag, until a date that stands still; what came with its tag is not its concern', async () => {
+  const [tagged, both, former] = [await place(), await place(), await place()]
+  const client = await pushing()
+  for (const { name } of [tagged, both, former]) await client.pushImage(name, 'v1')
+  const { digest } = await client.pushImage(both.name)
+  await client.pushImage(former.name)
+  const until = isoIn(20)
+  now += day
+  for (const at of [tagged, both]) await rule(at.folder, { untaggedDays: 20 })
+  await end(await rule(former.folder, { untaggedDays: 20 }))
+  const remove = async ({ repo }: Place) => (await owner()).delete(`/registry/v2/repos/${repo}`)
+  ok(await remove(tagged))
+  for (const days of [0, 10]) {
+    now += days * day
+    for (const at of [both, former]) {
+      const { details, message } = (await remove(at)).body
+      assert.deepEqual([details[0].reason, details[0].metadata.until], ['CONTENT_KEPT', until])
+      if (at === both) assert.ok(message.includes(digest))
+    }
+  }
+  now = Date.parse(until) - 1
+  for (const at of [both, former]) assert.equal((await remove(at)).status, 400)
+  now = Date.parse(until)
+  for (const at of [both, former]) ok(await remove(at))
+})
+
 test('no plan lets go what a former rule has promised, whatever the rules of today say', async () => {
   const at = await place()
   const { digest } = await leftBefore(at)

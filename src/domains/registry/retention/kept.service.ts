@@ -20,7 +20,6 @@ import {
   mostTagsNamed,
   type RetentionRule,
   type TagStay,
-  untaggedUntil,
 } from './retention.model.ts'
 
 type By = { app: Pick<App, 'laws'> }
@@ -282,20 +281,19 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
   if (stored) return { by: 'PROMISED', ...stored, tags: [], with: '' }
   const immutable = law.tagRules.filter(({ says }) => says.immutable)
   if (rules.length + law.former.length + immutable.length + law.holds.length === 0) return undefined
-  for (const rule of [...rules.map((one) => ({ ...one, endTime: now })), ...law.former]) {
-    const { untaggedDays } = rule.says
-    if (untaggedDays === 0) continue
-    const came = { after: daysAfter(now, -untaggedDays), until: rule.endTime }
-    if (await store.anyThatCame(reader, repo.id, came)) {
-      return { by: 'PROMISED', ...untaggedUntil(rule, rule.endTime), tags: [], with: '' }
-    }
-  }
   const sayings = [...rules, ...law.former, ...immutable, ...law.holds]
   const isNamed = (tag: string): boolean => sayings.some(({ isAbout }) => isAbout(tag))
   for await (const found of digestsOf(look, isNamed)) {
     const kept =
       found === 'too many' ? undecided('', [], (rules[0] ?? law.former[0])?.uid) : await look.alone(found.digest)
     if (kept) return kept
+  }
+  // What never was a tag, where no row has its date: it came before its rule, or before that said so much.
+  for (const { says, endTime } of [...rules.map((one) => ({ ...one, endTime: now })), ...law.former]) {
+    if (says.untaggedDays === 0) continue
+    const came = { after: daysAfter(now, -says.untaggedDays), until: endTime }
+    const digest = await store.untaggedThatCame(reader, repo, came)
+    if (digest !== undefined) return look.alone(digest)
   }
   return undefined
 }

@@ -35,14 +35,29 @@ export async function loneManifest(reader: Reader, repo: { id: number; uid: stri
                         WHERE l.repo_id = m.repo_id AND l.digest = m.digest AND l.kind = 1)`)
 }
 
+const neverTagged = ({ ledger }: { ledger: number }): Sql => sql`
+  NOT EXISTS (SELECT 1 FROM tag_history h
+               WHERE h.repo_id = ${ledger} AND h.digest = m.digest AND h.event <> ${eventNumbers.deleted})`
+
 /** When a manifest came that is here and that no tag has ever pointed to. */
 export async function untaggedSince(reader: Reader, repo: { id: number; ledger: number }, digest: string) {
   const row = await reader.get<{ createTime: string }>(sql`
     SELECT m.create_time AS "createTime" FROM manifests m
-     WHERE m.repo_id = ${repo.id} AND m.digest = ${digest}
-       AND NOT EXISTS (SELECT 1 FROM tag_history h
-                        WHERE h.repo_id = ${repo.ledger} AND h.digest = ${digest} AND h.event <> ${eventNumbers.deleted})`)
+     WHERE m.repo_id = ${repo.id} AND m.digest = ${digest} AND ${neverTagged(repo)}`)
   return row?.createTime
+}
+
+/** One of the manifests that came within this time and that no tag has ever pointed to. */
+export async function untaggedThatCame(
+  reader: Reader,
+  repo: { id: number; ledger: number },
+  { after, until }: { after: string; until: string },
+): Promise<string | undefined> {
+  const row = await reader.get<{ digest: string }>(sql`
+    SELECT m.digest FROM manifests m
+     WHERE m.repo_id = ${repo.id} AND m.create_time > ${after} AND m.create_time <= ${until} AND ${neverTagged(repo)}
+     ORDER BY m.digest LIMIT 1`)
+  return row?.digest
 }
 
 /** The stays of a digest under tags, at most so many. */
@@ -86,18 +101,6 @@ export async function indexesOf(reader: Reader, repo: number, digest: string, mo
     SELECT manifest FROM manifest_links
      WHERE repo_id = ${repo} AND digest = ${digest} AND kind = 1 ORDER BY manifest LIMIT ${most}`)
   return rows.map(({ manifest }) => manifest)
-}
-
-/** Whether the repo got a manifest within this time. */
-export async function anyThatCame(
-  reader: Reader,
-  repo: number,
-  { after, until }: { after: string; until: string },
-): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM manifests
-     WHERE repo_id = ${repo} AND create_time > ${after} AND create_time <= ${until} LIMIT 1`)
-  return row !== undefined
 }
 
 /** What a tag points to and has pointed to, the newest first; `here` is 1 for what the repo still has. */
