@@ -33,7 +33,13 @@ type Image = { digest: string; age: number; subject: string; lists: string[] }
 type Stay = { tag: string; digest: string; began: number; left: number | undefined }
 type World = { repo: RepoRow; images: Image[]; stays: Stay[] }
 
-const tags = ['v1', 'v2', 'nightly', 'stable']
+/** The last one is what cosign calls the signature of the first image. */
+const tagsOf = ([first]: readonly Image[]): string[] => {
+  return ['v1', 'v2', 'nightly', 'stable', `${first!.digest.replace(':', '-')}.sig`]
+}
+/** What a tag is about by its name. */
+const namedBy = (tag: string): string | undefined =>
+  tag.endsWith('.sig') ? tag.slice(0, -4).replace('-', ':') : undefined
 
 async function makeWorld(random: Random, name: number): Promise<World> {
   const org = await pinfold.seed.group()
@@ -71,6 +77,7 @@ async function plant(repo: RepoRow, { digest, age, subject, lists }: Image): Pro
 async function moveTags(random: Random, repo: RepoRow, images: readonly Image[]): Promise<Stay[]> {
   const stays: Stay[] = []
   const { app } = pinfold
+  const tags = tagsOf(images)
   for (let age = 30; age > 0; age -= 1 + random.below(3)) {
     const tag = tags[random.below(tags.length)]!
     const digest = images[random.below(images.length)]!.digest
@@ -88,7 +95,7 @@ async function moveTags(random: Random, repo: RepoRow, images: readonly Image[])
 
 function someRules(random: Random): Retention[] {
   return Array.from({ length: 1 + random.below(3) }, (): Retention => {
-    const says = { keepDaysAfter: random.below(3) * 6, keepLast: random.below(3), untaggedDays: random.below(3) * 10 }
+    const says = { keepDaysAfter: random.below(3) * 6, keepLast: random.below(6), untaggedDays: random.below(3) * 10 }
     const forever = random.below(12) === 0
     const isNothing = says.keepDaysAfter + says.keepLast + says.untaggedDays === 0 && !forever
     return {
@@ -111,7 +118,8 @@ function isAbout({ tags: named, exceptTags }: Retention, tag: string): boolean {
 /** By the simplest reading, from the whole history. Ages are in days, and everything is an hour older than that. */
 function letGo({ images, stays }: World, rules: readonly Retention[]): string[] {
   const lastOf = (rule: Retention): string[] => {
-    const newest = stays.filter(({ tag }) => isAbout(rule, tag)).toSorted((a, b) => a.began - b.began)
+    const counted = stays.filter(({ tag }) => isAbout(rule, tag) && namedBy(tag) === undefined)
+    const newest = counted.toSorted((a, b) => a.began - b.began)
     return [...new Set(newest.map(({ digest }) => digest))].slice(0, rule.keepLast)
   }
   const verdictOf = ({ digest, age }: Image): 'kept' | 'expired' | 'silent' => {
@@ -132,15 +140,17 @@ function letGo({ images, stays }: World, rules: readonly Retention[]): string[] 
   }
   const aboveOf = ({ digest, subject }: Image): string[] => [
     ...(subject === '' ? [] : [subject]),
+    ...stays.filter((stay) => stay.digest === digest).flatMap(({ tag }) => namedBy(tag) ?? []),
     ...images.filter(({ lists }) => lists.includes(digest)).map((index) => index.digest),
   ]
-  const goes = new Set(images.filter((image) => verdictOf(image) !== 'kept').map(({ digest }) => digest))
-  for (let isSettled = false; !isSettled; ) {
-    isSettled = true
-    for (const image of images.filter(({ digest }) => goes.has(digest))) {
-      const above = aboveOf(image)
-      const stays = above.some((one) => !goes.has(one)) || (above.length === 0 && verdictOf(image) === 'silent')
-      if (stays && goes.delete(image.digest)) isSettled = false
+  // What belongs to each other stays, since neither goes first.
+  const goes = new Set<string>()
+  for (let before = -1; before < goes.size; ) {
+    before = goes.size
+    for (const image of images) {
+      const [above, verdict] = [aboveOf(image).filter((one) => one !== image.digest), verdictOf(image)]
+      const isPart = above.length > 0 || verdict !== 'silent'
+      if (verdict !== 'kept' && isPart && above.every((one) => goes.has(one))) goes.add(image.digest)
     }
   }
   return [...goes].sort()

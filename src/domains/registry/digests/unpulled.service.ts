@@ -5,6 +5,7 @@ import { actorNames } from '#domains/iam/identities/actors.service.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import { type Listed, listedUpTo, type Page } from '#lib/lists/paging.ts'
 import { isUid } from '#lib/uid.ts'
+import { storedManifests } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { keptOf, Look, undecided } from '../retention/kept.service.ts'
@@ -78,11 +79,11 @@ export async function listUnpulled(
 }
 
 /** What the repo has that the manifest belongs to. */
-async function partOf(look: Look, { digest, subject }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
+async function partOf(look: Look, { digest }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
   const isHere = async (one: string) => (await factsOf(look.reader, look.repo.id, one)) !== undefined
-  if (subject !== '' && (await isHere(subject))) return subject
-  const { indexes } = await look.above(digest)
-  if (indexes.length > 0) return indexes[0]!
+  const { subjects, indexes } = await look.above(digest)
+  const [about = indexes[0]] = (await storedManifests(look.reader, look.repo.id, subjects)).keys()
+  if (about !== undefined) return about
   for (const tag of tags) {
     const [, algorithm, hex] = tagOfSubject.exec(tag) ?? []
     if (hex !== undefined && (await isHere(`${algorithm}:${hex}`))) return `${algorithm}:${hex}`

@@ -1,6 +1,6 @@
 import { join, type Reader, type Sql, sql } from '#db/sql.ts'
 
-export type UnpulledRow = { digest: string; mediaType: string; subject: string; size: number; createTime: string }
+export type UnpulledRow = { digest: string; mediaType: string; size: number; createTime: string }
 
 /** Of rows `p`: not of these identities or their push tokens. */
 function others(except: readonly string[]): Sql {
@@ -32,7 +32,7 @@ export async function unpulledIn(
 ): Promise<UnpulledRow[]> {
   const { after, upTo, since, except, most } = asked
   return reader.all<UnpulledRow>(sql`
-    SELECT m.digest, m.media_type AS "mediaType", m.subject, m.size, m.create_time AS "createTime" FROM manifests m
+    SELECT m.digest, m.media_type AS "mediaType", m.size, m.create_time AS "createTime" FROM manifests m
      WHERE m.repo_id = ${repo} AND m.digest > ${after} AND ${upTo === undefined ? sql`1 = 1` : sql`m.digest <= ${upTo}`}
        AND m.create_time <= ${since}
        AND NOT EXISTS (

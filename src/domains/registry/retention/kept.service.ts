@@ -2,7 +2,7 @@
 // deletion. It goes up from the manifest, and what was found out is kept as long as the look.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import type { TagRepo } from '../tags/tags.model.ts'
+import { subjectOfTag, type TagRepo } from '../tags/tags.model.ts'
 import { namesWith } from '../tags/tags.store.ts'
 import * as store from './promises.store.ts'
 import {
@@ -89,17 +89,23 @@ export class Look {
         return
       }
       yield one
-      const { subject, indexes } = await this.above(one)
-      for (const above of [...(subject === '' ? [] : [subject]), ...indexes]) seen.add(above)
+      const { subjects, indexes } = await this.above(one)
+      for (const above of [...subjects, ...indexes]) seen.add(above)
     }
   }
 
-  /** What lists the manifest, and what it is about, which may not be there. */
-  async above(digest: string): Promise<{ subject: string; indexes: readonly string[] }> {
+  /**
+   * What lists the manifest, and what it is about, which may not be there: its subject, and what tags of cosign name that
+   * point to it or have pointed to it.
+   */
+  async above(digest: string): Promise<{ subjects: readonly string[]; indexes: readonly string[] }> {
     const { reader, repo } = this
     const facts = await store.factsOf(reader, repo.id, digest)
+    const named = (await this.stays(digest)).flatMap(({ tag }) => subjectOfTag(tag) ?? [])
+    const subjects = new Set(facts?.subject ? [facts.subject, ...named] : named)
+    subjects.delete(digest)
     const indexes = await this.read(store.indexesOf(reader, repo.id, digest, mostAbove + 1))
-    return { subject: facts?.subject ?? '', indexes }
+    return { subjects: [...subjects], indexes }
   }
 
   async stays(digest: string): Promise<readonly TagStay[]> {
@@ -158,7 +164,7 @@ export class Look {
     const date = latestOf(await this.#dates(digest, stays))
     if (date && date.until > now) return { by: 'PROMISED', ...date, tags, with: digest }
     for (const rule of this.rules) {
-      if (rule.says.keepLast === 0 || !names.some(rule.isAbout)) continue
+      if (rule.says.keepLast === 0 || !names.some((tag) => isCounted(rule, tag))) continue
       const last = await this.#lastOf(rule)
       if (last === 'too many') return undecided(digest, tags, rule.uid)
       if (last.has(digest)) return { by: 'LAST', until: '', rule: rule.uid, tags, with: digest }
@@ -176,16 +182,17 @@ export class Look {
   }
 
   /** The last digests that such tags have had. */
-  async #lastOf({ uid, says, isAbout }: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
+  async #lastOf(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
+    const { uid, says } = rule
     const known = this.#last.get(uid)
     if (known) return known
     let last: Set<string> | 'too many' = new Set<string>()
     for await (const move of this.moves()) {
       if (move === 'too many') {
-        last = await this.#lastByTags(says.keepLast, isAbout)
+        last = await this.#lastByTags(rule)
         break
       }
-      if (move.digest === '' || !isAbout(move.tag)) continue
+      if (move.digest === '' || !isCounted(rule, move.tag)) continue
       last.add(move.digest)
       if (last.size >= says.keepLast) break
     }
@@ -194,14 +201,15 @@ export class Look {
   }
 
   /** The same, tag by tag: where other tags move all the time, the newest moves of the ledger do not reach far. */
-  async #lastByTags(most: number, isAbout: (tag: string) => boolean): Promise<Set<string> | 'too many'> {
+  async #lastByTags(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { reader, repo } = this
+    const most = rule.says.keepLast
     const names = await this.read(store.tagsOf(reader, repo.ledger, mostMoves))
     if (names.length >= mostMoves) return 'too many'
     const moves: { time: string; digest: string }[] = []
     // Before this time some tag may have had more than was read of it.
     let sure = ''
-    for (const tag of names.filter(isAbout)) {
+    for (const tag of names.filter((one) => isCounted(rule, one))) {
       if (this.isOver) return 'too many'
       const some = await this.read(store.assignmentsOf(reader, repo.ledger, tag, 2 * most))
       moves.push(...some)
@@ -223,6 +231,11 @@ export function undecided(digest: string, tags: string[] = [], rule = ''): Kept 
 
 export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string[]): boolean {
   return hold.digest === '' ? names.some(hold.isAbout) : hold.digest === digest
+}
+
+/** Whether the last digests of a tag count for `keep_last`. What tags of cosign have is kept with what they name. */
+function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
+  return isAbout(tag) && subjectOfTag(tag) === undefined
 }
 
 /**

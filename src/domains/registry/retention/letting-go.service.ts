@@ -1,6 +1,6 @@
 // Which manifests rules let go. What no rule is about is kept, and so is whatever belongs to something that is kept: what an
 // index lists, and what is about something, such as a signature. Nothing that a tag points to goes.
-import { linkedFrom } from '../manifests/manifests.store.ts'
+import { linkedFrom, storedManifests } from '../manifests/manifests.store.ts'
 import { namesWith } from '../tags/tags.store.ts'
 import type { Look } from './kept.service.ts'
 import { type LetGo, whys } from './plans.model.ts'
@@ -55,9 +55,9 @@ export class LettingGo {
   /** What it belongs to, of that which is in the repo. */
   async #present(digest: string): Promise<string[]> {
     const { look } = this
-    const { subject, indexes } = await look.above(digest)
-    const isHere = subject !== '' && (await store.factsOf(look.reader, look.repo.id, subject)) !== undefined
-    return isHere ? [subject, ...indexes] : [...indexes]
+    const { subjects, indexes } = await look.above(digest)
+    const here = await storedManifests(look.reader, look.repo.id, subjects)
+    return [...here.keys(), ...indexes]
   }
 
   /**

@@ -4,9 +4,9 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { AppError, failedPrecondition } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { lastSource } from '../tags/tag-history.store.ts'
-import type { Mover, TagRepo } from '../tags/tags.model.ts'
+import { type Mover, subjectOfTag, type TagRepo } from '../tags/tags.model.ts'
 import { namesWith, tagNames } from '../tags/tags.store.ts'
-import { isHeld } from './kept.service.ts'
+import { isHeld, keptOf, Look } from './kept.service.ts'
 import * as store from './promises.store.ts'
 import {
   datesOf,
@@ -87,24 +87,30 @@ export async function requireMovable(
   }
 }
 
-/** The same for its deletion, which an immutable tag and one that is held refuse as well. */
+/**
+ * The same for its deletion, which an immutable tag and one that is held refuse as well, and so does a tag of cosign while
+ * what it names is kept: without the tag nobody would find the signatures.
+ */
 export async function requireDeletable(
   tx: Tx,
   by: By,
   repo: TagRepo,
-  removal: Pick<Mover, 'actor' | 'source'> & { name: string; digest: string },
+  removal: Pick<Mover, 'actor' | 'source' | 'now'> & { name: string; digest: string },
 ): Promise<void> {
   const { tagRules, holds } = await lawOf(by, tx, repo.uid)
   const [name, tags] = [removal.name, [removal.name]]
   const about = tagRules.filter(({ isAbout }) => isAbout(name))
   const hold = holds.find(({ isAbout }) => isAbout(name))
-  if (about.length === 0 && !hold) return
+  const subject = subjectOfTag(name)
+  if (about.length === 0 && !hold && subject === undefined) return
   if (await isOfUpstream(tx, repo, removal)) return
   for (const { uid, says } of about) {
     if (says.immutable) throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name)
     requireMover(says.movers, removal, uid)
   }
   if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
+  const kept = subject && (await keptOf(await Look.at(tx, by, repo, removal.now), subject))
+  if (kept) throw refusal(kept, name)
 }
 
 /** Whether an upstream changes what it has set itself; what was set here is not its own to change. */
@@ -210,7 +216,7 @@ export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest
   if (stays.length === mostStaysTold) return undefined
   const names = [...new Set(stays.map(({ tag }) => tag))]
   const mayBeLast = rules.some(({ says, isAbout }) => says.keepLast > 0 && names.some(isAbout))
-  if (mayBeLast || law.holds.some((hold) => isHeld(hold, digest, names))) return undefined
+  if (mayBeLast || names.some(subjectOfTag) || law.holds.some((hold) => isHeld(hold, digest, names))) return undefined
   const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
   const stored = await store.promiseOf(db, repo.id, digest)
   const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())

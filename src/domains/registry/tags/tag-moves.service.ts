@@ -94,7 +94,7 @@ type By = Pick<Work, 'app' | 'cause'>
 /** What it pointed to gets its date. Throws where a rule of tags or a hold forbids it. */
 export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
-  await requireDeletable(tx, by, repo, { name: tag.name, digest: tag.digest, actor, source })
+  await requireDeletable(tx, by, repo, { name: tag.name, digest: tag.digest, now, actor, source })
   const time = timeAfter(now, tag.updateTime)
   await history.insertDeletions(tx, repo, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)

@@ -67,6 +67,12 @@ export function shapeOf(name: string): number {
   )
 }
 
+/** What a tag of cosign names: the digest that it has signatures, attestations or SBOMs of; undefined for other tags. */
+export function subjectOfTag(name: string): string | undefined {
+  const [, hex] = /^sha256-([0-9a-f]{64})\.(?:sig|att|sbom)$/.exec(name) ?? []
+  return hex && `sha256:${hex}`
+}
+
 /** The shapes that a list shows which asks for the kinds of `asked`. */
 export function visibleShapes(asked: number): number[] {
   return Array.from({ length: 8 }, (_, shape) => shape).filter((shape) => (shape & ~asked) === 0)

@@ -1,0 +1,156 @@
+// What cosign finds by the name of a tag is kept with what it is about, as is what names its subject.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { codeOf, type RegistryClient, startRegistry } from '../support/registry.ts'
+
+const day = 86_400_000
+let now = Date.parse('2026-05-01T10:00:00.000Z')
+const registry = await startRegistry({ clock: () => new Date(now) })
+const { app, org, pusher } = registry
+after(() => registry[Symbol.asyncDispose]())
+
+const { uid: ownerUid } = await registry.seed.member(org.uid, roleUids.owner)
+/** Tokens live for an hour of the clock that tests set forward. */
+const owner = (): Promise<Client> => registry.as(ownerUid)
+const pushing = (): Promise<RegistryClient> => registry.registryAs(pusher.uid)
+
+type Place = { folder: string; repo: string; name: string }
+let made = 0
+async function place(): Promise<Place> {
+  const api = await owner()
+  const folder: string = ok(await api.post(`/iam/v2/groups/${org.uid}`, { name: `s${++made}` })).uid
+  const repo: string = ok(await api.post(`/registry/v2/repos/${folder}`, { name: 'app' })).uid
+  return { folder, repo, name: `acme/s${made}/app` }
+}
+
+const rule = async (scope: string, says: Json): Promise<string> =>
+  ok(await (await owner()).post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says })).uid
+
+const tagOf = ({ digest }: { digest: string }, suffix = 'sig'): string => `${digest.replace(':', '-')}.${suffix}`
+const remove = async ({ name }: Place, reference: string) =>
+  (await pushing()).call('DELETE', `${name}/manifests/${reference}`)
+
+function assertKept({ status, body }: Answer): void {
+  assert.deepEqual([status, body.code, body.details[0].reason], [400, 9, 'CONTENT_KEPT'])
+}
+
+for (const suffix of ['sig', 'att', 'sbom']) {
+  test(`what is kept keeps its tag .${suffix} and what that points to, at every door and until its date`, async () => {
+    const at = await place()
+    const uid = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 10 })
+    const client = await pushing()
+    const image = await client.pushImage(at.name, 'v1')
+    const other = await client.pushImage(at.name, 'nightly')
+    const tag = tagOf(image, suffix)
+    const signature = await client.pushImage(at.name, tag)
+    const ofOther = await client.pushImage(at.name, tagOf(other, suffix))
+    now += 1000
+    await client.pushImage(at.name, 'v1')
+    const until = new Date(now + 10 * day).toISOString()
+    for (const reference of [tag, signature.digest]) {
+      const refused = await remove(at, reference)
+      assert.deepEqual([refused.status, codeOf(refused)], [409, 'DENIED'])
+      assert.deepEqual(refused.body.errors[0].detail, { until, rule: uid, tags: ['v1'] })
+      assert.ok(refused.body.errors[0].message.includes(`as a part of ${image.digest}`))
+    }
+    const api = await registry.as(pusher.uid)
+    const tags: Json[] = ok(await api.get(`/registry/v2/tags?uidp.children_of=${at.repo}&include_referrers=true`)).tags
+    const tagUid = tags.find((one) => one.name === tag)!.uid
+    for (const version of ['v2', 'v1']) assertKept(await api.delete(`/registry/${version}/tags/${tagUid}`))
+    const promise = ok(await (await owner()).get(`/registry/v2/repos/${at.repo}/promises/${signature.digest}`))
+    assert.deepEqual([promise.reason, promise.until], ['PROMISED', until])
+    for (const reference of [tagOf(other, suffix), ofOther.digest]) {
+      assert.equal((await remove(at, reference)).status, 202, 'nothing keeps what it is about')
+    }
+    now = Date.parse(until)
+    for (const reference of [tag, signature.digest]) assert.equal((await remove(at, reference)).status, 202)
+  })
+}
+
+test('cosign adds a signature, which moves the tag; what it had before is kept, and goes with a plan after the image', async () => {
+  const at = await place()
+  await rule(at.folder, { keepDaysAfter: 1 })
+  let client = await pushing()
+  const image = await client.pushImage(at.name, 'v1')
+  const [first, second] = [await client.pushImage(at.name, tagOf(image)), await client.pushImage(at.name, tagOf(image))]
+  now += 2 * day
+  const planned = async (): Promise<Json> => {
+    const api = await owner()
+    const { uid } = ok(await api.post(`/registry/v2/retentionPlans/${at.repo}`, {}))
+    await runDuty(app, sweepRetention)
+    const { deletions = [] } = ok(await api.get(`/registry/v2/retentionPlans/${uid}/deletions`))
+    return { uid, digests: deletions.map(({ digest }: Json) => digest).sort() }
+  }
+  assert.deepEqual((await planned()).digests, [], 'its own date has passed, and that of the image has not begun')
+  assert.equal((await remove(at, first.digest)).status, 409)
+  client = await pushing()
+  const found = await client.ok(200, 'GET', `${at.name}/manifests/${tagOf(image)}`)
+  assert.equal(found.headers['docker-content-digest'], second.digest)
+  const pulled = await client.ok(200, 'GET', `${at.name}/manifests/${first.digest}`)
+  assert.equal(pulled.headers.sunset, undefined, 'it is kept with the image, and for how long nobody knows')
+  await client.pushImage(at.name, 'v1')
+  now += day
+  const { uid, digests } = await planned()
+  assert.deepEqual(digests, [image.digest, first.digest].sort())
+  now += day
+  ok(await (await owner()).post(`/registry/v2/retentionPlans/${uid}:apply`, {}))
+  await runDuty(app, sweepRetention)
+  client = await pushing()
+  for (const { digest } of [image, first])
+    assert.equal((await client.call('GET', `${at.name}/manifests/${digest}`)).status, 404)
+  await client.ok(200, 'GET', `${at.name}/manifests/${second.digest}`)
+})
+
+test('tags of cosign take no room among the last, and their signatures stay with those', async () => {
+  const at = await place()
+  await rule(at.folder, { keepLast: 2 })
+  const client = await pushing()
+  const images = []
+  const signatures = []
+  for (let i = 0; i < 3; i++) {
+    const image = await client.pushImage(at.name, 'v1')
+    images.push(image)
+    now += 1000
+    for (const suffix of ['sig', 'att']) signatures.push(await client.pushImage(at.name, tagOf(image, suffix)))
+    now += 1000
+  }
+  const statuses = []
+  for (const { digest } of [...images, ...signatures]) statuses.push((await remove(at, digest)).status)
+  assert.deepEqual(statuses, [202, 409, 409, 202, 202, 409, 409, 409, 409])
+})
+
+test('a hold of an image holds its signatures, and no call breaks that', async () => {
+  const at = await place()
+  const client = await pushing()
+  const image = await client.pushImage(at.name, 'v1')
+  const signature = await client.pushImage(at.name, tagOf(image))
+  const api = await owner()
+  const { uid } = ok(
+    await api.post(`/registry/v2/holds/${at.folder}`, { digest: image.digest, reason: 'the court asks for it' }),
+  )
+  for (const reference of [tagOf(image), signature.digest]) assert.equal((await remove(at, reference)).status, 409)
+  const breaking = { digest: signature.digest, reason: 'space' }
+  assertKept(await api.post(`/registry/v2/repos/${at.repo}:breakPromises`, breaking))
+  ok(await api.post(`/registry/v2/holds/${uid}:release`, {}))
+  for (const reference of [tagOf(image), signature.digest]) assert.equal((await remove(at, reference)).status, 202)
+})
+
+test('tags of cosign that name each other, or what they point to, keep nothing by that', async () => {
+  const at = await place()
+  await rule(at.folder, { tags: ['v*'], keepDaysAfter: 1 })
+  const client = await pushing()
+  const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]
+  const api = await registry.as(pusher.uid)
+  for (const [name, digest] of [
+    [tagOf(one), other.digest],
+    [tagOf(other), one.digest],
+    [tagOf(one, 'att'), one.digest],
+  ])
+    ok(await api.post(`/registry/v2/tags/${at.repo}`, { name, digest }))
+  for (const reference of [tagOf(one, 'att'), one.digest, other.digest])
+    assert.equal((await remove(at, reference)).status, 202)
+})
