@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { assertError, ok } from '../support/expect.ts'
-import { type Answer, type Json, roleUids } from '../support/pinfold.ts'
+import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { randomFrom } from '../support/random.ts'
-import { codeOf, indexOf, type RegistryClient, startRegistry, types } from '../support/registry.ts'
+import { codeOf, indexOf, type RegistryClient, registryClient, startRegistry, types } from '../support/registry.ts'
 import { times } from '../support/times.ts'
 
 const day = 86_400_000
@@ -34,6 +34,19 @@ const repoOf = async (folder: string): Promise<string> => {
 
 async function rule(scope: string, says: Json): Promise<Json> {
   return ok(await owner.post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says }))
+}
+
+type Trying = { client: RegistryClient; api: Client }
+/** A push token of somebody who may push and delete, and that person. */
+async function pushTokenFor(folder: string, name: string): Promise<{ token: Trying; maker: Trying }> {
+  const { uid } = await registry.seed.person()
+  await registry.seed.binding(org.uid, uid, roleUids.push)
+  const maker = { client: await registry.registryAs(uid), api: await registry.as(uid) }
+  const { pushToken, secret } = ok(await maker.api.post(`/control/v1/pushTokens/${folder}`, { name: 'ci', push: true }))
+  const authorization = `Basic ${Buffer.from(`${pushToken.userName}:${secret}`).toString('base64')}`
+  const scope = `repository:${name}:pull,push,delete`
+  const { token } = ok(await registry.anonymous.call('GET', `/token?scope=${scope}`, undefined, { authorization }))
+  return { token: { client: registryClient(maker.client.origin, token), api: registry.withToken(token) }, maker }
 }
 
 function assertKept({ status, body }: Answer): void {
@@ -113,16 +126,19 @@ test('a date that was given stays through any changes of rules that shorten, tur
   }
 })
 
-test('a push token tries twenty ways to destroy history, and none of them succeeds', async () => {
+test('a push token and its maker try twenty-eight ways to destroy history, and none of them succeeds', async () => {
   const { folder, name } = await place()
-  await rule(folder, { keepDaysAfter: 30, untaggedDays: 30 })
-  ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['fixed'], immutable: true }))
-  const client = await pushing()
+  const { uid: kept } = await rule(folder, { keepDaysAfter: 30, untaggedDays: 30 })
+  const { uid: never } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['fixed'], immutable: true }))
+  const { token, maker } = await pushTokenFor(folder, name)
+  const { client } = token
   const old = await client.pushImage(name, 'v1')
   const fixed = await client.pushImage(name, 'fixed')
   const child = await client.pushImage(name)
   const index = await client.pushManifest(name, indexOf([child]), 'multi')
   const signature = await client.pushImage(name, undefined, { subject: index })
+  const signed = `${old.digest.replace(':', '-')}.sig`
+  const [first, second] = [await client.pushImage(name, signed), await client.pushImage(name, signed)]
   const layer = await client.pushBlob(name, 'a layer that only the old image has')
   const config = await client.pushBlob(name, '{}', types.config)
   const bare = await client.pushManifest(
@@ -132,49 +148,65 @@ test('a push token tries twenty ways to destroy history, and none of them succee
   )
   const fresh = await client.pushImage(name, 'v1')
   const repo = await repoOf(folder)
-  const tags: Json[] = ok(await pusherApi.get(`/registry/v2/tags?uidp.children_of=${repo}`)).tags
+  const tags: Json[] = ok(await maker.api.get(`/registry/v2/tags?uidp.children_of=${repo}&include_referrers=true`)).tags
   const uidOf = (tag: string): string => tags.find((one) => one.name === tag)!.uid
   const image = (await client.ok(200, 'GET', `${name}/manifests/${fresh.digest}`)).bytes
-  const put = (reference: string) =>
+  const put = ({ client }: Trying, reference: string) =>
     client.call('PUT', `${name}/manifests/${reference}`, { body: image, headers: { 'content-type': types.image } })
-  const remove = (path: string) => client.call('DELETE', `${name}/${path}`)
-  const ways: Record<string, () => Promise<{ status: number }>> = {
-    'deletes the manifest that a tag has left': () => remove(`manifests/${old.digest}`),
-    'deletes the manifest that a tag points to': () => remove(`manifests/${fresh.digest}`),
-    'deletes the image of an index': () => remove(`manifests/${child.digest}`),
-    'deletes the index': () => remove(`manifests/${index.digest}`),
-    'deletes a signature': () => remove(`manifests/${signature.digest}`),
-    'deletes a layer': () => remove(`blobs/${layer.digest}`),
-    'deletes a config': () => remove(`blobs/${config.digest}`),
-    'deletes an immutable tag': () => remove('manifests/fixed'),
-    'deletes the manifest of an immutable tag': () => remove(`manifests/${fixed.digest}`),
-    'moves an immutable tag': () => put('fixed'),
-    'moves an immutable tag by a push by digest': () => put(`${fresh.digest}?tag=fixed`),
-    'moves an immutable tag over the API': () =>
-      pusherApi.post(`/registry/v2/tags/${repo}`, { name: 'fixed', digest: fresh.digest }),
-    'replaces an immutable tag over version 1': () =>
-      pusherApi.call('PUT', `/registry/v1/tags/${uidOf('fixed')}`, { digest: fresh.digest }),
-    'deletes an immutable tag over the API': () => pusherApi.delete(`/registry/v2/tags/${uidOf('fixed')}`),
-    'deletes an immutable tag over version 1': () => pusherApi.delete(`/registry/v1/tags/${uidOf('fixed')}`),
-    'deletes the repo': () => pusherApi.delete(`/registry/v2/repos/${repo}`),
-    'deletes the repo over version 1': () => pusherApi.delete(`/registry/v1/repos/${repo}`),
-    'deletes the group': () => pusherApi.delete(`/iam/v2/groups/${folder}`),
-    'turns the rule off': () =>
-      pusherApi.post(`/registry/v2/retentionRules/${folder}`, { mode: 'OFF', keepDaysAfter: 1 }),
-    'breaks the promise': () =>
-      pusherApi.post(`/registry/v2/repos/${repo}:breakPromises`, { digest: old.digest, reason: 'space' }),
+  const remove = ({ client }: Trying, path: string) => client.call('DELETE', `${name}/${path}`)
+  const retention = `/registry/v2/retentionRules/${kept}`
+  const ways: Record<string, (by: Trying) => Promise<{ status: number }>> = {
+    'deletes the manifest that a tag has left': (by) => remove(by, `manifests/${old.digest}`),
+    'deletes the manifest that a tag points to': (by) => remove(by, `manifests/${fresh.digest}`),
+    'deletes the image of an index': (by) => remove(by, `manifests/${child.digest}`),
+    'deletes the index': (by) => remove(by, `manifests/${index.digest}`),
+    'deletes a signature': (by) => remove(by, `manifests/${signature.digest}`),
+    'deletes the tag of a signature of cosign': (by) => remove(by, `manifests/${signed}`),
+    'deletes it over the API': ({ api }) => api.delete(`/registry/v2/tags/${uidOf(signed)}`),
+    'deletes it over version 1': ({ api }) => api.delete(`/registry/v1/tags/${uidOf(signed)}`),
+    'deletes what it points to': (by) => remove(by, `manifests/${second.digest}`),
+    'deletes what it pointed to before': (by) => remove(by, `manifests/${first.digest}`),
+    'deletes a layer': (by) => remove(by, `blobs/${layer.digest}`),
+    'deletes a config': (by) => remove(by, `blobs/${config.digest}`),
+    'deletes an immutable tag': (by) => remove(by, 'manifests/fixed'),
+    'deletes the manifest of an immutable tag': (by) => remove(by, `manifests/${fixed.digest}`),
+    'moves an immutable tag': (by) => put(by, 'fixed'),
+    'moves an immutable tag by a push by digest': (by) => put(by, `${fresh.digest}?tag=fixed`),
+    'moves an immutable tag over the API': ({ api }) =>
+      api.post(`/registry/v2/tags/${repo}`, { name: 'fixed', digest: fresh.digest }),
+    'replaces an immutable tag over version 1': ({ api }) =>
+      api.call('PUT', `/registry/v1/tags/${uidOf('fixed')}`, { digest: fresh.digest }),
+    'deletes an immutable tag over the API': ({ api }) => api.delete(`/registry/v2/tags/${uidOf('fixed')}`),
+    'deletes an immutable tag over version 1': ({ api }) => api.delete(`/registry/v1/tags/${uidOf('fixed')}`),
+    'deletes the rule of tags': ({ api }) => api.delete(`/registry/v2/tagRules/${never}`),
+    'deletes the repo': ({ api }) => api.delete(`/registry/v2/repos/${repo}`),
+    'deletes the repo over version 1': ({ api }) => api.delete(`/registry/v1/repos/${repo}`),
+    'deletes the group': ({ api }) => api.delete(`/iam/v2/groups/${folder}`),
+    'turns the rule off': ({ api }) => api.patch(retention, { mode: 'OFF' }),
+    'shortens the rule': ({ api }) => api.patch(retention, { keepDaysAfter: 1, untaggedDays: 1 }),
+    'deletes the rule': ({ api }) => api.delete(retention),
+    'breaks the promise': ({ api }) =>
+      api.post(`/registry/v2/repos/${repo}:breakPromises`, { digest: old.digest, reason: 'space' }),
   }
-  assert.equal(Object.keys(ways).length, 20)
+  assert.equal(Object.keys(ways).length, 28)
   for (const [way, attempt] of Object.entries(ways)) {
-    const { status } = await attempt()
-    assert.ok(status >= 400 && status < 500, `${way}: ${status}`)
+    for (const [who, by] of Object.entries({ token, maker })) {
+      const { status } = await attempt(by)
+      // Whoever is not known is refused for that.
+      const isRefused = status >= 400 && status < 500 && (who === 'token' || status !== 401)
+      assert.ok(isRefused, `${who} ${way}: ${status}`)
+    }
   }
-  for (const { digest } of [old, fresh, fixed, child, index, signature, bare]) {
+  for (const { digest } of [old, fresh, fixed, child, index, signature, first, second, bare]) {
     await client.ok(200, 'GET', `${name}/manifests/${digest}`)
   }
   for (const blob of [layer, config]) await client.ok(200, 'GET', `${name}/blobs/${blob.digest}`)
-  const held = await client.ok(200, 'GET', `${name}/manifests/fixed`)
-  assert.equal(held.headers['docker-content-digest'], fixed.digest)
+  for (const [tag, { digest }] of Object.entries({ fixed, [signed]: second })) {
+    const { headers } = await client.ok(200, 'GET', `${name}/manifests/${tag}`)
+    assert.equal(headers['docker-content-digest'], digest)
+  }
+  const { mode, keepDaysAfter } = ok(await owner.get(retention))
+  assert.deepEqual([mode, keepDaysAfter], ['ENFORCE', 30])
 })
 
 test('deleting a tag gives what it pointed to its date, and the ledger says so', async () => {
