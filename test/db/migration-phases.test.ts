@@ -178,6 +178,35 @@ test(
 )
 
 test(
+  'two that build an index at once do so one after the other, and do not wait for each other in a circle',
+  {
+    skip: !onPostgres && 'nobody else migrates',
+  },
+  () =>
+    withDb(async (db, place) => {
+      const byName: Migration = { id: '0005-expand-by-name', up: () => ['CREATE INDEX items_by_name ON items (name)'] }
+      const all = [first, byName]
+      await migrate(db, older)
+      await addItems(db, ['a', 'bb'])
+      const asked = async (like: string) => {
+        const text = 'SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE $2'
+        while ((await place.query(text, [place.schema, like])).rows.length === 0) await new Promise(setImmediate)
+      }
+      // What has written keeps the one from its index until the other has asked for its turn.
+      const writer = await place.connect()
+      await writer.query(`BEGIN; INSERT INTO ${place.schema}.items (name) VALUES ('open')`)
+      const one = migrate(db, all)
+      await asked('CREATE INDEX CONCURRENTLY%')
+      const other = migrate(db, all)
+      await asked('%advisory_lock(7420002%')
+      await writer.query('COMMIT')
+      await writer.end()
+      assert.deepEqual(await Promise.all([one, other]), [[byName.id], []])
+      assert.equal(await schemaState(db, idsOf(all)), 'current')
+    }),
+)
+
+test(
   'each change that others can be beside is a transaction of its own, unless the database is empty',
   {
     skip: !onPostgres && 'nobody is beside',

@@ -1,8 +1,11 @@
 // Indexes of tables that may have many rows already, in a database that others write meanwhile: one is built outside of any
 // transaction and beside writers, once what it is of is there. Until then the migration that has it is only begun.
-import { type Db, type Reader, raw, sql } from '../sql.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Db, type Reader, raw, type Sql, sql } from '../sql.ts'
 
 const begun = 'indexes missing: '
+/** Until whoever finds another process at it looks again. */
+const pauseMs = 200
 
 export type SplitChange = { now: string[]; later: Index[] }
 type Index = { name: string; statement: string }
@@ -34,7 +37,7 @@ export async function buildIndexes(
   if (missing.length === 0) return
   await alone(async (one) => {
     const place = sql`7420002, hashtext(current_setting('search_path'))`
-    await one.all(sql`SELECT pg_advisory_lock(${place}) IS NULL`)
+    await takeTurn(one, place)
     try {
       for (const { id, later, checksum } of missing) {
         const noted = await one.get(sql`
@@ -47,6 +50,15 @@ export async function buildIndexes(
       await one.all(sql`SELECT pg_advisory_unlock(${place})`)
     }
   })
+}
+
+/**
+ * Waits for as long as another process builds, between statements and not in one: what builds waits in turn for each statement
+ * that has begun before its index was there, so neither would go on.
+ */
+async function takeTurn(one: Reader, place: Sql): Promise<void> {
+  const take = sql`SELECT pg_try_advisory_lock(${place}) AS taken`
+  while (!(await one.get<{ taken: number }>(take))!.taken) await sleep(pauseMs)
 }
 
 async function build(one: Reader, id: string, { name, statement }: Index): Promise<void> {
