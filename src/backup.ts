@@ -56,7 +56,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const { db } = opening.adopt(await openExisting(config), (one) => one.close())
   const blobs = opening.adopt(await openBlobs(config.blobs, config.data, { env: config.aws }), (one) => one.close())
   await requireOwn(db, blobs)
-  const skew = createSkew(db, Date.now)
+  const skew = createSkew(db)
   await skew.measure()
   const database = (await readFact(db, 'database_id'))!
   await requireApart(config, to)
@@ -78,7 +78,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const named = await copyContents((after, most) => contentsAfter(copy, after, most), stores)
   // Where the database is backed up by other means, a copy of before may name what is in the trash by now.
   if (db.engine === 'postgres') await copyContents((after, most) => trashAfter(db, after, most), stores)
-  held.check()
+  await held.check()
   const about: Backup = {
     format: 1,
     version,

@@ -7,7 +7,7 @@ import type { Observe } from './blobs/operations.ts'
 import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
 import { type Config, vendorOf } from './config.ts'
-import { createSkew } from './db/skew.ts'
+import { type Clocks, createSkew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
 import { createAudience } from './domains/events/outbox/audience.ts'
 import { createRegistryEvents } from './domains/events/outbox/emit-registry.ts'
@@ -62,17 +62,18 @@ import { version } from './version.ts'
 
 /**
  * Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. `monotonic` gives the
- * milliseconds by which what is remembered grows old, `machine` those of the clock that is compared with the database's.
+ * milliseconds by which what is remembered grows old, `machine` those of the clocks that are compared with the database's, and
+ * `ours` a time that is a test's own.
  */
 export async function createApp(
   config: Config,
-  ours: () => Date = () => new Date(),
+  ours?: () => Date,
   monotonic: () => number = () => performance.now(),
-  machine: () => number = Date.now,
+  machine?: Clocks,
 ): Promise<App & { close(): Promise<void> }> {
   await using opening = new AsyncDisposableStack()
   const { log, tracer, db, sealer } = await openGround(config, opening)
-  const { skew, clock } = await openClock(db, ours, machine)
+  const { skew, clock } = await openClock(db, machine, ours)
   const fleet: Fleet = { nodes: 1, isFirst: true }
   await installBuiltInRoles(db, clock().toISOString())
   const keyring = await openKeys(config, { db, sealer }, clock)
@@ -189,10 +190,10 @@ function createSignals(
 }
 
 /** A clock that goes by the database's. */
-async function openClock(db: Db, ours: () => Date, machine: () => number) {
+async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
   const skew = createSkew(db, machine)
   await skew.measure()
-  return { skew, clock: () => new Date(ours().getTime() + skew.offsetMs()) }
+  return { skew, clock: ours ? () => new Date(ours().getTime() + skew.offsetMs()) : skew.now }
 }
 
 async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {

@@ -8,8 +8,8 @@ const tenMinutes = 10 * 60_000
 const rowLocks = { isolation: 'rowLocks' } as const
 
 export type Hold = {
-  /** Throws where contents may have been removed since it began, because it could not be renewed in time. */
-  check(): void
+  /** Rejects where contents may have been removed since it began, because it could not be renewed in time. */
+  check(): Promise<void>
   end(): Promise<void>
 }
 
@@ -17,7 +17,12 @@ export type Hold = {
  * Until it ends, or the process has been gone for a while, nothing is removed from the store. Throws where somebody else
  * holds them under this name.
  */
-export async function holdContents(db: Db, skew: Pick<Skew, 'now'>, name: string, holdMs = tenMinutes): Promise<Hold> {
+export async function holdContents(
+  db: Db,
+  skew: Pick<Skew, 'now' | 'measure'>,
+  name: string,
+  holdMs = tenMinutes,
+): Promise<Hold> {
   let until = skew.now().getTime() + holdMs
   let hasLapsed = false
   const times = { now: skew.now().toISOString(), until: new Date(until).toISOString() }
@@ -25,6 +30,8 @@ export async function holdContents(db: Db, skew: Pick<Skew, 'now'>, name: string
     throw new Error(`another ${name} is at work, or was killed within the last ten minutes; try again later`)
   }
   const renew = async (): Promise<void> => {
+    // A machine that has slept does not know for how long.
+    await skew.measure()
     const now = skew.now().getTime()
     hasLapsed ||= now >= until
     const next = new Date(now + holdMs).toISOString()
@@ -39,7 +46,8 @@ export async function holdContents(db: Db, skew: Pick<Skew, 'now'>, name: string
     }
   })().catch(() => {}) // It has ended.
   return {
-    check() {
+    async check() {
+      await renew().catch(() => {})
       if (!hasLapsed && skew.now().getTime() < until) return
       throw new Error('contents could not be held for all the time, and some may be gone by now; run it again')
     },

@@ -35,7 +35,7 @@ export async function settleRestored(
   { config, pushTokens }: { config: Config; pushTokens: boolean },
   inTx: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>,
 ): Promise<Restored> {
-  const skew = createSkew(db, Date.now)
+  const skew = createSkew(db)
   await skew.measure()
   const now = skew.now().toISOString()
   const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()

@@ -53,7 +53,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
   const { db } = opening.adopt(await openExisting(config), (open) => open.close())
   const blobs = opening.adopt(await openBlobs(config.blobs, config.data, { env: config.aws }), (one) => one.close())
   await requireOwn(db, blobs)
-  const skew = createSkew(db, Date.now)
+  const skew = createSkew(db)
   await skew.measure()
   const now = () => skew.now().toISOString()
   const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()

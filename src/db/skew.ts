@@ -1,10 +1,16 @@
 // How far the clock of this machine is from that of the database, which all servers have in common.
+import { performance } from 'node:perf_hooks'
 import { type Db, sql } from './sql.ts'
 
+/** The clocks of a machine, in milliseconds: its time, which somebody may set, and what has passed, which nobody can. */
+export type Clocks = { time(): number; passed(): number }
+
+export const ownClocks: Clocks = { time: () => Date.now(), passed: () => performance.now() }
+
 export type Skew = {
-  /** By how many milliseconds the database is ahead. */
+  /** By how many milliseconds the database was ahead when it was asked last. */
   offsetMs(): number
-  /** The time of the database, as far as it is known. */
+  /** The time of the database, as far as it is known; that of the machine may be set meanwhile. */
   now(): Date
   /** Asks the database. */
   measure(): Promise<void>
@@ -17,19 +23,24 @@ export type Skew = {
 /** Clocks that are this close agree. */
 const likeMs = 2000
 
-/** `machine` gives the milliseconds of this machine's clock. An embedded database has the same one. */
-export function createSkew(db: Pick<Db, 'engine' | 'get'>, machine: () => number): Skew {
+/** An embedded database has the clock of its machine, and goes with it whatever is set. */
+export function createSkew(db: Pick<Db, 'engine' | 'get'>, { time, passed }: Clocks = ownClocks): Skew {
   let offset = 0
+  /** When the clock of what has passed began, by the database. It misses what a machine sleeps, until the database is asked. */
+  let began: number | undefined
   let others: readonly number[] = []
   return {
     offsetMs: () => offset,
-    now: () => new Date(machine() + offset),
+    now: () => new Date(began === undefined ? time() : began + passed()),
     async measure() {
       if (db.engine === 'sqlite') return
-      const sent = machine()
+      const sent = passed()
       const row = await db.get<{ now: number }>(sql`
         SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
-      offset = adjusted(offset, row!.now - machine(), row!.now + 1 - sent)
+      const [received, here] = [passed(), time()]
+      began = adjusted(began, row!.now - received, row!.now + 1 - sent, here - received)
+      // In the time that the machine has now: it may have been set while the database was asked.
+      offset = adjusted(offset, row!.now - here, row!.now + 1 - here + (received - sent))
     },
     compare(now) {
       others = now
@@ -42,8 +53,9 @@ export function createSkew(db: Pick<Db, 'engine' | 'get'>, machine: () => number
 }
 
 /** What is known is kept while it fits between the bounds of the answer, so that times do not jump with each question. */
-export function adjusted(offset: number, least: number, most: number): number {
-  if (offset >= least && offset <= most) return offset
-  // No difference is the best guess where that fits.
-  return least <= 0 && most >= 0 ? 0 : Math.round((least + most) / 2)
+export function adjusted(known: number | undefined, least: number, most: number, guess = 0): number {
+  const fits = (one: number): boolean => one >= least && one <= most
+  if (known !== undefined && fits(known)) return known
+  // That the clocks agree is the best guess where it fits.
+  return fits(guess) ? guess : Math.round((least + most) / 2)
 }

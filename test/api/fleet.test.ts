@@ -52,6 +52,60 @@ test('a server whose clock is a day ahead writes the time of the database, colle
   assert.equal((await page(registry, '/readyz')).status, 200)
 })
 
+test('a server whose clock is set goes on with the time of the database before it has asked for that again', {
+  skip,
+}, async () => {
+  await using registry = await startRegistry({ duties: [] })
+  let ahead = 0
+  await using node = await secondNode(registry, () => ahead)
+  const there = clientAt(node, registry.pusher)
+  for (const set of [day, -day]) {
+    ahead = set
+    await there.pushImage(name, `set-${set}`)
+    const off = node.app.clock().getTime() - Date.now()
+    assert.ok(Math.abs(off) < day / 2, `${off}`)
+    await node.app.skew.measure()
+    assert.equal(Math.round(node.app.skew.offsetMs() / 1000), -set / 1000)
+  }
+  const { tags } = ok(await registry.operator.get(`/registry/v2/tags?uidp.descendantsOf=${registry.org.uid}`))
+  assert.equal(tags.length, 2)
+  for (const { updateTime } of tags) assert.ok(Math.abs(Date.parse(updateTime) - Date.now()) < day / 2, updateTime)
+})
+
+test('the time is that of the database whatever happens to the clock of the machine', async () => {
+  const [at, passed] = [Date.parse('2026-03-01T08:00:00Z'), 50]
+  const clock = { machine: at, passed, database: at }
+  const pass = (ms: number) => {
+    for (const which of ['machine', 'passed', 'database'] as const) clock[which] += ms
+  }
+  let setMeanwhile = 0
+  const get = async () => {
+    clock.machine += setMeanwhile
+    pass(2)
+    return { now: clock.database } as never
+  }
+  const skew = createSkew({ engine: 'postgres', get }, { time: () => clock.machine, passed: () => clock.passed })
+  const off = () => skew.now().getTime() - clock.database
+  await skew.measure()
+  assert.deepEqual([off(), skew.offsetMs()], [0, 0])
+  pass(1000)
+  clock.machine += day
+  assert.equal(off(), 0)
+  await skew.measure()
+  assert.equal(off(), 0)
+  assert.ok(Math.abs(skew.offsetMs() + day) < 5, `${skew.offsetMs()}`)
+  setMeanwhile = -2 * day
+  await skew.measure()
+  assert.equal(off(), 0)
+  assert.ok(Math.abs(skew.offsetMs() - day) < 5, `${skew.offsetMs()}`)
+  setMeanwhile = 0
+  // Of a sleep the clock of what has passed knows nothing until the database is asked, as of a database whose time is set.
+  clock.database += 60_000
+  assert.equal(off(), -60_000)
+  await skew.measure()
+  assert.ok(Math.abs(off()) < 5, `${off()}`)
+})
+
 test('what is known of a clock is kept while an answer of the database allows it', () => {
   assert.equal(adjusted(0, -5, 5), 0)
   assert.equal(adjusted(0, 100, 120), 110)
@@ -59,12 +113,13 @@ test('what is known of a clock is kept while an answer of the database allows it
   assert.equal(adjusted(110, 200, 210), 205)
   assert.equal(adjusted(110, -20, 20), 0)
   assert.equal(adjusted(0, -90_000, -89_990), -89_995)
+  assert.equal(adjusted(undefined, 100, 120, 115), 115)
 })
 
 test('where most agree on the time it is the database that is wrong, and nobody else is blamed', async () => {
   let ahead = 10_000
   const db = { engine: 'postgres' as const, get: async () => ({ now: ahead }) as never }
-  const skew = createSkew(db, () => 0)
+  const skew = createSkew(db, { time: () => 0, passed: () => 0 })
   await skew.measure()
   const blamed = (...others: number[]) => {
     skew.compare(others)

@@ -25,7 +25,7 @@ test('contents are held for as long as their hold is renewed in time, also by a 
       return isAway ? Promise.reject(new Error('away')) : pinfold.app.db.tx(work, options)
     },
   }
-  const skew = { now: () => new Date(now) }
+  const skew = { now: () => new Date(now), measure: async () => {} }
   const until = async () =>
     Date.parse((await pinfold.app.db.get<{ until: string }>(sql`SELECT until FROM backups`))!.until)
   const isRenewed = () => eventually(until, (found) => found === now + holdMs)
@@ -45,20 +45,20 @@ test('contents are held for as long as their hold is renewed in time, also by a 
   now += holdMs - 1
   isAway = false
   await isRenewed()
-  held.check()
+  await held.check()
 
   isAway = true
   now += holdMs
-  assert.throws(() => held.check(), /contents could not be held for all the time/)
+  await assert.rejects(held.check(), /contents could not be held for all the time/)
   isAway = false
   await isRenewed()
-  assert.throws(() => held.check(), /contents could not be held for all the time/, 'what was lost stays lost')
+  await assert.rejects(held.check(), /contents could not be held for all the time/, 'what was lost stays lost')
   await held.end()
 
   const forgotten = await holdContents(db, skew, 'backup', holdMs)
   await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM backups`))
   await asksAgain(2)
-  assert.throws(() => forgotten.check(), /contents could not be held for all the time/)
+  await assert.rejects(forgotten.check(), /contents could not be held for all the time/)
   await forgotten.end()
 })
 

@@ -1,5 +1,6 @@
 // A second server on the database of the first, in this process: with a database connection, caches and a port of its own.
 import { startServer } from '#api/server.ts'
+import { ownClocks } from '#db/skew.ts'
 import { raw } from '#db/sql.ts'
 import { createApp } from '../../src/create-app.ts'
 import { onPostgres, type Pinfold } from './pinfold.ts'
@@ -7,13 +8,14 @@ import { type RegistryClient, registryClient } from './registry.ts'
 
 export type Node = Awaited<ReturnType<typeof secondNode>>
 
-/** On SQLite, where there can be no other, it is the first one. Its clock is ahead by `aheadMs`. */
-export async function secondNode(first: Pick<Pinfold, 'app' | 'url' | 'port'>, aheadMs = 0) {
+/** On SQLite, where there can be no other, it is the first one. The clock of its machine is ahead by `aheadMs`. */
+export async function secondNode(first: Pick<Pinfold, 'app' | 'url' | 'port'>, aheadMs: number | (() => number) = 0) {
   if (!onPostgres) return { app: first.app, url: first.url, port: first.port, async [Symbol.asyncDispose]() {} }
   const listen = { host: '127.0.0.1', port: 0 }
-  const ahead = () => Date.now() + aheadMs
-  const clock = aheadMs === 0 ? first.app.clock : () => new Date(ahead())
-  const app = await createApp({ ...first.app.config, listen, url: first.url }, clock, undefined, ahead)
+  const ahead = typeof aheadMs === 'number' ? () => aheadMs : aheadMs
+  const clock = aheadMs === 0 ? first.app.clock : undefined
+  const machine = { ...ownClocks, time: () => Date.now() + ahead() }
+  const app = await createApp({ ...first.app.config, listen, url: first.url }, clock, undefined, machine)
   const server = await startServer(app)
   return {
     app,
