@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { keepFact, readFact } from './db/facts.ts'
 import { breakingChange, hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
-import { migrationIds } from './db/migration-ids.ts'
-import { livingNode } from './db/nodes.ts'
+import { migrationIds, phaseOf } from './db/migration-ids.ts'
+import { livingNode, type NodeBeat, nodeBeats, type SeenNode, startedSince } from './db/nodes.ts'
 import { openDb } from './db/open.ts'
 import { opensRows } from './db/sealed-rows.ts'
-import type { Db } from './db/sql.ts'
+import type { Db, Tx } from './db/sql.ts'
 import {
   makeMasterKey,
   parseMasterKey,
@@ -17,8 +17,7 @@ import {
   readNextMasterKey,
 } from './lib/crypto/master-key.ts'
 import { createSealer, type Sealer } from './lib/crypto/seal.ts'
-
-export { version } from './version.ts'
+import { version } from './version.ts'
 
 export type OpenDatabase = {
   db: Db
@@ -31,6 +30,18 @@ export type OpenDatabase = {
 /** No server has been there yet, so there is nothing to open. */
 export class NotServedYet extends Error {
   override name = 'NotServedYet'
+}
+
+/** A server is there that would break: by a change that all have to be stopped for, or else since what it needs goes away. */
+export class ServerThere extends Error {
+  override name = 'ServerThere'
+  constructor({ version, url }: SeenNode, does: 'runs' | 'has started', change?: string) {
+    super(
+      change === undefined
+        ? `a server of version ${version} ${does}, as ${url}; stop it first`
+        : `migration ${change} changes what servers of the earlier version need, and one ${does}, as ${url}; stop them all first`,
+    )
+  }
 }
 
 /**
@@ -46,9 +57,13 @@ export async function openDatabase(
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
-    else if (db.shared) await requireNobody(db, config, how === 'finish')
     const { migrations } = await import('./db/migrations/all.ts')
-    const applied = await migrate(db, migrations, { finish: how === 'finish', ...(progress && { progress }) })
+    const apply = async (finish: boolean): Promise<string[]> => {
+      const mayBreak = db.shared && (await requireNobody(db, config, finish))
+      return migrate(db, migrations, { finish, ...(mayBreak && { mayBreak }), ...(progress && { progress }) })
+    }
+    const applied = await apply(false)
+    if (how === 'finish') applied.push(...(await apply(true)))
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
     if (kept !== sealer.fingerprint) throw wrongKey(config)
     return { db, sealer, applied }
@@ -63,18 +78,35 @@ async function requireCurrent(db: Db): Promise<void> {
   )
 }
 
-/** Throws while servers run that would break by what is missing. */
-async function requireNobody(db: Db, { leaseMs }: Config, finish: boolean): Promise<void> {
+/**
+ * Throws while servers run that would break by what is missing. So does what it answers with, in the transaction of such a
+ * change, when one has started since: from then on those that start wait until they can see it.
+ */
+export async function requireNobody(
+  db: Db,
+  { leaseMs }: Pick<Config, 'leaseMs'>,
+  finish: boolean,
+): Promise<(tx: Tx, id: string) => Promise<void>> {
   const breaking = () => breakingChange(db, migrationIds(), finish)
-  if ((await breaking()) === undefined || !(await hasTable(db, 'nodes'))) return
-  const alive = await livingNode(db, () => true, leaseMs)
+  const isBreaking = (await breaking()) !== undefined
+  const isWatched = (finish || isBreaking) && (await hasTable(db, 'nodes'))
+  // First of all: whoever comes while the others are watched is not one of those that were there and are silent.
+  const still = isWatched ? await nodeBeats(db) : new Map<string, NodeBeat>()
+  const other = isWatched && finish && (await livingNode(db, isOther, leaseMs))
+  if (other) throw new ServerThere(other, 'runs')
+  const alive = isWatched && isBreaking && (await livingNode(db, () => true, leaseMs))
   // Not where it has made the change itself meanwhile.
-  const id = alive && (await breaking())
-  if (id === undefined) return
-  throw new Error(
-    `migration ${id} changes what servers of the earlier version need, and one runs, as ${alive!.url}; stop them all first`,
-  )
+  const change = alive ? await breaking() : undefined
+  if (alive && change !== undefined) throw new ServerThere(alive, 'runs', change)
+  return async (tx, id) => {
+    if (!(await hasTable(tx, 'nodes'))) return
+    const isContraction = phaseOf(id) === 'contract'
+    const started = await startedSince(tx, still, isContraction ? isOther : () => true)
+    if (started) throw new ServerThere(started, 'has started', isContraction ? undefined : id)
+  }
 }
+
+const isOther = (node: SeenNode): boolean => node.version !== version
 
 /** For commands that a server should have been there for: makes and changes nothing. */
 export async function openExisting(config: Config): Promise<OpenDatabase> {

@@ -19,6 +19,8 @@ export type Backfill = { id: string; batch: (tx: Tx) => Promise<number> }
 export type MigrateOptions = {
   /** Contractions too: no build that needs what they take away may be there, or come back. */
   finish?: boolean
+  /** Asked in the transaction of a change, before it, that servers of before would break by. What it throws ends that. */
+  mayBreak?(tx: Tx, id: string): Promise<void>
   /** Told what is being done, and of a backfill how many rows have been. */
   progress?(id: string, rows: number): void
 }
@@ -36,8 +38,9 @@ const ofAnySize = { aside: 'disk' } as const
 export async function migrate(
   db: Db,
   migrations: readonly Migration[],
-  { finish = false, progress }: MigrateOptions = {},
+  options: MigrateOptions = {},
 ): Promise<string[]> {
+  const { finish = false, progress } = options
   checkOrder(migrations)
   const applied = await appliedBefore(db)
   const last = finish ? -1 : firstContraction(applied, migrations)
@@ -56,7 +59,7 @@ export async function migrate(
     const end = wanted.findIndex((other, i) => i > at && ('batch' in other || isApart(one) || isApart(other)))
     const some = wanted.slice(at, end < 0 ? undefined : end)
     const parts = some.flatMap((change) => ('batch' in change ? [] : partsOf(db, change, isApart(change))))
-    done.push(...(await withLocks(() => applyAll(db, migrations, parts, progress))))
+    done.push(...(await withLocks(() => applyAll(db, migrations, parts, options))))
     if (db.alone) await buildIndexes(db.alone, parts)
     at += some.length
   }
@@ -109,7 +112,7 @@ async function applyAll(
   db: Db,
   all: readonly Migration[],
   some: readonly Parts[],
-  progress?: MigrateOptions['progress'],
+  { mayBreak, progress }: MigrateOptions = {},
 ): Promise<string[]> {
   const t = words[db.engine]
   return db.tx(async (tx) => {
@@ -132,6 +135,8 @@ async function applyAll(
           throw new Error(`migration ${id} was edited after it was applied`)
         continue
       }
+      // Nobody can be at a database that was empty.
+      if (applied.size > 0 && ['whole', 'contract'].includes(phaseOf(id))) await mayBreak?.(tx, id)
       progress?.(id, 0)
       for (const statement of now) await apply(tx, id, statement)
       await note(tx, id, later.length > 0 ? begunOf(checksum) : checksum)
@@ -175,6 +180,11 @@ export async function schemaState(db: Db, ids: readonly string[]): Promise<'none
   const first = ids.findIndex((id) => phaseOf(id) === 'contract' && !applied.has(id))
   const wanted = first < 0 ? ids : ids.slice(0, first)
   return wanted.every((id) => !isBegun(applied.get(id) ?? begunOf(''))) ? 'current' : 'old'
+}
+
+/** Throws where a newer build has made a change that this one cannot be beside. */
+export async function requireKnown(reader: Reader, ids: readonly string[]): Promise<void> {
+  checkKnown(ids, await appliedIn(reader))
 }
 
 /** Whether the schema that is in use has such a table. */

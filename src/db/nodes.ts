@@ -71,8 +71,17 @@ export async function livingNode(
   return undefined
 }
 
-/** Until the transaction ends no server can start to serve, or say that it still does. */
-export async function holdNodes(tx: Tx, engine: 'sqlite' | 'postgres'): Promise<void> {
+/**
+ * Until the transaction ends no server can start to serve, or say that it still does. Answers with the first of those that
+ * `concerns` which has come, or said something, since `still` was read.
+ */
+export async function startedSince(
+  tx: Tx,
+  still: ReadonlyMap<string, NodeBeat>,
+  concerns: (node: SeenNode) => boolean,
+): Promise<SeenNode | undefined> {
   // An embedded database has a lock of its own for that.
-  if (engine === 'postgres') await tx.run(sql`LOCK TABLE nodes IN EXCLUSIVE MODE`)
+  if (tx.engine === 'sqlite') return undefined
+  await tx.run(sql`LOCK TABLE nodes IN EXCLUSIVE MODE`)
+  return (await listNodes(tx)).find((node) => concerns(node) && still.get(node.id)?.beat !== node.beat)
 }

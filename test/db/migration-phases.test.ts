@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Migration, migrate, schemaState } from '#db/migrate.ts'
+import { migrations } from '#db/migrations/all.ts'
 import { openDb } from '#db/open.ts'
-import { type Db, ident, join as joined, type Sql, sql } from '#db/sql.ts'
+import { type Db, ident, join as joined, raw, type Sql, sql } from '#db/sql.ts'
+import { requireNobody } from '../../src/open-database.ts'
 import { makePlace, type Place, run, startProcess } from '../support/process.ts'
 
 const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
@@ -289,6 +291,97 @@ test('migrate makes beside servers only what they can be beside', {
   await server.exited
   const alone = await migrateNow()
   assert.deepEqual([alone.code, alone.stderr], [0, ''])
+})
+
+/** A server that has seen what the schema is, and that nobody can see yet; `goOn` lets it. */
+async function startHeldUp(place: Place, env: Place['env']) {
+  const holder = await place.connect()
+  await holder.query(`BEGIN; LOCK TABLE ${place.schema}.facts IN EXCLUSIVE MODE`)
+  const starting = startProcess(place, { env })
+  starting.catch(() => {})
+  while (!(await place.query(waitsFor(place, 'facts'))).rows.length) await new Promise(setImmediate)
+  const goOn = () => holder.query('COMMIT').finally(() => holder.end())
+  return { starting, goOn }
+}
+
+const waitsFor = ({ schema }: Place, table: string) =>
+  `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${schema}.${table}')`
+
+test('migrate sees in the end also a server that has started since it looked', {
+  skip: !onPostgres && 'there is one server',
+}, async () => {
+  await using place = await makePlace()
+  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
+  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
+  const { starting, goOn } = await startHeldUp(place, env)
+  await place.query(`DROP INDEX ${place.schema}.tag_history_by_time`)
+  await place.query(`DELETE FROM ${place.schema}.schema_migrations WHERE id = '0086-history-by-time'`)
+  // Whoever migrates has seen nobody, and waits to be the only one that does.
+  const holder = await place.connect()
+  await holder.query(`SET search_path = ${place.schema}`)
+  await holder.query(`SELECT pg_advisory_lock(7420001, hashtext(current_setting('search_path')))`)
+  const migrating = run(['migrate', ...place.args], { env })
+  const waits = `
+    SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
+     WHERE NOT granted AND locktype = 'advisory' AND application_name = $1`
+  while (!(await place.query(waits, [place.schema])).rows.length) await new Promise(setImmediate)
+  await goOn()
+  await using server = await starting
+  await holder.end()
+  const { code, stderr } = await migrating
+  assert.deepEqual([code, stderr.includes(`and one has started, as ${server.url}; stop them all first`)], [69, true])
+})
+
+const last: Migration = { id: '9999-contract-nothing', up: () => ['SELECT 1'] }
+
+test('a server that starts while something is taken away sees that, and does not serve', {
+  skip: !onPostgres && 'there is one server',
+}, async () => {
+  await using place = await makePlace()
+  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
+  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
+  const { starting, goOn } = await startHeldUp(place, env)
+  const db = await openDb({ database: place.database, file: '' })
+  try {
+    const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
+    const finished = await migrate(db, [...migrations, last], {
+      finish: true,
+      async mayBreak(tx, id) {
+        await mayBreak(tx, id)
+        await goOn()
+        while (!(await tx.get(raw(waitsFor(place, 'nodes'))))) await new Promise(setImmediate)
+      },
+    })
+    assert.deepEqual(finished, [last.id])
+    await assert.rejects(starting, /written by a newer version: migration 9999-contract-nothing is unknown here/)
+    assert.deepEqual((await place.query(`SELECT id FROM ${place.schema}.nodes`)).rows, [])
+  } finally {
+    await db.close()
+  }
+})
+
+test('what is taken away concerns servers of other versions, and what all have to be stopped for those of this one too', {
+  skip: !onPostgres && 'there is one server',
+}, async () => {
+  await using place = await makePlace()
+  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
+  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
+  const db = await openDb({ database: place.database, file: '' })
+  try {
+    const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
+    const breaking = (id: string) => db.tx((tx) => mayBreak(tx, id), { isolation: 'rowLocks' })
+    await breaking('9998-all')
+    await using server = await startProcess(place, { env })
+    await breaking(last.id)
+    await assert.rejects(breaking('9998-all'), /migration 9998-all .* one has started, as http/)
+    await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
+    await assert.rejects(breaking(last.id), /a server of version 0\.0\.1 has started, as http:.*; stop it first/)
+    server.kill('SIGTERM')
+    await server.exited
+    await breaking(last.id)
+  } finally {
+    await db.close()
+  }
 })
 
 test('what a build that knows no versions of the law writes raises them all the same', {

@@ -1,4 +1,3 @@
-import { listNodes, livingNode } from '#db/nodes.ts'
 import { CliError, type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
@@ -13,26 +12,13 @@ earlier versions need waits for --finish, when no server of an earlier version i
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const { openDatabase, version } = await import('#open-database.ts')
-    if (options.finish) {
-      const before = await openDatabase(config, 'migrate')
-      try {
-        const others = (await listNodes(before.db)).filter((one) => one.version !== version)
-        const alive =
-          others.length > 0 && (await livingNode(before.db, (one) => one.version !== version, config.leaseMs))
-        if (alive)
-          throw new CliError(
-            exitCodes.unavailable,
-            `a server of version ${alive.version} runs, as ${alive.url}; stop it first`,
-          )
-      } finally {
-        await before.close()
-      }
-    }
+    const { openDatabase, ServerThere } = await import('#open-database.ts')
     const show = (id: string, rows: number) => terminal.status?.(rows === 0 ? `${id} …` : `${id}: ${rows} rows …`)
-    const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate', show).finally(() => {
-      terminal.status?.('')
-    })
+    const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate', show)
+      .catch((error: unknown) => {
+        throw error instanceof ServerThere ? new CliError(exitCodes.unavailable, error.message, error) : error
+      })
+      .finally(() => terminal.status?.(''))
     await opened.close()
     if (terminal.isSeen) for (const id of opened.applied) terminal.say(`applied ${id}`)
     terminal.print('the database is up to date')

@@ -5,6 +5,8 @@ import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
 import { readFact, removeFact, writeFact } from '#db/facts.ts'
+import { requireKnown } from '#db/migrate.ts'
+import { migrationIds } from '#db/migration-ids.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { makeFolder } from '#lib/files/folders.ts'
@@ -155,10 +157,12 @@ function isWritableFolder(place: string): boolean {
 }
 
 /**
- * Throws unless the server fits the others and the database. Others can see it by then, so whoever starts later, or
- * replaces the master key, finds it there.
+ * Throws unless the server fits the others and the database. Others can see it by then, so whoever starts later, replaces
+ * the master key or takes something away, finds it there.
  */
 async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise<void> {
+  // What was changed since it was opened was changed while nobody could see this server.
+  await requireKnown(db, migrationIds())
   // Tokens name the URL, so servers that share a database have the same; it may change when no other one is there.
   const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined
   if (other) {

@@ -1,7 +1,7 @@
 // For commands during which no server may be there.
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
-import { holdNodes, listNodes, livingNode } from '#db/nodes.ts'
+import { livingNode, nodeBeats, startedSince } from '#db/nodes.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
@@ -17,15 +17,14 @@ export async function requireStopped(db: Db, { database, data, leaseMs }: Config
   const lock = database === '' ? takeServeLock(join(data, 'serve.lock')) : undefined
   if (!lock && database === '') throw busy(`the data folder ${data} is in use`)
   // First of all: whoever comes while the others are watched is not one of those that were there and are silent.
-  const still = new Map((await listNodes(db)).map(({ id, beat }) => [id, beat]))
+  const still = await nodeBeats(db)
   const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
   if (alive) throw busy(`a server uses the database, as ${alive.url}`)
   return {
     tx: (work) =>
       db.tx(
         async (tx) => {
-          await holdNodes(tx, db.engine)
-          const started = (await listNodes(tx)).find(({ id, beat }) => db.shared && still.get(id) !== beat)
+          const started = await startedSince(tx, still, () => true)
           if (started) throw busy(`a server has started to use the database, as ${started.url}`)
           return work(tx)
         },
