@@ -9,25 +9,16 @@ import { type Config, readConfig } from '#config.ts'
 import { forgetRestored } from '#db/restored-rows.ts'
 import { sql } from '#db/sql.ts'
 import { backfillLedgers, sequenceLedgers, witnessLedgers } from '#domains/registry/proofs/sequence.duty.ts'
-import { createWitnessing } from '#domains/registry/proofs/witnessing.ts'
 import { checkpointText } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
-import {
-  type NoteKey,
-  newKeyPair,
-  noteKey,
-  parseSignatures,
-  parseVkey,
-  signedBy,
-  signLine,
-  vkeyOf,
-} from '#lib/tlog/notes.ts'
+import { newKeyPair, noteKey, parseSignatures, parseVkey, signedBy, signLine, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { appended, nodesOf } from '#lib/tlog/tiles.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
-import { digestOf, plantTag } from '../support/tags.ts'
+import { plantTag } from '../support/tags.ts'
+import { restart, witnessed } from '../support/witnessed.ts'
 
 const origin = 'log.example/ledger/other'
 const pair = newKeyPair()
@@ -133,33 +124,6 @@ test('a server that witnesses no log has no such address', async () => {
   assert.equal((await pinfold.anonymous.get('/ledger/witness/key')).status, 404)
   assert.equal((await pinfold.anonymous.call('POST', '/ledger/witness/add-checkpoint', asked(0, 1))).status, 404)
 })
-
-/** A server whose log other servers witness, as they would be after a restart with these settings. */
-async function witnessed(count: number, allowed: Partial<Config> = { witnessesPrivate: ['127.0.0.1'] }) {
-  const closing = new AsyncDisposableStack()
-  const log = closing.use(
-    await startPinfold({ allowPrivateAddresses: false, allowInsecureUpstreams: true, logLevel: 'error', ...allowed }),
-  )
-  const org = (await log.seed.group('', { name: 'acme' })).uid as string
-  const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
-  const { updateTime: at } = await plantTag(log, repo, 'v1', 'a')
-  await runDuty(log.app, sequenceLedgers)
-  const [logKey] = parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text).logs as [NoteKey]
-  const keys: NoteKey[] = []
-  const witnesses: Pinfold[] = []
-  for (let i = 0; i < count; i++) {
-    const one = closing.use(await startPinfold({ witnessLogs: [logKey] }))
-    keys.push(parseVkey((await one.anonymous.get('/ledger/witness/key')).text.trim())!)
-    witnesses.push(one)
-  }
-  const config: Partial<Config> = log.app.config
-  config.ledgerWitnesses = keys.map((own, i) => ({ key: own, url: `${witnesses[i]!.url}/ledger/witness` }))
-  const policy = async () => parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text)
-  const proof = async () => (await log.operator.get(`/ledger/${org}/repos/${repo}/tags/v1/proof?at=${at}`)).text
-  const checkpoint = async () => (await log.operator.get(`/ledger/${org}/checkpoint`)).text
-  const claim = { host: new URL(log.url).host, path: 'acme/app', tag: 'v1', digest: digestOf('a'), at: at as string }
-  return { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim }
-}
 
 test('a witness at a private address is asked only where the list for witnesses has it', async () => {
   const elsewhere = { issuersPrivate: ['127.0.0.1'], upstreamsPrivate: ['127.0.0.1'] }
@@ -302,11 +266,6 @@ test('a witness that was restored signs with another key, since it may have forg
   await pinfold.app.db.tx((tx) => forgetRestored(tx, { now: '2026-01-01T00:00:00.000Z', pushTokens: false }))
   assert.notEqual(await key(), before)
 })
-
-/** As after a start on the same database: witnesses that answered before do not count any more. */
-function restart({ app }: Pinfold, monotonic = () => performance.now()): void {
-  app.witnessing = createWitnessing(monotonic)
-}
 
 test('after a start on a copy of an earlier database, nothing is signed that witnesses know otherwise', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)

@@ -1,14 +1,18 @@
 // Kills a server in the middle of writing, signing and witnessing the log of its ledger, starts it again on the same data, and
 // checks that its witness, another server, never sees two histories, and that it signs what it can. By hand:
-// bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000. With `--litewitness PROGRAM`
-// that witness signs each head as well. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000, which ends once there were so many of both. With
+// `--litewitness PROGRAM` that witness signs each head as well. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { readConfig } from '#config.ts'
+import type { Db } from '#db/sql.ts'
 import { answersTo, askBeforeSigning, collectCosignatures } from '#domains/registry/proofs/cosignatures.service.ts'
+import { suspendedOrganizations } from '#domains/registry/proofs/logs.store.ts'
 import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
+import { createWitnessing } from '#domains/registry/proofs/witnessing.ts'
 import { type NoteKey, parseVkey, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
@@ -38,16 +42,29 @@ function open({ witnesses, ...given }: Given): Promise<Pinfold> {
   return startPinfold({ ...given, ...allowed, url: `http://${origin}`, ledgerWitnesses, logLevel: 'error', duties: [] })
 }
 
-/** What the duties do, without leases that would outlive a kill. Answers with how many heads were witnessed. */
-async function step({ app }: Pinfold): Promise<number> {
-  const { signal } = new AbortController()
-  const tx = app.db.tx.bind(app.db)
+const { signal } = new AbortController()
+const newWitnessing = () => createWitnessing(() => performance.now())
+const txOf = ({ app: { db } }: Pinfold): Db['tx'] => db.tx.bind(db)
+
+// What the duties do, without leases that would outlive a kill.
+async function sequence(pinfold: Pinfold): Promise<void> {
+  const [{ app }, tx] = [pinfold, txOf(pinfold)]
   const rowLocks = { isolation: 'rowLocks' } as const
   await tx((one) => sequenceSome(one, app, origin), rowLocks)
   const mine = answersTo(app)
   await tx((one) => signSome(one, app, mine), rowLocks)
   if (mine && (await askBeforeSigning(app, tx, signal)) > 0) await tx((one) => signSome(one, app, mine), rowLocks)
-  return collectCosignatures(app, tx, signal)
+}
+
+/** As another, slow node does it: what it asks about may no longer be the last head. Answers with how many were witnessed. */
+function witnessHeads(pinfold: Pinfold, slowness = 0): Promise<number> {
+  const { app } = pinfold
+  const post: typeof app.toWitnesses.post = async (...request) => {
+    if (Math.random() < slowness) await sleep(Math.random() * 100)
+    return app.toWitnesses.post(...request)
+  }
+  const node = { ...app, witnessing: newWitnessing(), toWitnesses: { ...app.toWitnesses, post } }
+  return collectCosignatures(node, txOf(pinfold), signal)
 }
 
 async function placesIn({ seed, operator }: Pinfold): Promise<{ org: string; repo: string }> {
@@ -60,9 +77,22 @@ async function placesIn({ seed, operator }: Pinfold): Promise<{ org: string; rep
 async function serveUntilKilled(given: Given): Promise<never> {
   const pinfold = await open(given)
   const { repo } = await placesIn(pinfold)
-  for (let i = 0; ; i++) {
-    await Promise.all([plantTag(pinfold, repo, `t${i % 7}`, `${process.pid} ${i}`), step(pinfold).then(say)])
+  const grow = async (): Promise<never> => {
+    for (let i = 0; ; i++) {
+      // As if another process had begun to sign, which asks the witness first.
+      if (Math.random() < 0.1) pinfold.app.witnessing = newWitnessing()
+      await Promise.all([plantTag(pinfold, repo, `t${i % 7}`, `${process.pid} ${i}`), sequence(pinfold)])
+    }
   }
+  const witness = async (): Promise<never> => {
+    for (;;) {
+      say(await witnessHeads(pinfold, 0.3))
+      // Nothing would come any more.
+      assert.deepEqual(await suspendedOrganizations(pinfold.app.db), [], 'no log is suspended')
+      await sleep(Math.random() * 20)
+    }
+  }
+  return (await Promise.all([grow(), witness()]))[0]
 }
 const say = (cosigned: number): void => void (cosigned > 0 && process.stdout.write('cosigned\n'))
 
@@ -81,7 +111,7 @@ const settled = async <T>(
 }
 const key = await settled({ ...base, witnesses: '' }, async (pinfold, org, repo) => {
   await plantTag(pinfold, repo, 't0', 'first')
-  await step(pinfold)
+  await sequence(pinfold)
   return parsePolicy((await pinfold.operator.get(`/ledger/${org}/policy`)).text).logs[0] as NoteKey
 })
 await using witness = await startPinfold({ witnessLogs: [key] })
@@ -91,8 +121,8 @@ const settings = [`${vkeyOf(own)} ${witness.url}/ledger/witness`, ...(litewitnes
 const given: Given = { ...base, witnesses: settings.join(',') }
 
 const [kills, checkpoints] = [Number(values.kills), Number(values.checkpoints)]
-let cosigned = 0
-for (let kill = 0; kill < kills; kill++) {
+let [cosigned, killed] = [0, 0]
+for (; killed < kills || cosigned < checkpoints; killed++) {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), '--child', JSON.stringify(given)], {
     env: cleanEnv(),
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -113,7 +143,8 @@ for (let kill = 0; kill < kills; kill++) {
 
 await settled(given, async (pinfold, org, repo) => {
   await plantTag(pinfold, repo, 't0', 'last')
-  await step(pinfold)
+  await sequence(pinfold)
+  await witnessHeads(pinfold)
   const { text } = await pinfold.operator.get(`/ledger/${org}/policy`)
   const policy = parsePolicy(text)
   assert.equal(policy.logs.length, 1, 'no log was ended')
@@ -122,6 +153,6 @@ await settled(given, async (pinfold, org, repo) => {
   const proof = (await pinfold.operator.get(`/ledger/${org}/repos/${repo}/tags/t0/proof`)).text
   const { size } = provedBy(proof, policy, claim)
   if (litewitness) assert.equal(litewitness.seen(), size, 'it has signed the last head, too')
-  console.log(`${kills} kills, ${cosigned} heads witnessed, ${size} entries: no head contradicts another`)
+  console.log(`${killed} kills, ${cosigned} heads witnessed, ${size} entries: no head contradicts another`)
 })
 assert.ok(cosigned > 0, 'otherwise nothing was tried')

@@ -18,6 +18,7 @@ const rowLocks = {
   'domains/registry/blobs/uploads.store.ts': ['deleting', 'deleting'],
   'domains/registry/tags/tags.store.ts': ['alone'],
   'domains/registry/images/image-contents.store.ts': ['deleting'],
+  'domains/registry/proofs/cosignatures.store.ts': ['alone'],
 }
 
 /** How each takes the row of a repo. */

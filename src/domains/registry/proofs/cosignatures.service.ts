@@ -16,14 +16,17 @@ const timeoutMs = 10_000
 /** Others wait meanwhile. */
 const shortTimeoutMs = 3000
 const maxBytes = 64 * 1024
+/** How often a witness is asked about one head while it remembers other sizes than it has told. */
+const mostTries = 4
 
 type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witnessing'>
 
 /**
- * What a witness has seen by now, and the lines that it has signed if it has; `ahead` when it has seen more than there is,
- * `said` when it has said what it has seen, or that it knows no such log.
+ * What a witness has seen by now, and the lines that it has signed if it has. `beyond` is the size that it has seen where that
+ * is more than it was asked about, and infinite where it goes by another head than ours. `said`: it has said what it has seen,
+ * or that it knows no such log.
  */
-type Seen = { vkey: string; size: number; lines: string; ahead: boolean; said: boolean }
+type Seen = { vkey: string; size: number; lines: string; beyond: number; said: boolean }
 /** One that has not answered is in `silent`, so that it holds up nobody a second time. */
 type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
@@ -70,45 +73,45 @@ export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessi
   return config.ledgerWitnesses.length > 0 ? witnessing.process : undefined
 }
 
-/** Asks all witnesses about a log; `anew` also those that have signed this head before. */
+/** Asks all witnesses about a log that have not seen more of it; `anew` also those that have signed this head before. */
 async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<Seen[]> {
   const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
   return Promise.all(
     by.config.ledgerWitnesses
       .filter(({ url }) => !run.silent.has(url))
-      .map((witness) => ask(by, log, witness, known.get(vkeyOf(witness.key)) ?? 0, run, anew ? 'anew' : 'first')),
+      .map((witness) => ({ witness, seen: known.get(vkeyOf(witness.key)) ?? 0 }))
+      .filter(({ seen }) => seen < log.size || (anew && seen === log.size))
+      .map(({ witness, seen }) => ask(by, log, witness, seen, run)),
   )
 }
 
-/** Keeps a head once enough have signed it, or more than the one that is kept. */
+/**
+ * Keeps a head once enough have signed it, or more than the one that is kept. Meanwhile the log may have been signed anew, and
+ * others may have asked about that: what a witness has seen is judged by what there is now.
+ */
 async function keep(
   { config, clock, witnessing, log: lines }: By,
   tx: Db['tx'],
   log: store.WaitingLog,
   asked: readonly Seen[],
 ) {
-  const before = log.cosignedSize === log.size ? parseNote(log.cosigned)!.signatures : []
-  // One that signs again what it has signed counts once.
-  const silent = config.ledgerWitnesses.filter(({ key }) => {
-    return !asked.some(({ vkey, lines }) => lines !== '' && vkey === vkeyOf(key))
-  })
-  const former = before.filter(({ name, id }) => silent.some(({ key }) => key.name === name && key.id === id))
-  const all = new Set([...former.map(signatureLine), ...asked.map((one) => one.lines).filter((one) => one !== '')])
-  const isEnough = all.size >= quorumOf(config.ledgerWitnesses.length)
-  const kept = isEnough ? { checkpoint: log.checkpoint + [...all].join(''), size: log.size } : undefined
-  const isBehind = asked.some(({ ahead }) => ahead)
   const isSure = asked.filter(({ said }) => said).length >= quorumOf(config.ledgerWitnesses.length)
-  await tx(
+  const { now, kept, isBehind } = await tx(
     async (tx) => {
+      const now = await store.lockHeads(tx, log.id)
+      const kept = keptHead(config, log, now, asked)
+      const isBehind = asked.some(({ beyond }) => beyond > now.size)
       for (const { vkey, size } of asked) await store.noteSeen(tx, log.id, vkey, size)
-      const head = kept ?? { checkpoint: log.cosigned, size: log.cosignedSize }
+      const head = kept ?? { checkpoint: now.cosigned, size: now.cosignedSize }
       const answeredTo = isSure ? witnessing.process : ''
       await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString(), answeredTo })
       if (isBehind) await store.suspendLog(tx, log.id)
+      return { now, kept, isBehind }
     },
     { isolation: 'rowLocks' },
   )
-  witnessing.note(log.id, isSure)
+  // Of a head that is no longer the last one, nobody has been asked in vain.
+  if (isSure || now.size === log.size) witnessing.note(log.id, isSure)
   if (isBehind)
     lines.error('a witness has seen more of a log than there is; nothing is signed for it any more', {
       ledgerLog: log.id,
@@ -116,19 +119,29 @@ async function keep(
   return kept !== undefined
 }
 
-/** Asks one witness, once more where it remembers another size than we do. What goes wrong is tried again in a minute. */
-async function ask(
-  by: By,
-  log: store.WaitingLog,
-  witness: Witness,
-  seen: number,
-  run: Run,
-  time: 'first' | 'anew' | 'again',
-): Promise<Seen> {
+/** The head with all that is known to be signed of it; `undefined` where too few have, or a later one is kept. */
+function keptHead(
+  { ledgerWitnesses }: By['config'],
+  { checkpoint, size }: store.WaitingLog,
+  now: store.Heads,
+  asked: readonly Seen[],
+): { checkpoint: string; size: number } | undefined {
+  const before = now.cosignedSize === size ? parseNote(now.cosigned)!.signatures : []
+  // One that signs again what it has signed counts once.
+  const silent = ledgerWitnesses.filter(({ key }) => {
+    return !asked.some(({ vkey, lines }) => lines !== '' && vkey === vkeyOf(key))
+  })
+  const former = before.filter(({ name, id }) => silent.some(({ key }) => key.name === name && key.id === id))
+  const all = new Set([...former.map(signatureLine), ...asked.map((one) => one.lines).filter((one) => one !== '')])
+  const isEnough = all.size >= quorumOf(ledgerWitnesses.length)
+  return isEnough && now.cosignedSize <= size ? { checkpoint: checkpoint + [...all].join(''), size } : undefined
+}
+
+/** Asks one witness, and again where it remembers another size than we do. What goes wrong is tried again in a minute. */
+async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number, run: Run, tries = 1): Promise<Seen> {
   const { key, url } = witness
   const vkey = vkeyOf(key)
-  const nothing: Seen = { vkey, size: seen, lines: '', ahead: false, said: false }
-  if (seen >= log.size && time === 'first') return nothing
+  const nothing: Seen = { vkey, size: seen, lines: '', beyond: 0, said: false }
   const request = { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: await requestOf(by, log, seen) }
   const answer = await by.toWitnesses
     .post(`${url}/add-checkpoint`, request, { timeoutMs: run.timeoutMs, maxBytes, signal: run.signal })
@@ -138,14 +151,17 @@ async function ask(
     const { text } = parseNote(log.checkpoint)!
     const own = signatures.filter(({ name, id }) => name === key.name && id === key.id)
     if (own.length === 1 && signedBy({ text, signatures: own }, key).is === 'signed') {
-      return { vkey, size: log.size, lines: signatureLine(own[0]!), ahead: false, said: true }
+      return { vkey, size: log.size, lines: signatureLine(own[0]!), beyond: 0, said: true }
     }
   }
   const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
-  // It goes by another head than ours, and says so of the size that it has named itself.
-  const contradicts = answer.status === 422 || (time === 'again' && answer.status === 409)
-  if (contradicts || (told !== undefined && told > log.size)) return { ...nothing, ahead: true, said: true }
-  if (told !== undefined) return ask(by, log, witness, told, run, 'again')
+  // It goes by another head than ours, and says so of the size that we have named: an honest log is never told that, however
+  // much it has grown meanwhile.
+  const contradicts = answer.status === 422 || (told === seen && told === log.size)
+  if (contradicts) return { ...nothing, beyond: Number.POSITIVE_INFINITY, said: true }
+  if (told !== undefined && told > log.size) return { ...nothing, beyond: told }
+  // Others ask it as well, so that it may have seen more with each answer.
+  if (told !== undefined && tries < mostTries) return ask(by, log, witness, told, run, tries + 1)
   const { status } = answer
   if (status === 0) run.silent.add(url)
   by.log.warn('a witness has not signed', {

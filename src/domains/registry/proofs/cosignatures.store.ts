@@ -1,14 +1,16 @@
+import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { stateNumbers } from './logs.model.ts'
 
-/** A log with a head that some witness has not signed; `cosigned` is the newest that enough have signed, and its size. */
-export type WaitingLog = { id: number; checkpoint: string; size: number; cosigned: string; cosignedSize: number }
+/** A log with a head that some witness has not signed. */
+export type WaitingLog = { id: number; checkpoint: string; size: number }
+/** The size of its last head; `cosigned` is the newest that enough have signed, and its size. */
+export type Heads = { size: number; cosigned: string; cosignedSize: number }
 
 /** Some of them, those first that were asked about longest ago; `witnesses` are the keys of those that are to sign each. */
 export function waitingLogs(reader: Reader, witnesses: readonly string[], most: number): Promise<WaitingLog[]> {
   return reader.all(sql`
-    SELECT l.id, l.checkpoint, l.checkpoint_size AS size, coalesce(c.checkpoint, '') AS cosigned,
-           coalesce(c.size, 0) AS "cosignedSize"
+    SELECT l.id, l.checkpoint, l.checkpoint_size AS size
       FROM ledger_logs l LEFT JOIN ledger_cosigned c ON c.log_id = l.id
      WHERE l.state = ${stateNumbers.written} AND l.checkpoint_size > 0
        AND (SELECT count(*) FROM ledger_cosigners s WHERE s.log_id = l.id AND s.size = l.checkpoint_size
@@ -25,8 +27,7 @@ export function unsureLogs(
   { process, after, most }: { process: string; after: number; most: number },
 ): Promise<WaitingLog[]> {
   return reader.all(sql`
-    SELECT l.id, l.checkpoint, l.checkpoint_size AS size, coalesce(c.checkpoint, '') AS cosigned,
-           coalesce(c.size, 0) AS "cosignedSize"
+    SELECT l.id, l.checkpoint, l.checkpoint_size AS size
       FROM ledger_logs l LEFT JOIN ledger_cosigned c ON c.log_id = l.id
      WHERE l.state = ${stateNumbers.written} AND l.checkpoint_size > 0 AND l.checkpoint_size < l.size
        AND l.id > ${after} AND coalesce(c.answered_to, '') <> ${process}
@@ -40,15 +41,24 @@ export async function cosignedOf(
   return reader.get(sql`SELECT checkpoint, size FROM ledger_cosigned WHERE log_id = ${log} AND size > 0`)
 }
 
+/** What there is of a log, which nobody signs or keeps anew until the transaction ends. */
+export async function lockHeads(tx: Tx, log: number): Promise<Heads> {
+  const row = await tx.get<{ size: number }>(sql`
+    SELECT checkpoint_size AS size FROM ledger_logs WHERE id = ${log} ${locking(tx, 'alone')}`)
+  const kept = await cosignedOf(tx, log)
+  return { size: row!.size, cosigned: kept?.checkpoint ?? '', cosignedSize: kept?.size ?? 0 }
+}
+
 /** What each witness has seen of a log. */
 export function seenBy(reader: Reader, log: number): Promise<{ vkey: string; size: number }[]> {
   return reader.all(sql`SELECT vkey, size FROM ledger_cosigners WHERE log_id = ${log}`)
 }
 
+/** Unless it is known to have seen more: answers of a witness may come here in another order than it gave them. */
 export async function noteSeen(tx: Tx, log: number, vkey: string, size: number): Promise<void> {
   await tx.run(sql`
     INSERT INTO ledger_cosigners (log_id, vkey, size) VALUES (${log}, ${vkey}, ${size})
-        ON CONFLICT (log_id, vkey) DO UPDATE SET size = excluded.size`)
+        ON CONFLICT (log_id, vkey) DO UPDATE SET size = excluded.size WHERE excluded.size > ledger_cosigners.size`)
 }
 
 export async function keepCosigned(

@@ -1,0 +1,120 @@
+// A log of which two duties, here or on two nodes, ask the same witness at once.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { askBeforeSigning, collectCosignatures } from '#domains/registry/proofs/cosignatures.service.ts'
+import { sequenceLedgers, witnessLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { runDuty } from '../support/duties.ts'
+import type { Pinfold } from '../support/pinfold.ts'
+import { plantTag } from '../support/tags.ts'
+import { restart, witnessed } from '../support/witnessed.ts'
+
+type Post = Pinfold['app']['toWitnesses']['post']
+/** What is asked of witnesses goes this way from now on; `send` is the one of before. */
+function sendBy({ app }: Pinfold, way: (send: Post) => Post): void {
+  const { toWitnesses } = app
+  app.toWitnesses = { ...toWitnesses, post: way(toWitnesses.post) }
+}
+
+/** What the two duties ask, without leases, which all tests would have as one node. */
+const asking = ({ app }: Pinfold, ask: typeof askBeforeSigning) =>
+  ask(app, app.db.tx.bind(app.db), new AbortController().signal)
+
+const headOf = (text: string) => ({
+  size: Number(text.split('\n')[1]),
+  signatures: text.match(/^— /gm)!.length,
+})
+
+/** How many logs wait for the operator; after that they do not. */
+const suspended = async ({ operator }: Pinfold): Promise<number> =>
+  (await operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0
+
+test('a log that is signed and witnessed anew while a witness is asked about a former head goes on', async () => {
+  const { closing, log, repo, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  let held = 0
+  sendBy(log, (send) => async (...request) => {
+    if (held++ === 0) {
+      await plantTag(log, repo, 'v1', 'c')
+      await runDuty(log.app, sequenceLedgers)
+      assert.equal(await asking(log, collectCosignatures), 1)
+    }
+    return send(...request)
+  })
+  assert.deepEqual([await asking(log, collectCosignatures), held], [0, 2])
+  assert.deepEqual(headOf(await checkpoint()), { size: 4, signatures: 2 })
+  await plantTag(log, repo, 'v1', 'd')
+  await runDuty(log.app, sequenceLedgers)
+  assert.deepEqual(headOf(await checkpoint()), { size: 5, signatures: 1 })
+  assert.equal(await suspended(log), 0)
+})
+
+test('what is kept of a head never takes the place of what is kept of a later one', async () => {
+  const { closing, log, repo, checkpoint } = await witnessed(1)
+  await using _ = closing
+  let held = 0
+  // The witness has signed the former head, and the answer is late.
+  sendBy(log, (send) => async (...request) => {
+    const answer = await send(...request)
+    if (held++ === 0) {
+      await plantTag(log, repo, 'v1', 'b')
+      await runDuty(log.app, sequenceLedgers)
+      assert.equal(await asking(log, collectCosignatures), 1)
+    }
+    return answer
+  })
+  assert.equal(await asking(log, collectCosignatures), 0)
+  assert.deepEqual(headOf(await checkpoint()), { size: 3, signatures: 2 })
+  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
+})
+
+test('two who ask a witness at once after an answer was lost both go on from what it remembers', async () => {
+  const { closing, log, repo, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  await log.app.db.tx((tx) => tx.run(sql`UPDATE ledger_cosigners SET size = 1`))
+  restart(log)
+  await plantTag(log, repo, 'v1', 'c')
+  await log.app.db.tx((tx) => sequenceSome(tx, log.app, new URL(log.url).host))
+  // Both are told the size before either names it.
+  const both = Promise.withResolvers<void>()
+  const statuses: number[] = []
+  sendBy(log, (send) => async (...request) => {
+    const answer = await send(...request)
+    if (statuses.push(answer.status) === 2) both.resolve()
+    await both.promise
+    return answer
+  })
+  await Promise.all([asking(log, askBeforeSigning), asking(log, collectCosignatures)])
+  assert.deepEqual(statuses.sort(), [200, 200, 409, 409, 409], 'otherwise they have not met')
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(headOf(await checkpoint()).size, 4)
+  assert.equal(await suspended(log), 0)
+})
+
+test('a witness that tells another size each time is asked a few times, and stops nothing', async () => {
+  const { closing, log } = await witnessed(1)
+  await using _ = closing
+  let count = 0
+  sendBy(log, () => async () => ({ status: 409, body: `${count++ % 2}\n` }))
+  assert.equal(await asking(log, collectCosignatures), 0)
+  assert.deepEqual([count, await suspended(log)], [4, 0])
+})
+
+test('a log of which a witness has seen another head of the same size signs nothing any more', async () => {
+  const { closing, log, repo, witnesses } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  const root = Buffer.alloc(32, 5).toString('base64')
+  await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET root = ${root}`))
+  restart(log)
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await suspended(log), 1)
+})

@@ -1,0 +1,41 @@
+// A server whose log other servers witness.
+import type { Config } from '#config.ts'
+import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { createWitnessing } from '#domains/registry/proofs/witnessing.ts'
+import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
+import { parsePolicy } from '#lib/tlog/policy.ts'
+import { runDuty } from './duties.ts'
+import { type Pinfold, startPinfold } from './pinfold.ts'
+import { digestOf, plantTag } from './tags.ts'
+
+/** The server and its witnesses, as they would be after a restart with these settings. */
+export async function witnessed(count: number, allowed: Partial<Config> = { witnessesPrivate: ['127.0.0.1'] }) {
+  const closing = new AsyncDisposableStack()
+  const log = closing.use(
+    await startPinfold({ allowPrivateAddresses: false, allowInsecureUpstreams: true, logLevel: 'error', ...allowed }),
+  )
+  const org = (await log.seed.group('', { name: 'acme' })).uid as string
+  const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
+  const { updateTime: at } = await plantTag(log, repo, 'v1', 'a')
+  await runDuty(log.app, sequenceLedgers)
+  const [logKey] = parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text).logs as [NoteKey]
+  const keys: NoteKey[] = []
+  const witnesses: Pinfold[] = []
+  for (let i = 0; i < count; i++) {
+    const one = closing.use(await startPinfold({ witnessLogs: [logKey] }))
+    keys.push(parseVkey((await one.anonymous.get('/ledger/witness/key')).text.trim())!)
+    witnesses.push(one)
+  }
+  const config: Partial<Config> = log.app.config
+  config.ledgerWitnesses = keys.map((own, i) => ({ key: own, url: `${witnesses[i]!.url}/ledger/witness` }))
+  const policy = async () => parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text)
+  const proof = async () => (await log.operator.get(`/ledger/${org}/repos/${repo}/tags/v1/proof?at=${at}`)).text
+  const checkpoint = async () => (await log.operator.get(`/ledger/${org}/checkpoint`)).text
+  const claim = { host: new URL(log.url).host, path: 'acme/app', tag: 'v1', digest: digestOf('a'), at: at as string }
+  return { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim }
+}
+
+/** As after a start on the same database: witnesses that answered before do not count any more. */
+export function restart({ app }: Pinfold, monotonic = () => performance.now()): void {
+  app.witnessing = createWitnessing(monotonic)
+}
