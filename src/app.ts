@@ -19,6 +19,7 @@ import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ReadTurns } from './domains/registry/images/read-turns.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import type { Sequencing } from './domains/registry/proofs/sequencing.ts'
 import type { Witnessing } from './domains/registry/proofs/witnessing.ts'
 import type { PullRuleCache } from './domains/registry/pull-rules/pull-rules.model.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
@@ -172,6 +173,8 @@ export type App = {
   clock: () => Date
   /** Whom this process has asked what they have seen of the logs of the ledger. */
   witnessing: Witnessing
+  /** Whose rows of the ledger are logged next. */
+  sequencing: Sequencing
   skew: Skew
   fleet: Fleet
 }

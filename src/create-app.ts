@@ -23,6 +23,7 @@ import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import { createSequencing } from './domains/registry/proofs/sequencing.ts'
 import { createWitnessing } from './domains/registry/proofs/witnessing.ts'
 import { createPullRuleCache } from './domains/registry/pull-rules/pull-rule-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
@@ -129,6 +130,7 @@ export async function createApp(
     sinks,
     clock,
     witnessing: createWitnessing(monotonic),
+    sequencing: createSequencing(),
     skew,
     fleet,
     close: () => done.disposeAsync(),

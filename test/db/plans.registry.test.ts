@@ -10,6 +10,7 @@ import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/registry/follows/histories.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
+import { waitingLedgers } from '#domains/registry/proofs/logs.store.ts'
 import * as promises from '#domains/registry/retention/promises.store.ts'
 import * as told from '#domains/registry/tags/told-moves.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -73,6 +74,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'what never was a tag': (reader) => {
     return promises.untaggedThatCame(reader, { id: 1, ledger: 1 }, { after: cutoff, until: cutoff })
   },
+  'ledgers that wait for their logs': (reader) => waitingLedgers(reader, 7, 100),
   'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
 }
 

@@ -90,6 +90,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/follows/tag-patterns.ts',
     'registry/images/read-image.ts',
     'registry/images/read-turns.ts',
+    'registry/proofs/sequencing.ts',
     'registry/proofs/witnessing.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',

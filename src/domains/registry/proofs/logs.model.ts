@@ -30,8 +30,10 @@ export const aLogKey = kindOf<{ key: string }>('ledger-log-key')
 
 export const ledgerLogType = 'registry.pinfold.dev/LedgerLog'
 
-/** A ledger with rows that can be logged now; those of `afterTag` and behind wait for rows of before. */
-export type ReadyLedger = { ledger: number; organization: string; afterTag: string | null }
+/**
+ * A ledger with rows that wait, and whether some can be logged now; those of `afterTag` and behind wait for rows of before.
+ */
+export type WaitingLedger = { ledger: number; organization: string; afterTag: string | null; isReady: boolean }
 
 /** The row of its tag before: its time, empty for none, and its entry where a log has it. */
 type RowBefore = {
@@ -51,7 +53,7 @@ export type OpeningRow = { ledger: number; tag: string; time: string; path: stri
 
 export type EntryRow = { index: number; chain: string; seq: number; entry: string }
 
-/** How often a checkpoint is signed at most, and everything that waits is looked at. */
+/** How often what waits is looked at, and a checkpoint signed of it. */
 export const sequenceEveryMs = 1000
 
 /** What the salt of a chain is made from: repos never share one, and neither do two that a tag has had one after the other. */

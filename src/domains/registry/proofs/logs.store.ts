@@ -1,10 +1,10 @@
 import { insertsOf } from '#db/bulk.ts'
 import { readFact } from '#db/facts.ts'
-import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { type TileAt, type Tiles, tileKey } from '#lib/tlog/tiles.ts'
 import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
-import type { EntryRow, LedgerLog, OpeningRow, PendingRow, ReadyLedger } from './logs.model.ts'
+import type { EntryRow, LedgerLog, OpeningRow, PendingRow, WaitingLedger } from './logs.model.ts'
 import { stateNumbers } from './logs.model.ts'
 
 const columns = sql`
@@ -110,39 +110,39 @@ export async function insertLogKey(tx: Tx, { vkey, log, privateKey, createTime }
     VALUES (${vkey}, ${log}, ${privateKey}, ${createTime})`)
 }
 
-/** Whether a row can be logged, or a log be signed: to be asked before a transaction is begun for it. */
-export async function isAnythingDue(reader: Reader): Promise<boolean> {
-  return (await readyLedgers(reader, 1)).length > 0 || (await unsignedLogs(reader, 1)).length > 0
-}
-
 /**
- * Ledgers with rows that can be logged now, some of them. Those of a tag wait while rows of before are still to be added, those
- * of a ledger while a repo goes that was deleted, whose deletions come with an earlier time, and those of an organisation while
- * its log is suspended. However many rows wait, they are not read for it.
+ * Ledgers with rows that wait, those behind `after` in the order of their numbers, `most` of them. Rows of a tag cannot be
+ * logged while rows of before are still to be added, those of a ledger while a repo goes that was deleted, whose deletions come
+ * with an earlier time, and those of an organisation while its log is suspended. However many rows wait, they are not read for
+ * it.
  */
-export function readyLedgers(reader: Reader, most: number): Promise<ReadyLedger[]> {
-  return reader.all(sql`
-    WITH RECURSIVE waiting (ledger_id) AS (
-      SELECT min(ledger_id) FROM ledger_pending
+export async function waitingLedgers(reader: Reader, after: number, most: number): Promise<WaitingLedger[]> {
+  const next = (former: Sql) => sql`(SELECT min(p.ledger_id) FROM ledger_pending p WHERE p.ledger_id > ${former})`
+  const rows = await reader.all<Omit<WaitingLedger, 'isReady'> & { ready: number }>(sql`
+    WITH RECURSIVE matches (ledger_id, n) AS (
+      SELECT ${next(sql`CAST(${after} AS BIGINT)`)}, 1
        UNION ALL
-      SELECT (SELECT min(p.ledger_id) FROM ledger_pending p WHERE p.ledger_id > w.ledger_id)
-        FROM waiting w WHERE w.ledger_id IS NOT NULL)
-    SELECT w.ledger_id AS ledger, substr(l.group_uid, 1, 40) AS organization, b.after_tag AS "afterTag"
-      FROM waiting w
-      JOIN ledgers l ON l.id = w.ledger_id
-      LEFT JOIN ledger_backfills b ON b.ledger_id = w.ledger_id
-     WHERE NOT EXISTS (SELECT 1 FROM repo_removals r WHERE r.ledger_id = w.ledger_id)
-       AND NOT EXISTS (SELECT 1 FROM ledger_logs s
-                        WHERE s.org_uid = substr(l.group_uid, 1, 40) AND s.state = ${stateNumbers.suspended})
-       AND (b.after_tag IS NULL OR EXISTS (
-             SELECT 1 FROM ledger_pending q WHERE q.ledger_id = w.ledger_id AND q.tag < b.after_tag))
-     ORDER BY w.ledger_id LIMIT ${most}`)
+      SELECT ${next(sql`matches.ledger_id`)}, n + 1 FROM matches WHERE matches.ledger_id IS NOT NULL AND n < ${most})
+    SELECT found.*,
+           CASE WHEN EXISTS (SELECT 1 FROM repo_removals r WHERE r.ledger_id = found.ledger) THEN 0
+                WHEN EXISTS (SELECT 1 FROM ledger_logs s
+                              WHERE s.org_uid = found.organization AND s.state = ${stateNumbers.suspended}) THEN 0
+                WHEN found."afterTag" IS NULL THEN 1
+                WHEN EXISTS (SELECT 1 FROM ledger_pending q
+                              WHERE q.ledger_id = found.ledger AND q.tag < found."afterTag") THEN 1
+                ELSE 0 END AS ready
+      FROM (SELECT matches.ledger_id AS ledger,
+                   (SELECT substr(l.group_uid, 1, 40) FROM ledgers l WHERE l.id = matches.ledger_id) AS organization,
+                   (SELECT b.after_tag FROM ledger_backfills b WHERE b.ledger_id = matches.ledger_id) AS "afterTag"
+              FROM matches WHERE matches.ledger_id IS NOT NULL) AS found`)
+  const inOrder = rows.sort((one, other) => one.ledger - other.ledger)
+  return inOrder.map(({ ready, ...waiting }) => ({ ...waiting, isReady: ready === 1 }))
 }
 
 type StoredPending = Omit<PendingRow, 'event' | 'source'> & { event: number; source: number }
 
 /** Some of its rows, tag by tag in the order of time. */
-export async function readyRows(tx: Tx, { ledger, afterTag }: ReadyLedger, most: number): Promise<PendingRow[]> {
+export async function readyRows(tx: Tx, { ledger, afterTag }: WaitingLedger, most: number): Promise<PendingRow[]> {
   const rows = await tx.all<StoredPending>(sql`
     SELECT p.ledger_id AS ledger, p.tag, p.time, p.path, p.kind,
            h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source, p.before,

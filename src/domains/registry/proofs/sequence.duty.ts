@@ -4,27 +4,27 @@ import { backfillSome } from './backfill.service.ts'
 import { nextBackfill } from './backfill.store.ts'
 import { answersTo, askBeforeSigning, collectCosignatures } from './cosignatures.service.ts'
 import { sequenceEveryMs } from './logs.model.ts'
-import { isAnythingDue } from './logs.store.ts'
-import { sequenceSome, signSome } from './sequence.service.ts'
+import { isAnythingDue, sequenceSome, signSome } from './sequence.service.ts'
 
 /** What it locks is the lease; the rows that wait are only ever added by others. */
 const rowLocks = { isolation: 'rowLocks' } as const
 /** The signature behind it waits for the disk, and takes along what it is about; what is lost before that is logged anew. */
 const beforeSigning = { ...rowLocks, durability: 'later' } as const
 
-/** Of some hundred rows each. */
-const batchesPerRun = 20
+/** Of some hundred rows each; the pauses behind them are a second together, so that no run signs earlier than that. */
+const batchesPerRun = 50
 
 /** The rows of the ledger get into the logs, which are signed once for all that came since the last run. */
 export const sequenceLedgers: Duty = {
   name: 'ledger.sequence',
   everyMs: sequenceEveryMs,
   runsOn: 'one node',
+  wake: ({ sequencing }) => sequencing.left,
   async run(app, lease) {
-    if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app.db))) return {}
+    if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app))) return {}
     const host = await servedHost(app.db, app.config.url)
     if (host === '') return {}
-    // However much comes, what is there is signed once a second.
+    // However much comes, what is there is signed every second or two.
     let left = batchesPerRun
     const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), beforeSigning)
     const process = answersTo(app)
@@ -32,6 +32,7 @@ export const sequenceLedgers: Duty = {
     if (process && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
       checkpoints += await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
     }
+    if (left < 0) app.sequencing.left.notify()
     return { entries, checkpoints }
   },
 }

@@ -2,7 +2,7 @@
 // the places are given in one order; nobody who moves a tag waits for it.
 import { randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
+import type { Reader, Tx } from '#db/sql.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { checkpointText, parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
@@ -27,24 +27,55 @@ import {
   type PendingRow,
   saltedBy,
   stateNumbers,
+  type WaitingLedger,
 } from './logs.model.ts'
 import * as store from './logs.store.ts'
+import type { Sequencing } from './sequencing.ts'
 
 const rowsAtOnce = 200
 const ledgersAtOnce = 20
+/** How many that wait are looked at together, and how often that is done until one of them is ready. */
+const ledgersLookedAt = 100
+const looksAtOnce = 10
 const logsAtOnce = 100
 const secretBytes = 32
 const nonceBytes = 16
 
 type By = Pick<App, 'sealer' | 'clock'>
 
+/** Whether a row can be logged, or a log be signed: to be asked before a transaction is begun for it. */
+export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequencing'>): Promise<boolean> {
+  return (await nextReady(db, sequencing)).ledgers.length > 0 || (await store.unsignedLogs(db, 1)).length > 0
+}
+
+/**
+ * The ledgers whose turn it is, some of them, and behind which to go on then. Ledgers that cannot be logged now are passed over,
+ * and so many of them at a time that nobody waits for long.
+ */
+async function nextReady(reader: Reader, turns: Sequencing): Promise<{ ledgers: WaitingLedger[]; after: number }> {
+  for (let looks = 0; looks < looksAtOnce; looks++) {
+    const began = turns.after
+    const waiting = await store.waitingLedgers(reader, began, ledgersLookedAt)
+    const end = waiting.length < ledgersLookedAt ? 0 : waiting.at(-1)!.ledger
+    const ready = waiting.filter(({ isReady }) => isReady)
+    const ledgers = ready.slice(0, ledgersAtOnce)
+    if (ledgers.length > 0) return { ledgers, after: ready.length > ledgersAtOnce ? ledgers.at(-1)!.ledger : end }
+    turns.after = end
+    // All that wait were among these.
+    if (began === 0 && end === 0) break
+  }
+  return { ledgers: [], after: turns.after }
+}
+
 /** Logs some of the rows that wait; answers with how many. `host` is what the origins of new logs begin with. */
-export async function sequenceSome(tx: Tx, by: By, host: string): Promise<number> {
-  const ledgers = await store.readyLedgers(tx, ledgersAtOnce)
-  // Each has its turn, so that a long import keeps nobody else waiting.
-  const ofEach = Math.ceil(rowsAtOnce / Math.max(ledgers.length, 1))
+export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, host: string): Promise<number> {
+  const { ledgers, after } = await nextReady(tx, by.sequencing)
+  by.sequencing.after = after
+  const organizations = Map.groupBy(ledgers, (ready) => ready.organization)
   let count = 0
-  for (const [organization, some] of Map.groupBy(ledgers, (ready) => ready.organization)) {
+  for (const [organization, some] of organizations) {
+    // Each organisation has its share, and each ledger of it, so that a long import keeps nobody else waiting.
+    const ofEach = Math.ceil(rowsAtOnce / organizations.size / some.length)
     const rows: PendingRow[] = []
     for (const ready of some) rows.push(...(await store.readyRows(tx, ready, ofEach)))
     if (rows.length > 0) await append(tx, by, await logOf(tx, by, organization, host), rows)

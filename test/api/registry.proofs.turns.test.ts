@@ -1,0 +1,92 @@
+// Whose rows of the ledger get into the logs first where very many wait.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { runDuty } from '../support/duties.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { digestOf, plantMoves } from '../support/tags.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM ledger_pending`))
+  pinfold.app.sequencing.after = 0
+})
+
+let last = 0
+const newOrganization = async () => (await pinfold.seed.group('', { name: `org-${last}` })).uid as string
+
+/** New ledgers of an organisation, in the order of their numbers, in each of which so many rows wait. */
+async function plantWaiting(organization: string, count: number, rows: number): Promise<number[]> {
+  const { db } = pinfold.app
+  const ledgers = Array.from({ length: count }, () => 1000 + last++)
+  for (const ledger of ledgers) {
+    const moves = Array.from({ length: rows }, (_, i) => ({ tag: `t${i}`, digest: digestOf(`${i}`) }))
+    await db.tx((tx) =>
+      tx.run(sql`INSERT INTO ledgers (id, group_uid, name) VALUES (${ledger}, ${organization}, ${`r${ledger}`})`),
+    )
+    await plantMoves(pinfold, { ledger }, moves)
+    await db.tx((tx) =>
+      tx.run(sql`
+        INSERT INTO ledger_pending (ledger_id, tag, time, path, kind)
+        SELECT repo_id, tag, time, 'acme/app', 1 FROM tag_history WHERE repo_id = ${ledger}`),
+    )
+  }
+  return ledgers
+}
+
+async function left(ledgers: readonly number[]): Promise<number> {
+  const rows = await pinfold.app.db.all<{ ledger: number }>(sql`SELECT ledger_id AS ledger FROM ledger_pending`)
+  return rows.filter(({ ledger }) => ledgers.includes(ledger)).length
+}
+
+const some = ({ app } = pinfold): Promise<number> => app.db.tx((tx) => sequenceSome(tx, app, 'host.example'))
+
+test('twenty ledgers with very many rows keep the next one waiting for one batch, whoever has it', async () => {
+  const many = await plantWaiting(await newOrganization(), 20, 40)
+  const one = await plantWaiting(await newOrganization(), 1, 1)
+  await some()
+  assert.deepEqual([await left(many), await left(one)], [600, 1])
+  await some()
+  assert.equal(await left(one), 0)
+  // And round again, until nothing waits.
+  while ((await some()) > 0);
+  assert.equal(await left(many), 0)
+})
+
+test('organisations have the same share of a batch, however many ledgers they have', async () => {
+  const large = await plantWaiting(await newOrganization(), 19, 20)
+  const small = await plantWaiting(await newOrganization(), 1, 200)
+  await some()
+  assert.deepEqual([await left(large), await left(small)], [19 * (20 - 6), 100])
+})
+
+test('ledgers that cannot be logged are passed over, however many they are', async () => {
+  const good = await plantWaiting(await newOrganization(), 1, 1)
+  const stopped = await newOrganization()
+  await plantWaiting(stopped, 1, 1)
+  while ((await some()) > 0);
+  await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE ledger_logs SET state = 2 WHERE org_uid = ${stopped}`))
+  const waiting = await plantWaiting(stopped, 250, 1)
+  const [next] = await plantWaiting(await newOrganization(), 1, 1)
+  assert.equal(await some(), 1)
+  assert.deepEqual([await left(waiting), await left([next!]), await left(good)], [250, 0, 0])
+  assert.equal(await some(), 0)
+  assert.deepEqual(await runDuty(pinfold.app, sequenceLedgers).then(({ entries }) => entries ?? 0), 0)
+})
+
+test('a run that has left rows asks for the next one at once, and the last one does not', async () => {
+  const waiting = await plantWaiting(await newOrganization(), 1, 10_001)
+  let asked = 0
+  const unsubscribe = sequenceLedgers.wake!(pinfold.app).subscribe(() => asked++)
+  assert.equal((await runDuty(pinfold.app, sequenceLedgers)).entries, 10_000)
+  assert.deepEqual([await left(waiting), asked], [1, 1])
+  assert.equal((await runDuty(pinfold.app, sequenceLedgers)).entries, 1)
+  assert.deepEqual([await left(waiting), asked], [0, 1])
+  unsubscribe()
+})
