@@ -179,6 +179,36 @@ test('a log asks its witnesses, and proofs end in what more than half of them ha
   assert.deepEqual(provedBy(await proof(), wanted, claim), second)
 })
 
+test('each log that waits is asked about once in a run, however many there are', async () => {
+  const { closing, log } = await witnessed(1)
+  await using _ = closing
+  const { app } = log
+  await app.db.tx(async (tx) => {
+    for (let i = 1; i <= 230; i++) {
+      await tx.run(sql`
+        INSERT INTO ledger_logs
+               (org_uid, generation, origin, secret, state, size, checkpoint, checkpoint_size, checkpoint_time)
+        SELECT org_uid, generation + ${i}, origin || ${`/${i}`}, secret, state, size, checkpoint, checkpoint_size,
+               checkpoint_time
+          FROM ledger_logs WHERE generation = 1`)
+    }
+  })
+  const { toWitnesses } = app
+  let asked = 0
+  const answering = (answer: () => Promise<{ status: number; body: string }>) => {
+    asked = 0
+    app.toWitnesses = { ...toWitnesses, post: () => answer().finally(() => asked++) }
+  }
+  answering(async () => ({ status: 404, body: '' }))
+  await runDuty(app, witnessLedgers)
+  assert.equal(asked, 231)
+  await runDuty(app, witnessLedgers)
+  assert.equal(asked, 462)
+  answering(() => Promise.reject(new Error('nobody is there')))
+  await runDuty(app, witnessLedgers)
+  assert.equal(asked, 1)
+})
+
 test('a log whose witness has forgotten, or knows another size, tells it again from there', async () => {
   const { closing, log, repo, witnesses, policy, proof, claim } = await witnessed(1)
   await using _ = closing

@@ -30,19 +30,22 @@ type Seen = { vkey: string; size: number; lines: string; beyond: number; said: b
 /** One that has not answered is in `silent`, so that it holds up nobody a second time. */
 type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
-/** Asks about some logs; answers with how many heads were signed by enough. */
+/** Asks about each log once that waits, some of them at a time; answers with how many heads were signed by enough. */
 export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
   const { ledgerWitnesses: witnesses } = by.config
-  if (witnesses.length === 0) return 0
-  let signed = 0
+  const keys = witnesses.map(({ key }) => vkeyOf(key))
   const run: Run = { signal, silent: new Set(), timeoutMs }
-  for (const log of await store.waitingLogs(
-    by.db,
-    witnesses.map(({ key }) => vkeyOf(key)),
-    logsAtOnce,
-  )) {
-    signal.throwIfAborted()
-    if (await keep(by, tx, log, await askEach(by, log, run))) signed++
+  const asked = new Set<number>()
+  let signed = 0
+  // Once none has answered, nobody is left to ask.
+  while (run.silent.size < witnesses.length) {
+    const logs = (await store.waitingLogs(by.db, keys, logsAtOnce)).filter(({ id }) => !asked.has(id))
+    if (logs.length === 0) break
+    for (const log of logs) {
+      signal.throwIfAborted()
+      asked.add(log.id)
+      if (await keep(by, tx, log, await askEach(by, log, run))) signed++
+    }
   }
   return signed
 }
