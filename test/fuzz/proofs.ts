@@ -107,8 +107,10 @@ const believed = trials.filter(({ text }) => {
 })
 
 const script = `
-import json, sys
+import functools, json, sys
 import verify
+# Its answer depends on what it is given alone, and most trials have signatures that others have as well.
+verify.is_signed = functools.lru_cache(maxsize=None)(verify.is_signed)
 asked = json.load(sys.stdin)
 believed = []
 for i, text in enumerate(asked["texts"]):
