@@ -48,13 +48,20 @@ const today = 20
 const content = async (client: RegistryClient, name: string, { digest }: Descriptor): Promise<string> =>
   (await client.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.toString()
 
-/** An image with layers of a type, and what more is said. */
-async function anImage(client: RegistryClient, name: string, reference?: string, extra: Json = {}, type = types.layer) {
+/** An image with layers of a type, a config of one, and what more is said. */
+async function anImage(
+  client: RegistryClient,
+  name: string,
+  reference?: string,
+  extra: Json = {},
+  type = types.layer,
+  configType = types.config,
+) {
   const layer = await client.pushBlob(name, randomBytes(64), type)
   const config = await client.pushBlob(
     name,
     JSON.stringify({ os: 'linux', id: randomBytes(8).toString('hex') }),
-    types.config,
+    configType,
   )
   const bad = await client.pushManifest(name, imageOf(config, [layer], extra), reference)
   return { bad, blobs: [layer.digest, config.digest] }
@@ -75,9 +82,10 @@ const visit =
 
 const aboutGood = ({ digest }: Descriptor, suffix: string): string => `${digest.replace(':', '-')}${suffix}`
 const posing =
-  (type: string, extra: (good: Descriptor) => Json = (subject) => ({ subject })): Attack =>
+  (type: string, { config = types.config, kind = types.image } = {}): Attack =>
   async ({ name, good }) =>
-    anImage(await on(today), name, undefined, extra(good), type)
+    anImage(await on(today), name, undefined, { subject: good, mediaType: kind }, type, config)
+const dockerConfig = 'application/vnd.docker.container.image.v1+json'
 
 const attacks: Record<string, Attack> = {
   'a push of today': async ({ name }) => anImage(await on(today), name, 'stable'),
@@ -136,6 +144,27 @@ const attacks: Record<string, Attack> = {
     const client = await on(today)
     const child = await anImage(client, name)
     return { bad: await client.pushManifest(name, indexOf([child.bad], { subject: good })), blobs: child.blobs }
+  },
+  'an image of wasm that says so': posing('application/wasm'),
+  'a program of wasm that says so': posing('application/wasm', { config: 'application/vnd.wasm.config.v0+json' }),
+  'an image of bytes that says so': posing('application/octet-stream'),
+  'an image of layers of no known type that says so': posing('x/y'),
+  'an image of JSON that says so': posing('application/json'),
+  'an image whose layers begin as those of a signature do': posing('application/vnd.in-totoo+json'),
+  'an image with the config of Docker that says so': posing('x/y', { config: dockerConfig }),
+  'an image with a config of bytes that says so': posing('x/y', { config: 'application/octet-stream' }),
+  'a manifest of Docker that says so': posing('x/y', { config: 'x/z', kind: types.dockerImage }),
+  'an image that has a statement beside its layer': async ({ name, good }) => {
+    const client = await on(today)
+    const statement = await client.pushBlob(name, randomBytes(64), 'application/vnd.in-toto+json')
+    const layer = await client.pushBlob(name, randomBytes(64), 'x/y')
+    const config = await client.pushBlob(name, JSON.stringify({ id: randomBytes(8).toString('hex') }), types.config)
+    const bad = await client.pushManifest(name, imageOf(config, [statement, layer], { subject: good }))
+    return { bad, blobs: [statement.digest, layer.digest, config.digest] }
+  },
+  'an image of no known type under the tag of a signature': async ({ name, good }) => {
+    const tag = aboutGood(good, '.sig')
+    return { ...(await anImage(await on(today), name, tag, {}, 'x/y')), tags: [tag] }
   },
   'a child of an index that says so': async ({ name, good }) => {
     const client = await on(today)

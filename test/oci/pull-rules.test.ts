@@ -99,6 +99,33 @@ test('what is old enough passes with all that belongs to it', async () => {
   }
 })
 
+test('signatures, attestations and SBOMs of today pass, also under the config of an image', async () => {
+  const { name, first, as } = await scene({})
+  const late = await on(19)
+  const config = await late.pushBlob(name, '{"architecture":"","os":""}', types.config)
+  const runner = await as()
+  const statements = [
+    'application/vnd.dev.cosign.simplesigning.v1+json',
+    'application/vnd.dsse.envelope.v1+json',
+    'application/vnd.dev.sigstore.bundle.v0.3+json',
+    'application/vnd.dev.sigstore.bundle+json;version=0.2',
+    'application/vnd.in-toto+json',
+    'application/spdx+json',
+    'text/spdx',
+    'application/vnd.cyclonedx',
+    'application/vnd.cyclonedx+xml',
+    'application/jose+json',
+    'application/cose',
+  ]
+  for (const type of statements) {
+    const layer = await late.pushBlob(name, `{"type":"${type}"}`, type)
+    const said = { schemaVersion: 2, mediaType: types.image, config, layers: [layer] }
+    const { digest } = await late.pushManifest(name, { ...said, subject: first })
+    await runner.ok(200, 'GET', `${name}/manifests/${digest}`)
+    await runner.ok(200, 'GET', `${name}/blobs/${layer.digest}`)
+  }
+})
+
 test('rules are about tags, exceptions of these, and count those of the whole repository where they say so', async () => {
   const { name, rule, as } = await scene({ tags: ['prod*', 'stable'], exceptTags: ['prod-hotfix'], countFrom: 'REPO' })
   const candidate = await (await on(10)).pushImage(name, 'candidate')

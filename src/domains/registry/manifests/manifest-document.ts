@@ -3,6 +3,7 @@ import { isDigest } from '#lib/digest.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import {
   type Descriptor,
+  dockerImageType,
   type Listed,
   type Manifest,
   type ManifestDocument,
@@ -112,13 +113,48 @@ export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'm
   return listedBy(membersOf(content), manifestTypes[mediaType] ?? 'image')
 }
 
-/** What layers are called that a runtime makes a file system of, whoever defined them. */
-const fileSystem = /image\.(?:layer|rootfs)|[.+]tar\b|squashfs|erofs|\bdisk\b/i
+/** What layers are called that a runtime makes a file system of, or runs, whoever defined them. */
+const runnable = /image\.(?:layer|rootfs)|[.+]tar\b|squashfs|erofs|\bdisk\b|\bwasm\b/i
 
-/** Whether a manifest can only be about another one, as a signature or an SBOM is: nothing could be run of it. */
+/** Configs of images. Docker runs what has one of the last three as well, since registries once called them so. */
+const imageConfigs: ReadonlySet<string> = new Set([
+  'application/vnd.oci.image.config.v1+json',
+  'application/vnd.docker.container.image.v1+json',
+  'application/octet-stream',
+  'application/json',
+  'text/html',
+])
+
+/** What signatures, attestations and SBOMs call their layers, perhaps with a version. */
+const stated = [
+  'application/vnd.dev.cosign.simplesigning',
+  'application/vnd.dev.sigstore.bundle',
+  'application/vnd.dsse.envelope',
+  'application/vnd.in-toto',
+  'application/vnd.cyclonedx',
+  'application/vnd.openvex',
+  'application/vnd.syft',
+  'application/spdx',
+  'text/spdx',
+  'application/csaf',
+  // Of Notation.
+  'application/jose',
+  'application/cose',
+]
+
+const isStated = (type: string): boolean =>
+  stated.some((one) => type === one || (type.startsWith(one) && '.+;'.includes(type[one.length]!)))
+
+/**
+ * Whether a manifest can only be about another one, as a signature or an SBOM is: nothing could be run of it. Cosign and BuildKit
+ * keep these under the config of an image, where some runtimes unpack layers of any type. Podman does so in a manifest of
+ * Docker's whatever its config is.
+ */
 export function isStatement(manifest: Pick<Manifest, 'content' | 'mediaType'>): boolean {
   const { config, layers } = readListed(manifest)
-  return config !== undefined && !layers.some(({ mediaType }) => fileSystem.test(mediaType))
+  if (!config || layers.some(({ mediaType }) => runnable.test(mediaType))) return false
+  const isImage = manifest.mediaType === dockerImageType || imageConfigs.has(config.mediaType.toLowerCase())
+  return !isImage || (layers.length > 0 && layers.every(({ mediaType }) => isStated(mediaType)))
 }
 
 function listedBy(document: Members, kind: 'image' | 'index'): Listed {

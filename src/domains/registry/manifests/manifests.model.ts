@@ -33,11 +33,13 @@ export type ManifestDocument = {
   sizes: ReadonlyMap<string, number>
 }
 
+export const dockerImageType = 'application/vnd.docker.distribution.manifest.v2+json'
+
 /** What manifests may be, and whether they list other manifests (image specification, and Docker's version 2). */
 export const manifestTypes: Readonly<Record<string, 'image' | 'index'>> = {
   'application/vnd.oci.image.manifest.v1+json': 'image',
   'application/vnd.oci.image.index.v1+json': 'index',
-  'application/vnd.docker.distribution.manifest.v2+json': 'image',
+  [dockerImageType]: 'image',
   'application/vnd.docker.distribution.manifest.list.v2+json': 'index',
 }
 
