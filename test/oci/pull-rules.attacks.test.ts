@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { copyRepos } from '#domains/registry/syncs/syncs.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { ok } from '../support/expect.ts'
+import { runDuty } from '../support/duties.ts'
+import { assertInvalid, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import {
   type Descriptor,
@@ -20,12 +22,15 @@ const start = Date.parse('2026-06-01T00:00:00.000Z')
 let now = start
 let registry: Awaited<ReturnType<typeof startRegistry>>
 let runner: string
+/** Whom the rule of the organisation is not for. */
+let copier: string
 let rule: Json
 
 before(async () => {
   now = start
   registry = await startRegistry({ clock: () => new Date(now) })
   runner = (await registry.seed.member(registry.org.uid, roleUids.push)).uid
+  copier = (await registry.seed.member(registry.org.uid, roleUids.owner)).uid
   const given = { name: 'a week', identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }
   rule = ok(await registry.operator.post(`/registry/v2/pullRules/${registry.org.uid}`, given))
 })
@@ -140,11 +145,6 @@ const attacks: Record<string, Attack> = {
   'an image of docker layers that says so': posing('application/vnd.docker.image.rootfs.diff.tar.gzip'),
   'an image of foreign layers that says so': posing('application/vnd.example.layer.v1.tar+zstd'),
   'an image of squashfs that says so': posing('application/vnd.example.squashfs'),
-  'an index that says it is about a good image': async ({ name, good }) => {
-    const client = await on(today)
-    const child = await anImage(client, name)
-    return { bad: await client.pushManifest(name, indexOf([child.bad], { subject: good })), blobs: child.blobs }
-  },
   'an image of wasm that says so': posing('application/wasm'),
   'a program of wasm that says so': posing('application/wasm', { config: 'application/vnd.wasm.config.v0+json' }),
   'an image of bytes that says so': posing('application/octet-stream'),
@@ -165,6 +165,11 @@ const attacks: Record<string, Attack> = {
   'an image of no known type under the tag of a signature': async ({ name, good }) => {
     const tag = aboutGood(good, '.sig')
     return { ...(await anImage(await on(today), name, tag, {}, 'x/y')), tags: [tag] }
+  },
+  'an index that says it is about a good image': async ({ name, good }) => {
+    const client = await on(today)
+    const child = await anImage(client, name)
+    return { bad: await client.pushManifest(name, indexOf([child.bad], { subject: good })), blobs: child.blobs }
   },
   'a child of an index that says so': async ({ name, good }) => {
     const client = await on(today)
@@ -279,6 +284,39 @@ async function setMode(mode: string) {
   await on(0)
   return (await registry.as(operatorUid)).call('PATCH', `/registry/v2/pullRules/${rule.uid}`, { mode })
 }
+
+test('what a rule holds back at a repository is copied nowhere by whom it binds, whichever came first', async () => {
+  const { name, bad } = await sceneOf(attacks['a push of today']!)
+  const source = repoUids.get(name)!
+  const [api, operator] = [await registry.as(copier), await registry.as(operatorUid)]
+  const repos = `/registry/v2/repos/${registry.org.uid}`
+  const before = ok(await api.post(repos, { name: 'copied-before', syncConfig: { source } }))
+  const given = { identities: [copier], minAge: '7d', mode: 'SERVE_OLDER' }
+  const { uid } = ok(await operator.post(`/registry/v2/pullRules/${source}`, given))
+  const made = ok(await api.post(repos, { name: 'copied-after' }))
+  const asked = { syncConfig: { source } }
+  assertInvalid(await api.post(repos, { name: 'copied-never', ...asked }), 'sync_config.source')
+  assertInvalid(await api.call('PATCH', `/registry/v2/repos/${made.uid}`, asked), 'sync_config.source')
+  assertInvalid(
+    await api.call('PATCH', `/registry/v2/repos/${made.uid}`, { syncConfig: { source: name } }),
+    'sync_config.source',
+  )
+  await runDuty(registry.app, copyRepos)
+  const client = await registry.registryAs(copier)
+  for (const copy of ['acme/copied-before', 'acme/copied-after', 'acme/copied-never']) {
+    for (const reference of ['stable', bad.digest]) {
+      assert.equal((await client.call('GET', `${copy}/manifests/${reference}`)).status, 404, copy)
+    }
+  }
+  const statusOf = async () => ok(await operator.get(`/registry/v1/repos/${before.uid}:syncstatus`)).status
+  assert.equal(await statusOf(), 'FAILED')
+  ok(await operator.call('PATCH', `/registry/v2/pullRules/${uid}`, { mode: 'OBSERVE' }))
+  now += 61_000
+  await runDuty(registry.app, copyRepos)
+  assert.equal(await statusOf(), 'UNKNOWN')
+  const { headers } = await client.ok(200, 'GET', 'acme/copied-before/manifests/stable')
+  assert.equal(headers['docker-content-digest'], bad.digest)
+})
 
 test('these were two hundred cases at least, and whom no rule binds has all of it', async () => {
   assert.ok(cases >= 200, `${cases}`)

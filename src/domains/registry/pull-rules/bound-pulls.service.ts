@@ -1,6 +1,7 @@
 // What rules say of one pull. They bind whoever they are for by whatever name an image is pulled: a digest is old enough
 // where a tag makes it so, or what lists it, or, for what nothing can be run of, what it is about.
 import type { Work } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { isStatement } from '../manifests/manifest-document.ts'
 import { pullFound } from '../manifests/manifests.service.ts'
@@ -10,7 +11,8 @@ import { isEligible, rowsOf } from '../views/resolve.service.ts'
 import { type Looks, someLooks } from '../views/stays.model.ts'
 import { type Age, timePlus } from '../views/views.model.ts'
 import { tagsWith } from '../views/views.store.ts'
-import { type PullRule, strictest } from './pull-rules.model.ts'
+import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
+import { rulesBelow } from './pull-rules.store.ts'
 
 /** The rules that hold for a caller in a repo: those that are enforced, and those that only observe. */
 export type Bound = {
@@ -21,11 +23,11 @@ export type Bound = {
 }
 
 /** `undefined` where no rule is for the caller, as on a server without any. */
-export async function boundBy({ app, caller, cause }: Work, repo: RepoRef): Promise<Bound | undefined> {
+export async function boundBy({ app, caller, cause }: Work, repo: Pick<RepoRef, 'uid'>): Promise<Bound | undefined> {
   if (app.pullRules.isEmpty() || caller.uid === '') return undefined
   const known = await app.pullRules.of(rootOf(repo.uid))
   if (!known) return undefined
-  const rules = known.rules.filter((rule) => isAtOrBelow(repo.uid, rule.scopeUid) && isFor(rule, caller.uid))
+  const rules = known.rules.filter((rule) => binds(rule, repo.uid, caller.uid))
   if (rules.length === 0) return undefined
   const accepted = known.exceptions
     .filter(({ scopeUid, expireTime }) => isAtOrBelow(repo.uid, scopeUid) && expireTime > cause.now)
@@ -37,7 +39,14 @@ export async function boundBy({ app, caller, cause }: Work, repo: RepoRef): Prom
   }
 }
 
-function isFor({ identities, belowGroup }: PullRule, caller: string): boolean {
+/** Whether an enforced rule is for somebody in a repo, as it is in the database. */
+export async function isBound(reader: Reader, caller: string, repo: string): Promise<boolean> {
+  const rules = await rulesBelow(reader, rootOf(repo), '', mostRules)
+  return rules.some((rule) => rule.mode !== 'OBSERVE' && binds(rule, repo, caller))
+}
+
+function binds({ scopeUid, identities, belowGroup }: PullRule, repo: string, caller: string): boolean {
+  if (!isAtOrBelow(repo, scopeUid)) return false
   return belowGroup === '' ? identities.includes(caller) : isAtOrBelow(caller, belowGroup)
 }
 

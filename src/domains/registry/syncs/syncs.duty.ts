@@ -1,11 +1,12 @@
 // Copies repos from others of the server. Each run goes on where the last one ended, a hundred tags at a time, and looks
-// first whether whoever has set it may still pull the one and push to the other.
+// first whether whoever has set it may still pull the one, all of it, and push to the other.
 import type { App, Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
 import type { Duty } from '#duty.ts'
 import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
+import { boundBy } from '../pull-rules/bound-pulls.service.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { followSource } from '../repos/synced-repos.service.ts'
 import { CopyEnded, type Copying, copyReferrers, copyRefused, copyTags } from './copies.service.ts'
@@ -86,6 +87,8 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
   if (!(await mayStillCopy(app, sync)))
     return fail('whoever has set it may not pull the source and push to it any more')
   const work = workOf(app, sync)
+  const bound = await boundBy(work, from)
+  if (bound && bound.enforced.length > 0) return fail('a rule of pulls at the source binds whoever has set it')
   try {
     await requireCopyTerms(app, sync.repo)
     const uniqueTags = await followSource(work, lease, sync)

@@ -8,6 +8,7 @@ import { AppError, type FieldViolation, found, invalid, permissionDenied, refuse
 import { isUid, rootOf, top } from '#lib/uid.ts'
 import { requireOwnTags } from '../follows/follows.service.ts'
 import { countByUpstream, findFollowState, followStatesBelow } from '../follows/follows.store.ts'
+import { isBound } from '../pull-rules/bound-pulls.service.ts'
 import { findByPath } from '../repos/paths.service.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
@@ -38,6 +39,9 @@ export async function mayStillCopy(app: App, { setter, operator, source, repo }:
   return grants !== undefined && mayCopy(createRights({ identity: setter, grants, operator }), source, repo)
 }
 
+/** A copy would have, where no rule is, what the rule holds back. */
+const boundThere = 'is a repo where a rule of pulls binds the caller, who cannot have it copied'
+
 /** What is to be stored for a repo. `setter` is there when the copying begins again, in the name of the caller. */
 export type SettledSync = {
   config: SyncConfig
@@ -48,7 +52,8 @@ export type SettledSync = {
 
 /**
  * What a repo is copied from as it was asked for: checked, its source as a uid. Throws PERMISSION_DENIED unless the caller
- * may pull the source and push to the repo; who may not can only leave both as they are.
+ * may pull the source and push to the repo, and INVALID_ARGUMENT where a rule of pulls binds the caller at the source; who may
+ * not can only leave both as they are.
  */
 export async function settleSync(
   tx: Tx,
@@ -61,11 +66,13 @@ export async function settleSync(
   const source = asked.source === before?.source ? asked.source : await resolveSource(tx, work, asked.source)
   const isSame = source === before?.source
   const may = mayCopy(caller.rights, source, repo)
+  const bound = may && (await isBound(tx, caller.uid, source))
   const anew = new Date(Date.parse(cause.now) + usualTermMs).toISOString()
   const { expirationTime: earlier = anew } = before ?? {}
-  const wanted = asked.expirationTime === '' ? (may ? anew : earlier) : (asked.expirationTime ?? earlier)
+  const wanted = asked.expirationTime === '' ? (may && !bound ? anew : earlier) : (asked.expirationTime ?? earlier)
   const isRenewed = !isSame || wanted !== earlier
   if (isRenewed && !may) throw permissionDenied('the caller must be able to pull the source and to push to the repo')
+  if (isRenewed && bound) throw invalid({ field: 'sync_config.source', description: boundThere })
   if (!isSame) await checkChain(tx, source, repo)
   const expirationTime = isSame ? wanted : asked.expirationTime || anew
   const syncApks = asked.syncApks ?? before?.syncApks ?? false
