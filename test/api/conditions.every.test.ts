@@ -2,10 +2,12 @@
 // from the methods that show what it changes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildSubjects, isRead } from '#api/conditions/subjects.ts'
+import { type DescMessage, getOption } from '@bufbuild/protobuf'
+import { buildSubjects, isRead, passing } from '#api/conditions/subjects.ts'
 import { buildEventTable } from '#api/event-table.ts'
 import { buildEndpoints } from '#api/methods.ts'
 import { eventBodies, services } from '#api/services.ts'
+import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
 import { makeCalls, requestOf, type Sending } from '../reference/run-calls.ts'
 import { type Answer, clientOf } from '../support/pinfold.ts'
 
@@ -78,4 +80,58 @@ test('every method that changes something does so once, and only from the state 
   })
   assert.deepEqual(others, [], 'answer with another ETag than what shows it')
   assert.ok(seen.subject > 40 && seen.none > 30, JSON.stringify(seen))
+})
+
+/**
+ * Fields that clients do not write and that change the ETag all the same, by resource: somebody has done something when they change,
+ * or the resource is no longer what was read, such as a plan that is made or an acceptance that has ended. Whatever else happens by
+ * itself, such as a counter, is to pass.
+ */
+const lasting: Record<string, string> = {
+  Advisory: 'advisoryId deleteTime events.uid events.createTime legacyAdvisoryId',
+  ExternalGroupRoleMapping: 'identityProviderUid',
+  Follow: 'repoUid upstreamUid path mode tags interval staleFor platforms',
+  Group: 'resourceLimits status',
+  GroupInvite: 'role role.uid role.name role.description role.capabilities expirationTime keyId',
+  Identity: 'email emailUnverified',
+  Repo: 'syncConfig.uniqueTags syncConfig.expirationTime syncConfig.gracePeriod',
+  RetentionPlan:
+    'state actor manifests bytes dryRunManifests dryRunBytes truncated deleted left appliedBy undecided expireTime',
+  RiskAcceptance: 'actor state endTime revokedBy revokeReason stated',
+  RoleBinding: [
+    'identity identity.uid identity.name identity.description identity.subject identity.issuer identity.email',
+    'group group.uid group.name group.description role role.uid role.name role.description',
+  ].join(' '),
+  SubscriptionSettings: 'paused pauseReason',
+  Upstream: 'hasPassword',
+  VexSigner: 'fingerprint actor state endTime revokedBy revokeReason',
+}
+
+/** With those of the messages in it. */
+function outputOnly(
+  { fields }: DescMessage,
+  without: readonly string[] = [],
+  above: readonly DescMessage[] = [],
+): string[] {
+  return fields.flatMap((field) => {
+    if (without.includes(field.localName)) return []
+    const isOutput = getOption(field, field_behavior).includes(FieldBehavior.OUTPUT_ONLY)
+    const { message } = field
+    const inner = message && !above.includes(message) ? outputOnly(message, [], [...above, message]) : []
+    return [...(isOutput ? [field.localName] : []), ...inner.map((one) => `${field.localName}.${one}`)]
+  })
+}
+
+test('each field of a resource that no client writes either passes or is known to be changed by somebody', () => {
+  const resources = new Set(endpoints.flatMap((endpoint) => subjects.of(endpoint)?.resource ?? []))
+  const found = [...resources].map((desc) => {
+    const always = ['uid', 'createTime', 'updateTime']
+    const names = outputOnly(desc, passing.get(desc)).filter((name) => !always.includes(name))
+    return [desc.name, names.join(' ')] as const
+  })
+  assert.deepEqual(Object.fromEntries(found.filter(([, names]) => names !== '')), lasting)
+  const stale = [...passing].flatMap(([{ name, fields }, names]) => {
+    return names.filter((one) => !fields.some(({ localName }) => localName === one)).map((one) => `${name}.${one}`)
+  })
+  assert.deepEqual(stale, [], 'pass and are not there')
 })

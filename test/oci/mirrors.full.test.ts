@@ -91,6 +91,51 @@ test('what tags point to comes whole before anybody pulls it, with what is about
   await puller.ok(200, 'GET', `${name}/manifests/${old}`)
 })
 
+test('a follow has one ETag whatever its upstream does, until somebody changes it', async () => {
+  const { there, repo } = await scene({ tags: ['1.0', '2.0'] })
+  const path = `/registry/v2/repos/${repo}/follow`
+  const seen: Json[] = []
+  const etags = new Set<string | null>()
+  const look = async () => {
+    const { body, headers } = await operator.get(path)
+    seen.push(body)
+    etags.add(headers.get('etag'))
+  }
+  await look()
+  const { images } = publish(there, '1.0')
+  await runDuty(registry.app, followUpstreams)
+  await look()
+  there.contents.delete(images[0]!.layer.digest)
+  await bring()
+  await look()
+  const fails = answering(503)
+  there.breakWith((req, res) => req.url?.includes('/_') === true && fails(req, res))
+  await runDuty(registry.app, askForHistories)
+  await look()
+  there.breakWith(answering(503))
+  await bring(61 * minute)
+  await look()
+  // Each of these was something else at some time.
+  const fields = [
+    'state',
+    'problem',
+    'tagCount',
+    'waitingCount',
+    'fetchProblem',
+    'historyWaitingCount',
+    'historyProblem',
+  ]
+  const changed = fields.filter((field) => new Set(seen.map((one) => one[field])).size > 1)
+  assert.deepEqual(changed, fields)
+  assert.equal(etags.size, 1)
+  const [etag] = etags
+  const { upstreamUid } = seen[0]!
+  const body = { upstreamUid, path: 'app', mode: 'MODE_FULL', tags: ['1.0'] }
+  const first = await operator.call('POST', path, body, { 'if-match': etag! })
+  assert.equal(first.status, 200, first.text)
+  assert.equal((await operator.call('POST', path, body, { 'if-match': etag! })).status, 412)
+})
+
 test('a repository that was watched brings what its tags point to once that is asked for', async () => {
   const { there, repo, name, follow } = await scene({ mode: 'MODE_WATCH', tags: ['1.0'] })
   const { images } = publish(there, '1.0')

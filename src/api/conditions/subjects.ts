@@ -137,10 +137,11 @@ function tagByName(shows: Endpoint): Subject {
 }
 
 /**
- * What a resource shows that nobody has written to it: what happens to it, what only the first answer shows, and the SCIM
- * settings of a provider, which have an etag of their own.
+ * What a resource shows that nobody has written to it: what happens to it, what sources say beside it, what only the first answer
+ * shows, and the SCIM settings of a provider, which have an etag of their own.
  */
-const passing = new Map<DescMessage, readonly string[]>([
+export const passing: ReadonlyMap<DescMessage, readonly string[]> = new Map<DescMessage, readonly string[]>([
+  [AdvisoriesService.method.getAdvisory.output, ['severities']],
   [IdentitiesService.method.getIdentity.output, ['lastSeenTime']],
   [IdentityProvidersService.method.getIdentityProvider.output, ['scim']],
   [GroupInvitesService.method.getGroupInvite.output, ['code']],
@@ -148,7 +149,13 @@ const passing = new Map<DescMessage, readonly string[]>([
     DeliveriesService.method.getSubscriptionSettings.output,
     ['waiting', 'behindTime', 'givenUp', 'failures', 'blockedUntil', 'oldSecretExpireTime'],
   ],
-  [FollowsService.method.getFollow.output, ['state', 'problem', 'tagCount', 'stateTime', 'dueTime']],
+  [
+    FollowsService.method.getFollow.output,
+    [
+      ...['state', 'problem', 'tagCount', 'stateTime', 'dueTime', 'waitingCount', 'fetchProblem'],
+      ...['history', 'historyWaitingCount', 'historyProblem'],
+    ],
+  ],
 ])
 
 function lasting(desc: DescMessage, without: readonly string[], resource: Message): Message {
