@@ -320,6 +320,40 @@ test('a client that does not read what comes keeps nobody else from it, and stil
   assert.equal(there.count(`GET /v2/app/blobs/${digest}`), 1)
 })
 
+test('a pull that waits long for content writes no move that a look of meanwhile has seen to be over', async () => {
+  const { there, repo, name } = await scene()
+  const first = publish(there, '1.0').image.digest
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  const second = publish(there, '1.0').image.digest
+  shift += 6 * minute
+  const held = Promise.withResolvers<() => void>()
+  there.breakWith((req, res) => {
+    if (req.method !== 'GET' || !req.url!.endsWith(second)) return false
+    held.resolve(() => {
+      res.writeHead(200, { 'content-type': types.image })
+      res.end(there.contents.get(second)!.bytes)
+    })
+    return true
+  })
+  const slow = puller.call('GET', `${name}/manifests/1.0`)
+  const release = await held.promise
+  const third = publish(there, '1.0').image.digest
+  await app.db.tx((tx) => tx.run(sql`UPDATE follow_tags SET due_time = '' WHERE repo_uid = ${repo}`))
+  await runDuty(app, followUpstreams)
+  const checked = async () =>
+    (await app.db.get<{ time: string }>(sql`
+      SELECT checked_time AS time FROM follow_tags WHERE repo_uid = ${repo} AND tag = '1.0'`))!.time
+  const before = await checked()
+  release()
+  const pulled = await slow
+  assert.deepEqual([pulled.status, pulled.headers['docker-content-digest']], [200, third])
+  assert.equal(await checked(), before)
+  assert.deepEqual(
+    (await historyOf(repo, '1.0')).map(({ digest }) => digest),
+    [third, first],
+  )
+})
+
 test('a look that somebody asks for counts for pulls of what was not there', async () => {
   const { there, repo, name } = await scene()
   assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)

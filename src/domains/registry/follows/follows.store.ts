@@ -229,7 +229,7 @@ export async function dropFollowedTags(tx: Tx, repo: string, tags: readonly stri
   }
 }
 
-/** What a look at tags came to that were as the ledger has them. */
+/** What a look at tags came to that were as the ledger has them. A later look stays the last one. */
 export async function noteChecked(
   tx: Tx,
   repo: string,
@@ -238,7 +238,9 @@ export async function noteChecked(
 ): Promise<void> {
   if (tags.length === 0) return
   await tx.run(sql`
-    UPDATE follow_tags SET checked_time = ${checkedTime}, missed = 0, due_time = ${dueTime}
+    UPDATE follow_tags
+       SET checked_time = CASE WHEN checked_time > ${checkedTime} THEN checked_time ELSE ${checkedTime} END,
+           missed = 0, due_time = ${dueTime}
      WHERE repo_uid = ${repo} AND tag IN (${list(tags)})`)
 }
 

@@ -174,12 +174,15 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
   const dueTime = new Date(Date.parse(sent) + follow.intervalMs).toISOString()
   if (seen.digest === here) {
     await app.db.tx((tx) => store.noteChecked(tx, repo.uid, [tag], { checkedTime: sent, dueTime }), inRepo)
-    return 'seen'
+  } else {
+    const recording = { app, tx: app.db.tx.bind(app.db), follow, path }
+    const checkedBefore = looked?.checkedTime ?? ''
+    const now = app.clock().toISOString()
+    await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
   }
-  const recording = { app, tx: app.db.tx.bind(app.db), follow, path }
-  const checkedBefore = looked?.checkedTime ?? ''
-  const now = app.clock().toISOString()
-  await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
+  // Content may have been long in coming, and a look of meanwhile has seen the tag elsewhere.
+  const noted = (await findTagNamed(app.db, repo.id, tag))?.digest ?? seen.digest
+  if (noted !== seen.digest) await bringManifest(pulling, noted)
   return 'seen'
 }
 

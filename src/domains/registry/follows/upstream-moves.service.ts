@@ -31,7 +31,8 @@ export type Recording = { app: App; tx: Db['tx']; follow: FollowStatus; path: st
 export type Move = { tag: string; digest: string; now: string; sent: string; dueTime: string; checkedBefore: string }
 
 /**
- * Writes the move, its row of the ledger with the look before, and its events; an empty digest is a deletion. Throws an
+ * Writes the move, its row of the ledger with the look before, and its events; an empty digest is a deletion. Nothing moves where
+ * somebody has looked since, since what was seen then is newer. Throws an
  * UpstreamError where a rule keeps a tag that was set here, before the repo followed.
  */
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
@@ -40,6 +41,11 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
   const mover: Mover = { now, actor: followerActor, source: 'upstream', inNameOf: follow.setter }
   const record = async (tx: Tx): Promise<number> => {
     const repo = await requireFollow(tx, follow)
+    const looked = await store.findFollowedTag(tx, follow.repo, tag)
+    if (looked && looked.checkedTime > sent) {
+      await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
+      return 0
+    }
     const last = await lastTime(tx, repo.ledger, tag)
     const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
     if (written) {
