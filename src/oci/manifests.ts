@@ -64,9 +64,12 @@ async function pullJudged(visit: Visit, repo: RepoRef, target: Target): Promise<
 
 async function pullTag(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
   // A view shows what was seen already.
-  const headers = isOnDemand(repo) && !visit.view ? await freshen(visit, repo, tag) : {}
+  const headers: Headers = isOnDemand(repo) && !visit.view ? await freshen(visit, repo, tag) : {}
   const pulled = await pullTagFor(visit, repo, tag)
-  return pulled && { ...pulled, headers: { ...headers, ...pulled.headers } }
+  if (!pulled) return undefined
+  // One says that the tag may be older than at the upstream, the other that it is older than here.
+  const warnings = [headers.warning, pulled.headers?.warning].filter((one) => one !== undefined).map(String)
+  return { ...pulled, headers: { ...headers, ...pulled.headers, ...(warnings.length > 0 && { warning: warnings }) } }
 }
 
 async function pullDigest(visit: Visit, repo: RepoRef, digest: string): Promise<service.Pulled | undefined> {

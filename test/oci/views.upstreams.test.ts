@@ -7,7 +7,7 @@ import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, types } from '../support/registry.ts'
-import { localUpstreams, startUpstream } from '../support/upstream.ts'
+import { answering, localUpstreams, startUpstream } from '../support/upstream.ts'
 
 const day = 24 * 3_600_000
 const start = Date.parse('2026-06-01T00:00:00.000Z')
@@ -16,6 +16,7 @@ let now = start
 const registry = await startRegistry({ ...localUpstreams, clock: () => new Date(now), monotonic: () => now })
 after(() => registry[Symbol.asyncDispose]())
 const { app, org, seed } = registry
+const runner = (await seed.member(org.uid, roleUids.pull)).uid as string
 
 /** Tokens do not live for days. */
 async function on(days: number) {
@@ -34,7 +35,6 @@ test('a tag that was watched for days is as old as its content here, in views, l
   const follow = { upstreamUid: upstream.uid, path: 'app', interval: `${7 * 24 * 3600}s` }
   ok(await api.post(`/registry/v2/repos/${repo}/follow`, follow))
   await runDuty(app, followUpstreams)
-  const runner = (await seed.member(org.uid, roleUids.pull)).uid as string
   const name = 'acme/mirror'
 
   const first = await on(10)
@@ -67,4 +67,32 @@ test('a tag that was watched for days is as old as its content here, in views, l
   assert.deepEqual(await listed(old), ['3'])
   const later = await registry.registryAs(runner)
   await later.ok(200, 'GET', `${name}/manifests/${image.digest}`)
+})
+
+test('who is held back while the upstream does not answer is told of both', async () => {
+  await using there = await startUpstream()
+  const publish = (text: string): string => {
+    const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux', text }), types.config)
+    const { digest } = there.add(JSON.stringify(imageOf(config, [])), types.image)
+    there.tags.set('3', digest)
+    return digest
+  }
+  const older = publish('older')
+  const begun = await on(20)
+  const upstream = ok(await begun.api.post(`/registry/v2/upstreams/${org.uid}`, { name: 'quiet', url: there.url }))
+  const repo = ok(await begun.api.post(`/registry/v2/repos/${org.uid}`, { name: 'quiet' })).uid as string
+  const follow = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_ON_DEMAND' }
+  ok(await begun.api.post(`/registry/v2/repos/${repo}/follow`, follow))
+  const rule = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }
+  ok(await begun.api.post(`/registry/v2/pullRules/${repo}`, rule))
+  await begun.ok(200, 'GET', 'acme/quiet/manifests/3')
+  publish('newer')
+  await (await on(30)).ok(200, 'GET', 'acme/quiet/manifests/3')
+
+  there.breakWith(answering(503))
+  now += 10 * 60_000
+  const pulled = await (await registry.registryAs(runner)).ok(200, 'GET', 'acme/quiet/manifests/3')
+  assert.equal(pulled.headers['docker-content-digest'], older)
+  const { warning } = pulled.headers
+  assert.match(String(warning), /^299 - "the upstream was last seen at [^"]+", 299 - "at an age of 7d, 3 is of [^"]+"$/)
 })
