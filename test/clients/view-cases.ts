@@ -1,11 +1,15 @@
 // Random histories through clients that we did not write, by hand: each pulls what the whole history says, or is refused.
-// bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1]. Crane, oras, regctl and skopeo, those that are on the PATH:
+// bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1]. Crane, oras, regctl, skopeo and podman, those that are on the
+// PATH, several at a time:
 //
 //   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras and regctl the same way
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { chunks } from '#lib/chunks.ts'
+import { atOnce } from '../support/at-once.ts'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, startProcess, tokenOf } from '../support/process.ts'
@@ -51,7 +55,6 @@ function randomView(): Pick<Case, 'view' | 'at' | 'age' | 'hold'> {
   return kind === 1 ? { view: min, at: Infinity, age, hold } : { view: `${spelled(at)}_${min}`, at, age, hold }
 }
 
-// A process of its own: clients are waited for here.
 await using place = await makePlace()
 await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error' } })
 const { host, origin } = new URL(server.url)
@@ -83,32 +86,39 @@ async function scene() {
   return { host, mirror: host, token, env: { DOCKER_CONFIG: home }, authfile }
 }
 
+/** Clients wait for the server, and for each other where they are more than processors. */
+const lanes = 3 * availableParallelism()
+/** After so many cases there is another token, and what was pulled is removed. */
+const atATime = 100
+
 let failed = 0
 try {
-  const names = new Set(byName(await scene()).map(({ client }) => client))
-  names.delete('podman')
-  for (const name of names) {
+  const ways = byName(await scene())
+  for (const { client, how, version } of ways) {
     const counts = { served: 0, refused: 0, wrong: 0 }
     const began = performance.now()
-    let way = byName(await scene()).find(({ client }) => client === name)!
-    for (const [i, { tag, moves, view, at, age, hold }] of list.entries()) {
-      if (i % 200 === 199) way = byName(await scene()).find(({ client }) => client === name)!
-      const moment = at === Infinity ? Date.now() : at
-      const asked = { tag, at: moment, hold, ...(age !== undefined && { age }) }
-      const expected = judge(new Map([[tag, moves]]), here, asked)
-      const { code, digest, all } = way.pull(view, tag)
-      const isRight = typeof expected === 'string' ? code !== 0 : code === 0 && digest === expected.digest
-      if (!isRight) {
-        counts.wrong++
-        console.error(`${name} ${view} ${tag}: ${JSON.stringify(expected)}, and it says ${code} ${all.slice(-500)}`)
-      } else counts[typeof expected === 'string' ? 'refused' : 'served']++
+    for (const some of chunks(list, atATime)) {
+      const way = byName(await scene()).find((one) => one.client === client && one.how === how)!
+      await atOnce(lanes, some.length, async (i) => {
+        const { tag, moves, view, at, age, hold } = some[i]!
+        const moment = at === Infinity ? Date.now() : at
+        const asked = { tag, at: moment, hold, ...(age !== undefined && { age }) }
+        const expected = judge(new Map([[tag, moves]]), here, asked)
+        const { code, digest, all } = await way.pull(view, tag)
+        const isRight = typeof expected === 'string' ? code !== 0 : code === 0 && digest === expected.digest
+        if (isRight) counts[typeof expected === 'string' ? 'refused' : 'served']++
+        else {
+          counts.wrong++
+          console.error(`${client} ${view} ${tag}: ${JSON.stringify(expected)}, and it says ${code} ${all.slice(-500)}`)
+        }
+      })
       for (const out of readdirSync(folder)) if (out.startsWith('out-')) rmSync(join(folder, out), { recursive: true })
     }
     failed += counts.wrong
     const seconds = ((performance.now() - began) / 1000).toFixed(0)
-    console.log(`${name} ${way.version()}: ${cases} cases, ${JSON.stringify(counts)} in ${seconds} s`)
+    console.log(`${client} ${version()} by ${how}: ${cases} cases, ${JSON.stringify(counts)} in ${seconds} s`)
   }
-  if (names.size === 0) throw new Error('none of the clients is on the PATH')
+  if (ways.length === 0) throw new Error('none of the clients is on the PATH')
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cleanEnv } from '../support/process.ts'
+import { cleanEnv, run } from '../support/process.ts'
 
 /** Of this run; whoever uses it removes it. */
 export const folder = mkdtempSync(join(tmpdir(), 'pinfold-views-'))
@@ -18,6 +18,12 @@ export function sh(command: string, args: readonly string[], env: Record<string,
   return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
 }
 
+/** The same while other commands are at work. */
+export async function play(command: string, args: readonly string[], env: Record<string, string> = {}): Promise<Done> {
+  const { code, stdout, stderr } = await run(args, { command, cwd: folder, env })
+  return { code: code ?? 1, out: stdout.trim(), all: stdout + stderr }
+}
+
 export const write = (name: string, content: string): string => {
   writeFileSync(join(folder, name), content)
   return join(folder, name)
@@ -26,12 +32,14 @@ export const isThere = (name: string): boolean => spawnSync('sh', ['-c', `comman
 
 export type Scene = { host: string; mirror: string; token: string; env: Record<string, string>; authfile: string }
 
+export type Pulled = Done & { digest: string }
+
 /** How a client pulls what a tag stands for in the view, `stable` unless named, and says which digest that was. */
 export type Way = {
   client: string
   version: () => string
   how: string
-  pull: (view: string, tag?: string) => Done & { digest: string }
+  pull: (view: string, tag?: string) => Promise<Pulled>
 }
 
 export const digestIn = ({ all }: Done): string => /sha256:[0-9a-f]{64}/.exec(all)?.[0] ?? ''
@@ -46,12 +54,14 @@ export const firstWord = (text: string): string => /\d+\.\d+\.\d+/.exec(text)?.[
 /** Those that take the name of the view as a part of the image's. */
 export function byName({ host, env, authfile }: Scene): Way[] {
   const ref = (view: string, tag = 'stable') => `${host}/${view}/${image}:${tag}`
-  const policy = ['--policy', write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))]
+  // Written before commands are at work that read them.
+  const policyFile = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
+  const policy = ['--policy', policyFile]
   const regctl = { REGCTL_CONFIG: join(folder, 'regctl.json'), ...env }
   if (isThere('regctl')) sh('regctl', ['registry', 'set', '--tls', 'disabled', '--skip-check', host], regctl)
-  const both = (first: Done, then: () => Done) => {
-    const done = then()
-    return { code: first.code || done.code, out: done.out, all: first.all + done.all, digest: digestIn(first) }
+  const both = async (first: Promise<Done>, then: () => Promise<Done>): Promise<Pulled> => {
+    const [said, done] = [await first, await then()]
+    return { code: said.code || done.code, out: done.out, all: said.all + done.all, digest: digestIn(said) }
   }
   const ways: Way[] = [
     {
@@ -59,8 +69,8 @@ export function byName({ host, env, authfile }: Scene): Way[] {
       version: () => goVersion('crane', 'go-containerregistry'),
       how: 'the name',
       pull: (view, tag) =>
-        both(sh('crane', ['digest', ref(view, tag)], env), () =>
-          sh('crane', ['pull', ref(view, tag), `${fresh()}/i.tar`], env),
+        both(play('crane', ['digest', ref(view, tag)], env), () =>
+          play('crane', ['pull', ref(view, tag), `${fresh()}/i.tar`], env),
         ),
     },
     {
@@ -68,8 +78,8 @@ export function byName({ host, env, authfile }: Scene): Way[] {
       version: () => firstWord(sh('oras', ['version']).out),
       how: 'the name',
       pull: (view, tag) =>
-        both(sh('oras', ['resolve', '--plain-http', ref(view, tag)], env), () =>
-          sh('oras', ['copy', '--from-plain-http', ref(view, tag), '--to-oci-layout', `${fresh()}:v1`], env),
+        both(play('oras', ['resolve', '--plain-http', ref(view, tag)], env), () =>
+          play('oras', ['copy', '--from-plain-http', ref(view, tag), '--to-oci-layout', `${fresh()}:v1`], env),
         ),
     },
     {
@@ -77,8 +87,8 @@ export function byName({ host, env, authfile }: Scene): Way[] {
       version: () => goVersion('regctl', 'regclient'),
       how: 'the name',
       pull: (view, tag) =>
-        both(sh('regctl', ['image', 'digest', ref(view, tag)], regctl), () =>
-          sh('regctl', ['image', 'copy', ref(view, tag), `ocidir://${fresh()}:v1`], regctl),
+        both(play('regctl', ['image', 'digest', ref(view, tag)], regctl), () =>
+          play('regctl', ['image', 'copy', ref(view, tag), `ocidir://${fresh()}:v1`], regctl),
         ),
     },
     {
@@ -95,8 +105,8 @@ export function byName({ host, env, authfile }: Scene): Way[] {
           '{{.Digest}}',
           `docker://${ref(view, tag)}`,
         ]
-        return both(sh('skopeo', inspect), () =>
-          sh('skopeo', [
+        return both(play('skopeo', inspect), () =>
+          play('skopeo', [
             ...policy,
             'copy',
             ...from,
@@ -107,12 +117,17 @@ export function byName({ host, env, authfile }: Scene): Way[] {
         )
       },
     },
-    { client: 'podman', version: podmanVersion, how: 'the name', pull: (view) => podman(host, view, authfile, true) },
+    {
+      client: 'podman',
+      version: podmanVersion,
+      how: 'the name',
+      pull: (view, tag) => podman({ host, authfile, policyFile, isNamed: true }, view, tag),
+    },
     {
       client: 'podman',
       version: podmanVersion,
       how: '`registries.conf`',
-      pull: (view) => podman(host, view, authfile, false),
+      pull: (view, tag) => podman({ host, authfile, policyFile, isNamed: false }, view, tag),
     },
   ]
   return ways.filter(({ client }) => isThere(client))
@@ -126,23 +141,24 @@ export function goVersion(name: string, part: string): string {
   return firstWord(lines.find((line) => line.includes(part) && /\bv\d/.test(line)) ?? '')
 }
 
-function podman(host: string, view: string, authfile: string, isNamed: boolean): Done & { digest: string } {
+type Podman = { host: string; authfile: string; policyFile: string; isNamed: boolean }
+
+async function podman({ host, authfile, policyFile, isNamed }: Podman, view: string, tag = 'stable'): Promise<Pulled> {
   const out = fresh()
   const registry = isNamed
     ? `[[registry]]\nprefix = "${host}"\nlocation = "${host}"\ninsecure = true\n`
     : `[[registry]]\nprefix = "${host}/acme"\nlocation = "${host}/${view}/acme"\ninsecure = true\n`
   const conf = write(`registries-${count}.conf`, registry)
-  const policy = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
   const at = ['--root', `${out}/root`, '--runroot', `${out}/run`, '--storage-driver', 'vfs']
-  const name = isNamed ? `${host}/${view}/${image}:stable` : `${host}/${image}:stable`
+  const name = isNamed ? `${host}/${view}/${image}:${tag}` : `${host}/${image}:${tag}`
   const env = { CONTAINERS_REGISTRIES_CONF: conf, HOME: folder }
-  const pull = ['pull', '--authfile', authfile, '--signature-policy', policy, name]
-  const pulled = sh('podman', [...at, ...pull], env)
+  const pull = ['pull', '--authfile', authfile, '--signature-policy', policyFile, name]
+  const pulled = await play('podman', [...at, ...pull], env)
   const shown =
     pulled.code === 0
-      ? sh('podman', [...at, 'image', 'inspect', '--format', '{{.Digest}} {{.NamesHistory}}', name], env)
+      ? await play('podman', [...at, 'image', 'inspect', '--format', '{{.Digest}} {{.NamesHistory}}', name], env)
       : pulled
   // The image keeps the name by which it was asked for.
-  const isSame = isNamed || shown.out.includes(`${host}/${image}:stable`)
+  const isSame = isNamed || shown.out.includes(`${host}/${image}:${tag}`)
   return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
 }

@@ -10,7 +10,6 @@ import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
 import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
 import {
   byName,
-  type Done,
   digestIn,
   firstWord,
   folder,
@@ -18,6 +17,8 @@ import {
   goVersion,
   image,
   isThere,
+  type Pulled,
+  play,
   type Scene,
   sh,
   type Way,
@@ -36,8 +37,8 @@ async function containerd({ host, token }: Scene) {
   )
   const daemon = spawn('containerd', ['--config', config, '--log-level', 'error'], { stdio: 'ignore' })
   for (let left = 200; left > 0 && !existsSync(socket); left--) await sleep(100)
-  const ctr = (...args: string[]) => sh('ctr', ['-a', socket, '-n', 'views', ...args])
-  const pull = (view: string): Done & { digest: string } => {
+  const ctr = (...args: string[]) => play('ctr', ['-a', socket, '-n', 'views', ...args])
+  const pull = async (view: string): Promise<Pulled> => {
     const hosts = fresh()
     mkdirSync(`${hosts}/${host.replace(':', '_')}_`, { recursive: true })
     const through = `http://${host}/v2/${view}`
@@ -47,9 +48,9 @@ async function containerd({ host, token }: Scene) {
       writeFileSync(`${hosts}/${name}/hosts.toml`, text)
     }
     const name = `${host}/${image}:stable`
-    ctr('image', 'rm', name)
-    const pulled = ctr('content', 'fetch', '--hosts-dir', hosts, '--user', `_token:${token}`, name)
-    const listed = pulled.code === 0 ? ctr('image', 'ls', `name==${name}`) : pulled
+    await ctr('image', 'rm', name)
+    const pulled = await ctr('content', 'fetch', '--hosts-dir', hosts, '--user', `_token:${token}`, name)
+    const listed = pulled.code === 0 ? await ctr('image', 'ls', `name==${name}`) : pulled
     return { ...listed, all: pulled.all + listed.all, digest: digestIn(listed) }
   }
   const way: Way = {
@@ -64,7 +65,7 @@ async function containerd({ host, token }: Scene) {
 /** A host that stands for a view, as Docker's mirrors are given one. */
 function byHost({ mirror, env, authfile }: Scene): Way[] {
   const ref = `${mirror}/app:stable`
-  const crane = (...args: string[]) => sh('crane', args, env)
+  const crane = (...args: string[]) => play('crane', args, env)
   const inspect = [
     'inspect',
     '--authfile',
@@ -79,14 +80,17 @@ function byHost({ mirror, env, authfile }: Scene): Way[] {
       client: 'crane',
       version: () => goVersion('crane', 'go-containerregistry'),
       how: 'a host of its own',
-      pull: () => ({ ...crane('pull', ref, `${fresh()}/i.tar`), digest: digestIn(crane('digest', ref)) }),
+      pull: async () => ({
+        ...(await crane('pull', ref, `${fresh()}/i.tar`)),
+        digest: digestIn(await crane('digest', ref)),
+      }),
     },
     {
       client: 'skopeo',
       version: () => firstWord(sh('skopeo', ['--version']).out),
       how: 'a host of its own',
-      pull: () => {
-        const done = sh('skopeo', inspect)
+      pull: async () => {
+        const done = await play('skopeo', inspect)
         return { ...done, digest: digestIn(done) }
       },
     },
@@ -150,8 +154,8 @@ try {
   console.log('| Client | By | `at-` | `min-` | Both | A refusal shows |\n| --- | --- | --- | --- | --- | --- |')
   const daemon = isThere('containerd') && isThere('ctr') ? await containerd(scene) : undefined
   try {
-    for (const way of [...byName(scene), ...(daemon ? [daemon.way] : [])]) report(way, old, views)
-    for (const way of byHost(scene)) if (isThere(way.client)) report(way, old, ['min-7d'])
+    for (const way of [...byName(scene), ...(daemon ? [daemon.way] : [])]) await report(way, old, views)
+    for (const way of byHost(scene)) if (isThere(way.client)) await report(way, old, ['min-7d'])
   } finally {
     daemon?.[Symbol.dispose]()
   }
@@ -161,18 +165,20 @@ try {
 console.log(`${failed} failed`)
 process.exitCode = failed > 0 ? 1 : 0
 
-function report({ client, version, how, pull }: Way, old: string, through: readonly string[]): void {
-  const cells = views.map((view) => {
+async function report({ client, version, how, pull }: Way, old: string, through: readonly string[]): Promise<void> {
+  const cellOf = async (view: string): Promise<string> => {
     if (!through.includes(view)) return ''
-    const { code, digest, all } = pull(view)
+    const { code, digest, all } = await pull(view)
     if (code === 0 && digest === old) return /held back|not old enough/.test(all) ? 'yes, warns' : 'yes'
     failed++
     console.error(`${client} by ${how} through ${view}: ${all.slice(-2000)}`)
     return 'no'
-  })
+  }
+  const cells: string[] = []
+  for (const view of views) cells.push(await cellOf(view))
   let refusal = ''
   if (through.length > 1) {
-    const { code, all } = pull('min-60d')
+    const { code, all } = await pull('min-60d')
     if (code === 0) failed++
     refusal =
       code === 0
