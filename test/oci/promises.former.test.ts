@@ -7,35 +7,18 @@ import { noEnd } from '#domains/registry/retention/retention.model.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertError, ok } from '../support/expect.ts'
-import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import type { Json } from '../support/pinfold.ts'
+import { type Place, startPromises } from '../support/promises.ts'
 import { randomFrom } from '../support/random.ts'
-import { type RegistryClient, startRegistry } from '../support/registry.ts'
+import type { RegistryClient } from '../support/registry.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 
 const day = 86_400_000
-let now = Date.parse('2026-05-01T10:00:00.000Z')
-const registry = await startRegistry({ clock: () => new Date(now) })
-const { app, org, pusher } = registry
+const registry = await startPromises()
+const { app, clock, owner, place, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
-
-const { uid: ownerUid } = await registry.seed.member(org.uid, roleUids.owner)
-/** Tokens live for an hour of the clock that tests set forward. */
-const owner = (): Promise<Client> => registry.as(ownerUid)
-const isoIn = (days: number): string => new Date(now + days * day).toISOString()
-const pushing = (): Promise<RegistryClient> => registry.registryAs(pusher.uid)
-
-type Place = { folder: string; repo: string; name: string }
-let made = 0
-async function place(): Promise<Place> {
-  const api = await owner()
-  const folder: string = ok(await api.post(`/iam/v2/groups/${org.uid}`, { name: `g${++made}` })).uid
-  const repo: string = ok(await api.post(`/registry/v2/repos/${folder}`, { name: 'app' })).uid
-  return { folder, repo, name: `acme/g${made}/app` }
-}
-
-const rule = async (scope: string, says: Json): Promise<string> =>
-  ok(await (await owner()).post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says })).uid
+const isoIn = (days: number): string => new Date(clock.now + days * day).toISOString()
 const change = async (uid: string, body: Json): Promise<Json> =>
   ok(await (await owner()).patch(`/registry/v2/retentionRules/${uid}`, body))
 const end = async (uid: string): Promise<Json> => ok(await (await owner()).delete(`/registry/v2/retentionRules/${uid}`))
@@ -56,7 +39,7 @@ const formerIn = async (folder: string): Promise<number> => {
 async function leftBefore(at: Place, tag = 'v1'): Promise<{ digest: string; client: RegistryClient }> {
   const client = await pushing()
   const { digest } = await client.pushImage(at.name, tag)
-  now += 1000
+  clock.now += 1000
   await client.pushImage(at.name, tag)
   return { digest, client }
 }
@@ -78,7 +61,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
     assert.equal(await untilOf(at, digest), until)
     const told = async () => (await client.ok(200, 'GET', `${at.name}/manifests/${digest}`)).headers.sunset
     assert.equal(await told(), new Date(until).toUTCString())
-    now += day
+    clock.now += day
     await become(uid)
     assert.equal(await untilOf(at, digest), until)
     const today = await pushing()
@@ -88,7 +71,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
     const refused = await today.call('DELETE', `${at.name}/manifests/${digest}`)
     assert.deepEqual([refused.status, refused.body.errors[0].detail], [409, { until, rule: uid, tags: ['v1'] }])
     assert.equal((await (await owner()).delete(`/registry/v2/repos/${at.repo}`)).body.details[0].reason, 'CONTENT_KEPT')
-    now = Date.parse(until)
+    clock.now = Date.parse(until)
     await (await pushing()).ok(202, 'DELETE', `${at.name}/manifests/${digest}`)
   })
 }
@@ -98,19 +81,19 @@ test('what a tag still had when its rule ended is kept as long from then on; wha
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   const client = await pushing()
   const { digest } = await client.pushImage(at.name, 'v1')
-  now += day
+  clock.now += day
   const until = isoIn(10)
   assert.equal(await untilOf(at, digest), until)
   await change(uid, { mode: 'OFF' })
-  now += 5 * day
+  clock.now += 5 * day
   const today = await pushing()
   const later = await today.pushImage(at.name, 'v1')
-  now += 1000
+  clock.now += 1000
   await today.pushImage(at.name, 'v1')
   assert.deepEqual([await untilOf(at, digest), await untilOf(at, later.digest)], [until, ''])
   await today.ok(202, 'DELETE', `${at.name}/manifests/${later.digest}`)
   assert.equal((await today.call('DELETE', `${at.name}/manifests/${digest}`)).status, 409)
-  now = Date.parse(until)
+  clock.now = Date.parse(until)
   await (await pushing()).ok(202, 'DELETE', `${at.name}/manifests/${digest}`)
   ok(await (await owner()).delete(`/registry/v2/repos/${at.repo}`))
 })
@@ -121,7 +104,7 @@ test('what was kept for good stays for good, until somebody breaks the promise',
   const uid = await rule(at.folder, { tags: ['v*'], forever: true })
   assert.equal(await untilOf(at, digest), noEnd)
   await end(uid)
-  now += 1000 * day
+  clock.now += 1000 * day
   assert.equal(await untilOf(at, digest), noEnd)
   assert.equal((await (await pushing()).call('DELETE', `${at.name}/manifests/${digest}`)).status, 409)
   ok(
@@ -137,7 +120,7 @@ test('a date of what never was a tag stays when the rule ends, when a tag comes,
   const client = await pushing()
   const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]
   const until = isoIn(20)
-  now += day
+  clock.now += day
   const uid = await rule(at.folder, { untaggedDays: 20 })
   for (const { digest } of [one, other]) assert.equal(await untilOf(at, digest), until)
   const repo = `/registry/v2/tags/${at.repo}`
@@ -147,7 +130,7 @@ test('a date of what never was a tag stays when the rule ends, when a tag comes,
   const today = await pushing()
   for (const tag of ['first', 'second']) await today.ok(202, 'DELETE', `${at.name}/manifests/${tag}`)
   for (const { digest } of [one, other]) assert.equal(await untilOf(at, digest), until)
-  now += 1000
+  clock.now += 1000
   const late = await today.pushImage(at.name)
   assert.equal(await untilOf(at, late.digest), '', 'it came after the rule')
   const { body } = await (await owner()).delete(`/registry/v2/repos/${at.repo}`)
@@ -161,22 +144,22 @@ test('a repo is kept for what never was a tag, until a date that stands still; w
   const { digest } = await client.pushImage(both.name)
   await client.pushImage(former.name)
   const until = isoIn(20)
-  now += day
+  clock.now += day
   for (const at of [tagged, both]) await rule(at.folder, { untaggedDays: 20 })
   await end(await rule(former.folder, { untaggedDays: 20 }))
   const remove = async ({ repo }: Place) => (await owner()).delete(`/registry/v2/repos/${repo}`)
   ok(await remove(tagged))
   for (const days of [0, 10]) {
-    now += days * day
+    clock.now += days * day
     for (const at of [both, former]) {
       const { details, message } = (await remove(at)).body
       assert.deepEqual([details[0].reason, details[0].metadata.until], ['CONTENT_KEPT', until])
       if (at === both) assert.ok(message.includes(digest))
     }
   }
-  now = Date.parse(until) - 1
+  clock.now = Date.parse(until) - 1
   for (const at of [both, former]) assert.equal((await remove(at)).status, 400)
-  now = Date.parse(until)
+  clock.now = Date.parse(until)
   for (const at of [both, former]) ok(await remove(at))
 })
 
@@ -186,7 +169,7 @@ test('no plan lets go what a former rule has promised, whatever the rules of tod
   const long = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 400 })
   await rule(at.folder, { keepDaysAfter: 1 })
   await end(long)
-  now += 30 * day
+  clock.now += 30 * day
   const planned = async (): Promise<string[]> => {
     const today = await owner()
     const plan = ok(await today.post(`/registry/v2/retentionPlans/${at.repo}`, {}))
@@ -195,7 +178,7 @@ test('no plan lets go what a former rule has promised, whatever the rules of tod
     return deletions.map((one: Json) => one.digest)
   }
   assert.deepEqual(await planned(), [])
-  now += 400 * day
+  clock.now += 400 * day
   assert.deepEqual(await planned(), [digest])
 })
 
@@ -215,7 +198,7 @@ test('what a rule said before takes a row only where it gives dates that no late
   await change(uid, { mode: 'ENFORCE', keepLast: 1 })
   await change(uid, { tags: ['v*'] })
   assert.equal(await formerIn(at.folder), 2, 'what came in between had five days')
-  now += 30 * day
+  clock.now += 30 * day
   const today = await owner()
   ok(await today.delete(`/registry/v2/retentionRules/${uid}`))
   assert.equal(await formerIn(at.folder), 1, 'what is over has gone')
@@ -269,7 +252,7 @@ test('through any changes of rules and moves of tags no date that was ever told 
   digests.push((await (await pushing()).pushImage(at.name, 'v1')).digest)
   let later = 0
   for (let step = 0; step < 40 * times; step++) {
-    now += random.below(3) === 0 ? random.below(4) * day : 60_000
+    clock.now += random.below(3) === 0 ? random.below(4) * day : 60_000
     const api = await owner()
     const kind = random.below(8)
     const tag = ['v1', 'v2', 'nightly'][random.below(3)]!
@@ -301,7 +284,7 @@ test('through any changes of rules and moves of tags no date that was ever told 
         rules = rules.filter((one) => one !== uid)
       }
     }
-    const present = new Date(now).toISOString()
+    const present = new Date(clock.now).toISOString()
     for (const digest of digests) {
       const { reason, until = noEnd } = ok(await api.get(`/registry/v2/repos/${at.repo}/promises/${digest}`))
       const date: string = reason === 'PROMISED' ? until : ''

@@ -4,31 +4,14 @@ import { after, test } from 'node:test'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
-import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { codeOf, type RegistryClient, startRegistry } from '../support/registry.ts'
+import type { Answer, Json } from '../support/pinfold.ts'
+import { type Place, startPromises } from '../support/promises.ts'
+import { codeOf } from '../support/registry.ts'
 
 const day = 86_400_000
-let now = Date.parse('2026-05-01T10:00:00.000Z')
-const registry = await startRegistry({ clock: () => new Date(now) })
-const { app, org, pusher } = registry
+const registry = await startPromises()
+const { app, clock, owner, place, pusher, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
-
-const { uid: ownerUid } = await registry.seed.member(org.uid, roleUids.owner)
-/** Tokens live for an hour of the clock that tests set forward. */
-const owner = (): Promise<Client> => registry.as(ownerUid)
-const pushing = (): Promise<RegistryClient> => registry.registryAs(pusher.uid)
-
-type Place = { folder: string; repo: string; name: string }
-let made = 0
-async function place(): Promise<Place> {
-  const api = await owner()
-  const folder: string = ok(await api.post(`/iam/v2/groups/${org.uid}`, { name: `s${++made}` })).uid
-  const repo: string = ok(await api.post(`/registry/v2/repos/${folder}`, { name: 'app' })).uid
-  return { folder, repo, name: `acme/s${made}/app` }
-}
-
-const rule = async (scope: string, says: Json): Promise<string> =>
-  ok(await (await owner()).post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says })).uid
 
 const tagOf = ({ digest }: { digest: string }, suffix = 'sig'): string => `${digest.replace(':', '-')}.${suffix}`
 const remove = async ({ name }: Place, reference: string) =>
@@ -48,9 +31,9 @@ for (const suffix of ['sig', 'att', 'sbom']) {
     const tag = tagOf(image, suffix)
     const signature = await client.pushImage(at.name, tag)
     const ofOther = await client.pushImage(at.name, tagOf(other, suffix))
-    now += 1000
+    clock.now += 1000
     await client.pushImage(at.name, 'v1')
-    const until = new Date(now + 10 * day).toISOString()
+    const until = new Date(clock.now + 10 * day).toISOString()
     for (const reference of [tag, signature.digest]) {
       const refused = await remove(at, reference)
       assert.deepEqual([refused.status, codeOf(refused)], [409, 'DENIED'])
@@ -66,7 +49,7 @@ for (const suffix of ['sig', 'att', 'sbom']) {
     for (const reference of [tagOf(other, suffix), ofOther.digest]) {
       assert.equal((await remove(at, reference)).status, 202, 'nothing keeps what it is about')
     }
-    now = Date.parse(until)
+    clock.now = Date.parse(until)
     for (const reference of [tag, signature.digest]) assert.equal((await remove(at, reference)).status, 202)
   })
 }
@@ -77,7 +60,7 @@ test('cosign adds a signature, which moves the tag; what it had before is kept, 
   let client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
   const [first, second] = [await client.pushImage(at.name, tagOf(image)), await client.pushImage(at.name, tagOf(image))]
-  now += 2 * day
+  clock.now += 2 * day
   const planned = async (): Promise<Json> => {
     const api = await owner()
     const { uid } = ok(await api.post(`/registry/v2/retentionPlans/${at.repo}`, {}))
@@ -93,10 +76,10 @@ test('cosign adds a signature, which moves the tag; what it had before is kept, 
   const pulled = await client.ok(200, 'GET', `${at.name}/manifests/${first.digest}`)
   assert.equal(pulled.headers.sunset, undefined, 'it is kept with the image, and for how long nobody knows')
   await client.pushImage(at.name, 'v1')
-  now += day
+  clock.now += day
   const { uid, digests } = await planned()
   assert.deepEqual(digests, [image.digest, first.digest].sort())
-  now += day
+  clock.now += day
   ok(await (await owner()).post(`/registry/v2/retentionPlans/${uid}:apply`, {}))
   await runDuty(app, sweepRetention)
   client = await pushing()
@@ -114,9 +97,9 @@ test('tags of cosign take no room among the last, and their signatures stay with
   for (let i = 0; i < 3; i++) {
     const image = await client.pushImage(at.name, 'v1')
     images.push(image)
-    now += 1000
+    clock.now += 1000
     for (const suffix of ['sig', 'att']) signatures.push(await client.pushImage(at.name, tagOf(image, suffix)))
-    now += 1000
+    clock.now += 1000
   }
   const statuses = []
   for (const { digest } of [...images, ...signatures]) statuses.push((await remove(at, digest)).status)
