@@ -153,6 +153,8 @@ export async function startPinfold(
 
 export type Pinfold = Awaited<ReturnType<typeof startPinfold>>
 
+const isJson = (headers: Headers) => /\bjson\b/.test(headers.get('content-type') ?? '')
+
 export function clientOf(base: string, token: string | undefined): Client {
   const call: Client['call'] = async (method, path, body, headers = {}) => {
     const res = await fetch(base + pathToVendor(method, path), {
@@ -168,7 +170,8 @@ export function clientOf(base: string, token: string | undefined): Client {
       status: res.status,
       headers: res.headers,
       text,
-      body: text.startsWith('{') ? (JSON.parse(text) as Json) : {},
+      // What only begins like it need not be JSON: a tile is bytes.
+      body: text.startsWith('{') && isJson(res.headers) ? (JSON.parse(text) as Json) : {},
     }
   }
   return {
