@@ -1,7 +1,7 @@
 // How much is looked at before something is deleted, and how much of what organisations have said is remembered.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Reader, Sql } from '#db/sql.ts'
+import { type Reader, type Sql, sql } from '#db/sql.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { heldIn, keptIn, keptOf, Look } from '#domains/registry/retention/kept.service.ts'
 import { createLawCache } from '#domains/registry/retention/law-cache.ts'
@@ -80,6 +80,28 @@ test('a look reads so many rows, and what it did not get to counts as kept, whic
   const refused = await pinfold.operator.delete(`/registry/v2/repos/${repo.uid}`)
   assert.deepEqual([refused.status, refused.body.details[0].reason], [400, 'CONTENT_KEPT'])
   assert.match(refused.body.message, /more would have to be looked at/)
+})
+
+test('what never was a tag is looked for among so many manifests, some at a time', async () => {
+  const { org, repo } = await seedRepo()
+  const { uid } = await rule(org, { untaggedDays: 1 })
+  const digests: string[] = []
+  for (let i = 0; i < 700; i++) digests.push(await plantManifest(pinfold, repo.uid, `image ${i}`))
+  const { db } = pinfold.app
+  const { law } = await Look.at(db, pinfold, repo, later)
+  const kept = async (most?: number) => {
+    const { reader, seen } = counting()
+    const found = await keptIn(new Look(reader, law, repo, later, most === undefined ? {} : { most }))
+    return [found?.by, found?.rule, seen.rows]
+  }
+  assert.deepEqual(await kept(), [undefined, undefined, 700])
+  assert.deepEqual(await kept(400), ['UNDECIDED', uid, 500])
+  const [last] = digests.sort().slice(-1)
+  await db.tx((tx) =>
+    tx.run(sql`
+    UPDATE manifests SET create_time = '2029-12-31T12:00:00.000Z' WHERE repo_id = ${repo.id} AND digest = ${last!}`),
+  )
+  assert.deepEqual(await kept(), ['PROMISED', uid, 700])
 })
 
 test('the last of a tag are found where other tags have moved ten thousand times since', async () => {

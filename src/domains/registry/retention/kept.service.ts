@@ -29,6 +29,8 @@ const mostAbove = 1000
 const movesAtOnce = 1000
 /** So many rows are read in one look, however many manifests it is about. */
 const mostRead = 20_000
+/** Manifests that are looked through for what never was a tag. */
+const untaggedAtOnce = 500
 
 /** One look at what a repo has to keep. Where more would have to be read than it may, everything counts as kept. */
 export class Look {
@@ -302,13 +304,26 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
     if (kept) return kept
   }
   // What never was a tag, where no row has its date: it came before its rule, or before that said so much.
-  for (const { says, endTime } of [...rules.map((one) => ({ ...one, endTime: now })), ...law.former]) {
+  for (const { uid, says, endTime } of [...rules.map((one) => ({ ...one, endTime: now })), ...law.former]) {
     if (says.untaggedDays === 0) continue
-    const came = { after: daysAfter(now, -says.untaggedDays), until: endTime }
-    const digest = await store.untaggedThatCame(reader, repo, came)
+    const digest = await untaggedIn(look, { after: daysAfter(now, -says.untaggedDays), until: endTime })
+    if (digest === 'too many') return undecided('', [], uid)
     if (digest !== undefined) return look.alone(digest)
   }
   return undefined
+}
+
+/** One of the manifests that came within this time and that no tag has ever pointed to. */
+async function untaggedIn(look: Look, came: { after: string; until: string }): Promise<string | undefined> {
+  for (let behind = ''; ; ) {
+    const slice = { behind, most: untaggedAtOnce }
+    const some = await look.read(store.untaggedAmong(look.reader, look.repo, came, slice))
+    const found = some.find(({ isUntagged }) => isUntagged)
+    if (found) return found.digest
+    if (some.length < untaggedAtOnce) return undefined
+    if (look.isOver) return 'too many'
+    behind = some.at(-1)!.digest
+  }
 }
 
 /** Each manifest that such a tag points to or has pointed to and that the repo still has, with one of these tags. */

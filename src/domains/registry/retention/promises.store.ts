@@ -47,17 +47,19 @@ export async function untaggedSince(reader: Reader, repo: { id: number; ledger: 
   return row?.createTime
 }
 
-/** One of the manifests that came within this time and that no tag has ever pointed to. */
-export async function untaggedThatCame(
+/** Some of the manifests behind a digest, with whether each came within this time and no tag has ever pointed to it. */
+export async function untaggedAmong(
   reader: Reader,
   repo: { id: number; ledger: number },
-  { after, until }: { after: string; until: string },
-): Promise<string | undefined> {
-  const row = await reader.get<{ digest: string }>(sql`
-    SELECT m.digest FROM manifests m
-     WHERE m.repo_id = ${repo.id} AND m.create_time > ${after} AND m.create_time <= ${until} AND ${neverTagged(repo)}
-     ORDER BY m.digest LIMIT 1`)
-  return row?.digest
+  came: { after: string; until: string },
+  { behind, most }: { behind: string; most: number },
+): Promise<{ digest: string; isUntagged: boolean }[]> {
+  const rows = await reader.all<{ digest: string; untagged: number }>(sql`
+    SELECT m.digest,
+           CASE WHEN m.create_time > ${came.after} AND m.create_time <= ${came.until} AND ${neverTagged(repo)}
+                THEN 1 ELSE 0 END AS untagged
+      FROM manifests m WHERE m.repo_id = ${repo.id} AND m.digest > ${behind} ORDER BY m.digest LIMIT ${most}`)
+  return rows.map(({ digest, untagged }) => ({ digest, isUntagged: untagged === 1 }))
 }
 
 /** The stays of a digest under tags, at most so many. */
