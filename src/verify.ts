@@ -99,10 +99,10 @@ function watchFor({ repair, found, progress }: VerifyOptions): { verified: Verif
 
 /** How many nodes of each kind a place is said to have. */
 async function verifyTotals(db: Db, watch: Watch): Promise<void> {
-  for (const { table, kinds } of resources) {
+  for (const { table, kinds, listedBy } of resources) {
     for (const kind of kinds) {
       for (let after = ''; ; ) {
-        const wrong = await wrongTotals(db, { kind, table }, { after, most: mostTotals })
+        const wrong = await wrongTotals(db, { kind, table, listedBy }, { after, most: mostTotals })
         for (const total of wrong) {
           if (watch.repair) await db.tx((tx) => correctTotal(tx, kind, total))
           const detail = `${total.counted} ${kind} are counted, and there are ${total.found}`

@@ -10,14 +10,13 @@ export type WrongTotal = { place: string; counted: number; found: number }
  */
 export async function wrongTotals(
   db: Db,
-  { kind, table }: { kind: string; table: string },
+  { kind, table, listedBy }: { kind: string; table: string; listedBy?: string | undefined },
   { after, most }: { after: string; most: number },
 ): Promise<WrongTotal[]> {
   // The lists of a kind are named `kind.column`.
   const row = await db.get<{ list: string | null }>(sql`
     SELECT max(list) AS list FROM list_keys WHERE list > ${`${kind}.`} AND list < ${`${kind}/`}`)
-  // Of a repo that is being removed a row is left which no list has.
-  const isListed = table === 'repos' ? sql`ledger_id IS NOT NULL` : sql`1 = 1`
+  const isListed = listedBy === undefined ? sql`1 = 1` : sql`${ident(listedBy)} IS NOT NULL`
   const inTable = sql`
     SELECT '/' AS place, 0 AS counted, count(*) AS found FROM ${ident(table)} WHERE 1 = ${kind === table ? 1 : 0} AND ${isListed}`
   const found = row?.list

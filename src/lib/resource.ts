@@ -20,6 +20,8 @@ export type Resource = {
   table: string
   /** The lists and totals that it is in (`list_keys`, `list_counts`); none where its own table is read. */
   kinds: readonly string[]
+  /** The column without which a row of its table is in no list; absent where all rows are. */
+  listedBy?: string
   /** What its uid is: a place of its own in the hierarchy, that of its group, or neither. */
   uid: 'place' | 'group' | 'none'
   /**

@@ -18,6 +18,8 @@ export const resources: readonly Resource[] = [
     type: repoType,
     table: 'repos',
     kinds: ['repos'],
+    // A row is left of one that is being removed.
+    listedBy: 'ledger_id',
     uid: 'place',
     groupDeletion: 'blocks',
     // A path that is not there is not remembered, and a repo keeps its name.
