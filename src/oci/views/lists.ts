@@ -1,8 +1,9 @@
 // Lists of tags in a view, or for somebody whom a rule is for: what they can pull.
-import { boundBy, digestAbout, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
 import { strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { quarantinedAs } from '#domains/registry/retention/quarantine.service.ts'
+import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { rowsOf } from '#domains/registry/views/resolve.service.ts'
 import type { Listing } from '#domains/registry/views/view-lists.service.ts'
 import type { Visit } from '../visit.ts'

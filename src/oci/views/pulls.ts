@@ -3,15 +3,10 @@
 
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
 import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
-import {
-  type Bound,
-  boundBy,
-  digestAbout,
-  Passing,
-  together,
-} from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import { type Bound, boundBy, Passing, together } from '#domains/registry/pull-rules/bound-pulls.service.ts'
 import { type PullRule, strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { explain, type Question, type Resolved, resolveTag } from '#domains/registry/views/resolve.service.ts'
 import { durationText, timePlus, type View } from '#domains/registry/views/views.model.ts'
 import { OciError } from '../errors.ts'

@@ -5,6 +5,3 @@ export const mostExcepted = 20
 /** How many manifests are looked at for a page. */
 export const lookedAt = 1000
 export const mostTags = 10
-
-/** Cosign's tags name what they are about. */
-export const tagOfSubject = /^(sha256|sha512)-([0-9a-f]{64}|[0-9a-f]{128})(?:\.|$)/

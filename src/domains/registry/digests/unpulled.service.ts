@@ -11,9 +11,10 @@ import { findRepoRow } from '../repos/repos.store.ts'
 import { keptOf, Look, undecided } from '../retention/kept.service.ts'
 import { factsOf } from '../retention/promises.store.ts'
 import type { Kept } from '../retention/retention.model.ts'
+import { digestAbout } from '../tags/tags.model.ts'
 import { namesWith } from '../tags/tags.store.ts'
 import { keptDays } from '../usage/digest-usage.model.ts'
-import { defaultDays, lookedAt, mostDays, mostExcepted, mostTags, tagOfSubject } from './unpulled.model.ts'
+import { defaultDays, lookedAt, mostDays, mostExcepted, mostTags } from './unpulled.model.ts'
 import * as store from './unpulled.store.ts'
 
 const listIdentities = [capabilityNumber('identity.list')]
@@ -85,8 +86,8 @@ async function partOf(look: Look, { digest }: store.UnpulledRow, tags: readonly 
   const [about = indexes[0]] = (await storedManifests(look.reader, look.repo.id, subjects)).keys()
   if (about !== undefined) return about
   for (const tag of tags) {
-    const [, algorithm, hex] = tagOfSubject.exec(tag) ?? []
-    if (hex !== undefined && (await isHere(`${algorithm}:${hex}`))) return `${algorithm}:${hex}`
+    const named = digestAbout(tag)?.digest
+    if (named !== undefined && (await isHere(named))) return named
   }
   return ''
 }

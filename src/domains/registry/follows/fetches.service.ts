@@ -10,6 +10,7 @@ import { listedFor, readManifest } from '../manifests/manifest-document.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import { pathIn } from '../repos/paths.service.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
+import { tagsAbout } from '../tags/tags.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
 import * as store from './fetches.store.ts'
 import { bringsContent, type FollowStatus, followModes } from './follows.model.ts'
@@ -31,8 +32,6 @@ const mostTries = 5
 /** Of what is about one manifest. */
 const mostReferrers = 100
 const mostListed = 1000
-/** What signatures and the like are named by where registries know no referrers. */
-const suffixes = ['.sig', '.att', '.sbom']
 const patienceMs = 60_000
 
 /** Brings one of what waits, and notes when to go on. Throws only what is nobody's fault but ours. */
@@ -196,8 +195,7 @@ async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
   const { pulling, follow, lease, signal } = bringing
   const { app, repo } = pulling
   const { upstream, path } = await askedBy(pulling, follow)
-  for (const suffix of suffixes) {
-    const tag = `${digest.replace(':', '-')}${suffix}`
+  for (const tag of tagsAbout(digest)) {
     const sent = app.clock().toISOString()
     const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal })
     if (!pointed || (await findTagNamed(app.db, repo.id, tag))?.digest === pointed.digest) continue

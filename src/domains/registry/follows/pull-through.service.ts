@@ -14,6 +14,7 @@ import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts
 import { pushManifest } from '../manifests/manifests.service.ts'
 import { findManifest, hasManifest, indexesWith, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
+import { digestAbout } from '../tags/tags.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
 import { queueFetch } from './fetches.store.ts'
 import { followerWork, oneFlight } from './follower.service.ts'
@@ -23,9 +24,6 @@ import { readTagPatterns } from './tag-patterns.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
-
-/** A tag by which something is named that is about the manifest of this digest. */
-const aboutPattern = /^sha256-([0-9a-f]{64})(?:\.(?:sig|att|sbom))?$/
 
 /**
  * One pull; `origin` is what its events say of where it came from. `beforehand` is there where nobody waits for it: it ends
@@ -131,8 +129,8 @@ function asksFor({ tags }: FollowStatus, tag: string): boolean {
 
 /** What is about an image is named after it, and not as tags are. */
 async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<boolean> {
-  const digest = aboutPattern.exec(tag)?.[1]
-  return digest !== undefined && hasManifest(app.db, repo.id, `sha256:${digest}`)
+  const about = digestAbout(tag)
+  return about !== undefined && hasManifest(app.db, repo.id, about.digest)
 }
 
 export async function askedBy(

@@ -7,6 +7,7 @@ import { isStatement } from '../manifests/manifest-document.ts'
 import { pullFound } from '../manifests/manifests.service.ts'
 import { linkedFrom, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
+import { digestAbout } from '../tags/tags.model.ts'
 import { isEligible, rowsOf } from '../views/resolve.service.ts'
 import { type Looks, someLooks } from '../views/stays.model.ts'
 import { type Age, timePlus } from '../views/views.model.ts'
@@ -131,8 +132,8 @@ export class Passing {
     const rule = strictest(this.#rules, tag)
     if (!rule) return true
     const about = digestAbout(tag)
-    if (about !== undefined && steps < mostSteps && (await this.#isStatement(digest))) {
-      if (await this.manifest(about, steps + 1)) return true
+    if (about && steps < mostSteps && (await this.#isStatement(digest))) {
+      if (await this.manifest(about.digest, steps + 1)) return true
     }
     const { now } = this.#work.cause
     const question = {
@@ -148,12 +149,6 @@ export class Passing {
     const found = await pullFound(this.#work, this.#repo, { digest, since: '' })
     return found !== undefined && isStatement(found.manifest)
   }
-}
-
-/** The digest that a tag is about, as cosign and clients without the referrers API write it. */
-export function digestAbout(tag: string): string | undefined {
-  const [, hex] = /^sha256-([0-9a-f]{64})(?:\.|$)/.exec(tag) ?? []
-  return hex && `sha256:${hex}`
 }
 
 /** What a pull was judged by, for its event. */

@@ -67,10 +67,29 @@ export function shapeOf(name: string): number {
   )
 }
 
+/** Signatures, attestations and SBOMs. */
+const suffixesOfCosign = ['sig', 'att', 'sbom']
+
+/**
+ * What a tag names that is called after a digest: `sha256-HEX` of clients without the referrers API, `sha256-HEX.SUFFIX` of
+ * cosign and others. `undefined` for other tags; one that is called after a SHA-512 in full would be too long for a tag.
+ */
+export function digestAbout(name: string): { digest: string; suffix: string } | undefined {
+  const [, hex, suffix = ''] = /^sha256-([0-9a-f]{64})(?:\.(.+))?$/.exec(name) ?? []
+  return hex === undefined ? undefined : { digest: `sha256:${hex}`, suffix }
+}
+
 /** What a tag of cosign names: the digest that it has signatures, attestations or SBOMs of; undefined for other tags. */
 export function subjectOfTag(name: string): string | undefined {
-  const [, hex] = /^sha256-([0-9a-f]{64})\.(?:sig|att|sbom)$/.exec(name) ?? []
-  return hex && `sha256:${hex}`
+  const about = digestAbout(name)
+  return about && suffixesOfCosign.includes(about.suffix) ? about.digest : undefined
+}
+
+/** The tags that `subjectOfTag` says this digest of. */
+export function tagsAbout(digest: string): string[] {
+  return suffixesOfCosign
+    .map((suffix) => `${digest.replace(':', '-')}.${suffix}`)
+    .filter((tag) => subjectOfTag(tag) === digest)
 }
 
 /** The shapes that a list shows which asks for the kinds of `asked`. */
