@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { run as runTests } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
 import { root } from './run.ts'
 
 // Each file is a process that loads much of the same code; compiled once, it is kept as bin/pinfold keeps it.
@@ -36,7 +37,10 @@ async function suite(
     if (event.details.type !== 'suite') counts.passed++
   })
   stream.on('test:fail', (event) => {
-    if (event.details.type !== 'suite') counts.failed++
+    if (event.details.type === 'suite') return
+    counts.failed++
+    // The report tells why at its end, which a run that is cut short does not have.
+    tell(`${event.name} (${event.file}): ${inspect(event.details.error.cause ?? event.details.error)}\n`)
   })
   for await (const text of stream.compose(spec)) tell(String(text))
   return counts

@@ -332,95 +332,88 @@ test('migrate sees in the end also a server that has started since it looked', {
   assert.deepEqual([code, stderr.includes(`and one has started, as ${server.url}; stop them all first`)], [69, true])
 })
 
+/** A database as this build has it, open here too, and where servers of it would start. */
+async function migrated() {
+  const closing = new AsyncDisposableStack()
+  const place = closing.use(await makePlace())
+  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
+  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
+  const db = closing.adopt(await openDb({ database: place.database, file: '' }), (open) => open.close())
+  return { place, env, db, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+}
+
 const last: Migration = { id: '9999-contract-nothing', up: () => ['SELECT 1'] }
 
 test('a server that starts while something is taken away sees that, and does not serve', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
-  await using place = await makePlace()
-  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
-  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
+  await using scene = await migrated()
+  const { place, env, db } = scene
   const { starting, goOn } = await startHeldUp(place, env)
-  const db = await openDb({ database: place.database, file: '' })
-  try {
-    const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
-    const finished = await migrate(db, [...migrations, last], {
-      finish: true,
-      async mayBreak(tx, id) {
-        await mayBreak(tx, id)
-        await goOn()
-        while (!(await tx.get(raw(waitsFor(place, 'nodes'))))) await new Promise(setImmediate)
-      },
-    })
-    assert.deepEqual(finished, [last.id])
-    await assert.rejects(starting, /written by a newer version: migration 9999-contract-nothing is unknown here/)
-    assert.deepEqual((await place.query(`SELECT id FROM ${place.schema}.nodes`)).rows, [])
-  } finally {
-    await db.close()
-  }
+  const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
+  const finished = await migrate(db, [...migrations, last], {
+    finish: true,
+    async mayBreak(tx, id) {
+      await mayBreak(tx, id)
+      await goOn()
+      while (!(await tx.get(raw(waitsFor(place, 'nodes'))))) await new Promise(setImmediate)
+    },
+  })
+  assert.deepEqual(finished, [last.id])
+  await assert.rejects(starting, /written by a newer version: migration 9999-contract-nothing is unknown here/)
+  assert.deepEqual((await place.query(`SELECT id FROM ${place.schema}.nodes`)).rows, [])
 })
 
 test('what is taken away concerns servers of other versions, and what all have to be stopped for those of this one too', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
-  await using place = await makePlace()
-  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
-  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
-  const db = await openDb({ database: place.database, file: '' })
-  try {
-    const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
-    const breaking = (id: string) => db.tx((tx) => mayBreak(tx, id), { isolation: 'rowLocks' })
-    await breaking('9998-all')
-    await using server = await startProcess(place, { env })
-    await breaking(last.id)
-    await assert.rejects(breaking('9998-all'), /migration 9998-all .* one has started, as http/)
-    await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
-    await assert.rejects(breaking(last.id), /a server of version 0\.0\.1 has started, as http:.*; stop it first/)
-    server.kill('SIGTERM')
-    await server.exited
-    await breaking(last.id)
-  } finally {
-    await db.close()
-  }
+  await using scene = await migrated()
+  const { place, env, db } = scene
+  const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
+  const breaking = (id: string) => db.tx((tx) => mayBreak(tx, id), { isolation: 'rowLocks' })
+  await breaking('9998-all')
+  await using server = await startProcess(place, { env })
+  await breaking(last.id)
+  await assert.rejects(breaking('9998-all'), /migration 9998-all .* one has started, as http/)
+  await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
+  await assert.rejects(breaking(last.id), /a server of version 0\.0\.1 has started, as http:.*; stop it first/)
+  server.kill('SIGTERM')
+  await server.exited
+  await breaking(last.id)
 })
 
 test('what a build that knows no versions of the law writes raises them all the same', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
-  await using place = await makePlace()
-  assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
-  const db = await openDb({ database: place.database, file: '' })
+  await using scene = await migrated()
+  const { place, db } = scene
   const org = 'a'.repeat(40)
   const versions = async () =>
     (await db.all<{ version: number }>(sql`SELECT version FROM law_versions`)).map((r) => r.version)
-  try {
-    const write = (query: Parameters<Db['all']>[0]) => db.tx((tx) => tx.run(query))
-    const columns = await db.all<{ name: string; type: string }>(sql`
-      SELECT column_name AS name, data_type AS type FROM information_schema.columns
-       WHERE table_schema = ${place.schema} AND table_name = 'groups' AND is_nullable = 'NO' AND column_default IS NULL
-         AND is_identity = 'NO'`)
-    const groupOf = ({ name, type }: { name: string; type: string }) =>
-      name === 'uid' ? sql`${org}` : type === 'text' ? sql`''` : sql`0`
-    await write(sql`
-      INSERT INTO groups (${listed(columns.map(({ name }) => ident(name)))}) VALUES (${listed(columns.map(groupOf))})`)
-    assert.deepEqual(await versions(), [])
-    const rule = await db.all<{ name: string; type: string }>(sql`
-      SELECT column_name AS name, data_type AS type FROM information_schema.columns
-       WHERE table_schema = ${place.schema} AND table_name = 'holds' AND is_nullable = 'NO' AND column_default IS NULL
-         AND is_identity = 'NO'`)
-    const holdOf = ({ name, type }: { name: string; type: string }) =>
-      /^(scope_uid|group_uid|organization)$/.test(name) ? sql`${org}` : type === 'text' ? sql`'x'` : sql`0`
-    await write(sql`
-      INSERT INTO holds (${listed(rule.map(({ name }) => ident(name)))}) VALUES (${listed(rule.map(holdOf))})`)
-    assert.deepEqual(await versions(), [1])
-    await write(sql`UPDATE holds SET scope_uid = scope_uid`)
-    assert.deepEqual(await versions(), [2])
-    await write(sql`DELETE FROM holds`)
-    assert.deepEqual(await versions(), [3])
-    // With the organisation goes what it has said, and its version.
-    await write(sql`DELETE FROM groups`)
-    assert.deepEqual(await versions(), [])
-  } finally {
-    await db.close()
-  }
+  const write = (query: Parameters<Db['all']>[0]) => db.tx((tx) => tx.run(query))
+  const columns = await db.all<{ name: string; type: string }>(sql`
+    SELECT column_name AS name, data_type AS type FROM information_schema.columns
+     WHERE table_schema = ${place.schema} AND table_name = 'groups' AND is_nullable = 'NO' AND column_default IS NULL
+       AND is_identity = 'NO'`)
+  const groupOf = ({ name, type }: { name: string; type: string }) =>
+    name === 'uid' ? sql`${org}` : type === 'text' ? sql`''` : sql`0`
+  await write(sql`
+    INSERT INTO groups (${listed(columns.map(({ name }) => ident(name)))}) VALUES (${listed(columns.map(groupOf))})`)
+  assert.deepEqual(await versions(), [])
+  const rule = await db.all<{ name: string; type: string }>(sql`
+    SELECT column_name AS name, data_type AS type FROM information_schema.columns
+     WHERE table_schema = ${place.schema} AND table_name = 'holds' AND is_nullable = 'NO' AND column_default IS NULL
+       AND is_identity = 'NO'`)
+  const holdOf = ({ name, type }: { name: string; type: string }) =>
+    /^(scope_uid|group_uid|organization)$/.test(name) ? sql`${org}` : type === 'text' ? sql`'x'` : sql`0`
+  await write(sql`
+    INSERT INTO holds (${listed(rule.map(({ name }) => ident(name)))}) VALUES (${listed(rule.map(holdOf))})`)
+  assert.deepEqual(await versions(), [1])
+  await write(sql`UPDATE holds SET scope_uid = scope_uid`)
+  assert.deepEqual(await versions(), [2])
+  await write(sql`DELETE FROM holds`)
+  assert.deepEqual(await versions(), [3])
+  // With the organisation goes what it has said, and its version.
+  await write(sql`DELETE FROM groups`)
+  assert.deepEqual(await versions(), [])
 })
