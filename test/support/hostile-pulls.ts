@@ -69,6 +69,9 @@ export async function startHostilePulls(canary: string) {
         const has = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
         if (has !== digest) problems.push(`${digest} is ${has}`)
       }
+      // An organisation has so many upstreams at a time.
+      ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
+      ok(await operator.delete(`/registry/v2/upstreams/${upstream.uid}`))
       return { problems, statuses }
     },
     [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose](),
