@@ -18,7 +18,7 @@ export type Blobs = {
    */
   keep(part: string, digest: string): Promise<string>
   /** All of a content, or a range of it. Rejects with ContentMissing when there is nothing. */
-  read(blob: Located, range?: Range): Promise<Content>
+  read(blob: Located, reading?: Reading): Promise<Content>
   /** Whether it is there with this size: for certain, or `asFarAsKnown`, which asks nobody over the network. */
   has(blob: Located, asFarAsKnown?: boolean): Promise<boolean>
   /** Does nothing when it is gone already. */
@@ -49,6 +49,12 @@ export type Located = { location: string; size: number }
 
 /** Both ends are inside the content, and both are meant. */
 export type Range = { start: number; end: number }
+
+export type Reading = {
+  range?: Range | undefined
+  /** Of the client that it is for, aborted once that has gone: it is read as slowly as the client takes it. What is for none is read at once. */
+  client?: AbortSignal | undefined
+}
 
 /** An open content, to be read once by either. */
 export type Content = {

@@ -82,7 +82,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       }
     },
 
-    async read({ location, size }, range = { start: 0, end: size - 1 }) {
+    async read({ location, size }, { range = { start: 0, end: size - 1 } } = {}) {
       try {
         return contentOf(await open(join(folder, location), 'r'), range)
       } catch (error) {

@@ -278,8 +278,8 @@ test('a content that is read wrongly once is not taken out of service', async ()
   let reads = 0
   const flaky: Blobs = {
     ...blobs,
-    async read(blob, range) {
-      const right = await blobs.read(blob, range)
+    async read(blob, reading) {
+      const right = await blobs.read(blob, reading)
       if (reads++ > 0) return right
       right.stream().destroy()
       return { ...right, stream: () => Readable.from([Buffer.alloc(blob.size)]) }
@@ -299,9 +299,9 @@ test('of the contents a share is read, drawn by chance', async () => {
   let reads = 0
   const counting: Blobs = {
     ...blobs,
-    read(blob, range) {
+    read(blob, reading) {
       reads++
-      return blobs.read(blob, range)
+      return blobs.read(blob, reading)
     },
   }
   const watch = { repair: false, found() {}, examined() {} }

@@ -145,6 +145,37 @@ test('of the requests that close one upload at once, only one reads and copies i
   assert.deepEqual(readdirSync(join(app.config.data, 'blobs', 'uploads')), [])
 })
 
+test('a content is read for the client that pulls it, until that has gone, and for none where we need it ourselves', async () => {
+  await using registry = await startRegistry({ blobs: '' })
+  const { app, pusher } = registry
+  const clients: (AbortSignal | undefined)[] = []
+  let isFull = false
+  await using server = await serveWith(registry, {
+    async read(blob, reading) {
+      const client = reading?.client
+      clients.push(client)
+      if (isFull) return once(client!, 'abort').then(() => Promise.reject(client!.reason))
+      return app.blobs.read(blob, reading)
+    },
+  })
+  const { client, port } = server
+  const location = String((await client.ok(202, 'POST', uploads)).headers.location)
+  for (const body of ['first, ', 'second']) await client.ok(202, 'PATCH', location, { body })
+  const digest = digestOf('first, second')
+  await client.ok(201, 'PUT', `${location}?digest=${digest}`)
+  assert.deepEqual(clients.splice(0), [undefined, undefined])
+  const path = `/v2/${name}/blobs/${digest}`
+  assert.equal((await client.ok(200, 'GET', path)).bytes.toString(), 'first, second')
+  isFull = true
+  const req = request({ host: '127.0.0.1', port, path, headers: { authorization: `Bearer ${pusher.token}` } })
+  req.on('error', () => {})
+  req.end()
+  while (clients.length < 2) await sleep(5)
+  assert.ok(!clients[1]!.aborted)
+  req.destroy()
+  while (!clients[1]!.aborted) await sleep(5)
+})
+
 test('a manifest that comes too slowly is cut off, whatever its path looks like', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage(name, 'v1')

@@ -3,10 +3,12 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreAway } from '../blobs.ts'
 import { parseBucket } from './bucket.ts'
 import { type ClientOptions, createClient } from './client.ts'
 import type { CredentialSource } from './credentials.ts'
+import { readObject } from './read.ts'
 
 const keys: CredentialSource = { get: async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }), forget() {} }
 
@@ -118,33 +120,88 @@ test('what is slowly written does not keep what is read waiting', async () => {
   await put
 })
 
-test('what is slowly read keeps waiting who reads, for a while, and not who asks', { timeout: 20_000 }, async () => {
+/** A store that has begun to send twelve bytes to each who reads, in `held`, and goes on when it is told to. */
+async function slowStore(options: ClientOptions = {}) {
   const held: ServerResponse[] = []
-  const results: string[] = []
-  await using place = await scene(
+  const ranges: (string | undefined)[] = []
+  const place = await scene(
     (req, res) => {
       if (req.method === 'HEAD' || req.url?.includes('list-type')) return void res.end()
+      const { range } = req.headers
+      ranges.push(range)
       held.push(res)
-      res.write('begun, ')
+      if (range === undefined) return void res.writeHead(200, { 'content-length': 12 }).write('begun, ')
+      res.writeHead(206, { 'content-length': 5, 'content-range': `${range.replace('=', ' ')}/12` }).flushHeaders()
     },
-    { connections: 1, waitMs: 1000, observe: (_, result) => results.push(result) },
+    { connections: 1, waitMs: 1000, ...options },
   )
-  const { client } = place
-  const slow = await client.open(get)
+  const reading = new AbortController()
+  const read = (client?: AbortSignal) => readObject(place.client, { location: 'c/00/y', size: 12 }, { client })
+  return { ...place, held, ranges, read, forClient: () => read(reading.signal) }
+}
+
+const slow = { timeout: 20_000 }
+
+test('what clients read slowly keeps others of them waiting, for a while, and nobody else', slow, async () => {
+  const results: string[] = []
+  await using place = await slowStore({ observe: (_, result) => results.push(result) })
+  const { client, held, read, forClient } = place
+  const first = (await forClient()).stream()
   const query = [['list-type', '2']] as const
   await client.ask(head)
   await client.ask({ operation: 'ListObjects', method: 'GET', query, retries: 0 })
-  const others = [client.open(get), client.open({ ...get, retries: 4 })]
-  await Promise.all(others.map((other) => assert.rejects(other, isBusy)))
-  assert.deepEqual([results, client.isUp(), held.length], [['ok', 'ok', 'ok', 'busy', 'busy'], true, 1])
+  const ours = (await read()).stream()
+  held.pop()!.end('ended')
+  assert.equal(await text(ours), 'begun, ended')
+  await Promise.all([forClient(), forClient()].map((other) => assert.rejects(other, isBusy)))
+  assert.deepEqual([results, client.isUp(), held.length], [['ok', 'ok', 'ok', 'ok', 'busy', 'busy'], true, 1])
   const gone = new AbortController()
-  const leaving = client.open({ ...get, signal: gone.signal })
-  const next = client.open(get)
+  const leaving = read(gone.signal)
+  const next = forClient()
   gone.abort(new Error('gone'))
   await assert.rejects(leaving, { message: 'gone' })
   held.pop()!.end('ended')
-  assert.equal(await text(slow), 'begun, ended')
-  const last = await next
+  assert.equal(await text(first), 'begun, ended')
+  const last = (await next).stream()
   held.pop()!.end('ended')
   assert.equal(await text(last), 'begun, ended')
+  await assert.rejects(read(AbortSignal.abort(new Error('gone before'))), { message: 'gone before' })
+  assert.equal(held.length, 0)
+})
+
+test('what breaks off goes on where it was before others begin, and gives its turn back at its end', slow, async () => {
+  await using place = await slowStore()
+  const { held, ranges, forClient } = place
+  const first = text((await forClient()).stream())
+  const next = forClient()
+  held.pop()!.destroy()
+  while (held.length === 0) await sleep(5)
+  assert.deepEqual(ranges, [undefined, 'bytes=7-11'])
+  held.pop()!.end('ended')
+  assert.equal(await first, 'begun, ended')
+  const last = text((await next).stream())
+  held.pop()!.end('ended')
+  assert.equal(await last, 'begun, ended')
+  // What is closed before its end, or never read, gives it back too.
+  const closed = (await forClient()).stream()
+  closed.destroy()
+  await forClient()
+  held.pop()!.destroy()
+  assert.ok(await forClient())
+})
+
+test('a clock that may have stood still is known by ours', async (t) => {
+  const began = Date.parse('2026-03-01T12:00:00Z')
+  t.mock.timers.enable({ apis: ['Date'], now: began })
+  const answer: RequestListener = (_, res) => void res.setHeader('date', new Date().toUTCString()).end()
+  await using place = await scene(answer, { monotonic: () => 0 })
+  const { client } = place
+  assert.ok(client.isClockSure(), 'as long as nothing was told')
+  await client.ask(head)
+  t.mock.timers.setTime(began + 1000)
+  assert.ok(client.isClockSure())
+  t.mock.timers.setTime(began + 600_000)
+  assert.deepEqual([client.isClockSure(), client.clock()], [false, began])
+  await client.ask(head)
+  assert.deepEqual([client.isClockSure(), client.clock()], [true, began + 600_000])
 })

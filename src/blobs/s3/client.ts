@@ -51,12 +51,16 @@ export type Client = {
   readonly bucket: Bucket
   /** The whole answer. Throws Refused, or StoreAway when the bucket cannot be reached or does not let us in. */
   ask(ask: Ask): Promise<Answer>
-  /** The same, with a body that has not been read. */
-  open(ask: Ask): Promise<IncomingMessage>
+  /** Waits for a place to read with. Rejects with StoreAway (`TOO_BUSY`) where that takes too long, and when the signal is aborted. */
+  turn(lane: Turn['lane'], signal: AbortSignal): Promise<Turn>
+  /** As `ask`, with a body that has not been read, which has to end before the turn does. */
+  open(ask: Ask, turn: Turn): Promise<IncomingMessage>
   /** Whether the last thing asked for could be had. */
   isUp(): boolean
   /** Milliseconds since 1970 by the clock of the store, as of its last answer. */
   clock(): number
+  /** False where our own clock has gone ahead of the one that never steps, as while the machine slept: `clock` may be behind. */
+  isClockSure(): boolean
   /** An address from which whoever has it can read the object for so many seconds. Throws StoreAway without credentials. */
   addressOf(key: string, at: Date, seconds: number): Promise<string>
   close(): void
@@ -79,6 +83,8 @@ const mostConnections = 512
 /** Who gets none for so long is told to come again. */
 const connectionWaitMs = 10_000
 
+const mostBehindMs = 2000
+
 /** Answers that say to try again, by their status or by the code in them. */
 const passing = [408, 429, 500, 502, 503, 504]
 const passingCodes = ['SlowDown', 'InternalError', 'RequestTimeout', 'ServiceUnavailable', 'OperationAborted']
@@ -87,22 +93,59 @@ const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
 /** New credentials, or the right time, may help. */
 const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
 
-/** What is written, what is asked and read at once, and what is read as slowly as whoever it is for. None waits for another. */
-type Lane = 'written' | 'asked' | 'streamed'
+/**
+ * What is written, what is asked, contents that are read for ourselves, and those that are read as slowly as the client takes
+ * them. None waits for another.
+ */
+type Lane = 'written' | 'asked' | Turn['lane']
+
+/** A place among those that read, to be given back once. */
+export type Turn = { lane: 'read' | 'streamed'; free(): void }
 
 const isUnexplained = ({ method }: Ask, status: number): boolean => method === 'HEAD' && [400, 403].includes(status)
 
 const isReading = ({ method }: Ask): boolean => method === 'GET' || method === 'HEAD'
 
 /** Who waits for one is not left to the agent, which has no end to that and keeps those who have gone away. */
-function createConnections(isTls: boolean, most: number, waitMs: number) {
-  const agent = isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
-  const room = createMemory(most, {
-    waitMs,
-    crowded: 'all connections to the bucket are in use; try again',
-    refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
+function createLanes(isTls: boolean, { connections = mostConnections, waitMs = connectionWaitMs }: ClientOptions) {
+  const open = () => ({
+    agent: isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true }),
+    room: createMemory(connections, {
+      waitMs,
+      crowded: 'all connections to the bucket are in use; try again',
+      refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
+    }),
   })
-  return { agent, take: (signal: AbortSignal) => room.reserve(1, signal) }
+  const lanes: Record<Lane, ReturnType<typeof open>> = {
+    written: open(),
+    asked: open(),
+    read: open(),
+    streamed: open(),
+  }
+  return {
+    agentOf: (lane: Lane) => lanes[lane].agent,
+    async take(lane: Lane, signal: AbortSignal) {
+      signal.throwIfAborted()
+      return lanes[lane].room.reserve(1, signal)
+    },
+    close: () => {
+      for (const { agent } of Object.values(lanes)) agent.destroy()
+    },
+  }
+}
+
+/** The time of the store as of its last answer, since our own clock may be set at any time. */
+function createClock(monotonic: () => number) {
+  let told: { time: number; at: number; ours: number } | undefined
+  return {
+    now: (): number => (told ? told.time + monotonic() - told.at : Date.now()),
+    isSure: () => !told || Date.now() - told.ours - (monotonic() - told.at) < mostBehindMs,
+    note(header: string | undefined) {
+      const [date, ours] = [Date.parse(header ?? ''), Date.now()]
+      // Dates are in whole seconds, and take a while to come.
+      if (!Number.isNaN(date)) told = { time: Math.abs(date - ours) < 2000 ? ours : date, at: monotonic(), ours }
+    },
+  }
 }
 
 /**
@@ -110,27 +153,22 @@ function createConnections(isTls: boolean, most: number, waitMs: number) {
  * it `isSecond`, Unexplained.
  */
 function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
-  const { connections = mostConnections, waitMs = connectionWaitMs, monotonic = () => performance.now() } = options
+  const { monotonic = () => performance.now() } = options
   const signer = createSigner(bucket.region)
-  const open = () => createConnections(bucket.origin.startsWith('https:'), connections, waitMs)
-  const lanes: Record<Lane, ReturnType<typeof open>> = { written: open(), asked: open(), streamed: open() }
+  const lanes = createLanes(bucket.origin.startsWith('https:'), options)
   const { host } = new URL(bucket.origin)
-  /** The time of the store as of its last answer, and when that came. Our own clock may be set at any time. */
-  let told: { time: number; at: number } | undefined
+  const clock = createClock(monotonic)
   /** Those that were refused a HEAD when they were new: others would be, too. */
   let inVain: Credentials | undefined
 
-  const clock = (): number => (told ? told.time + monotonic() - told.at : Date.now())
   const pathOf = (key: string | undefined): string =>
     key === undefined ? bucket.path || '/' : encodePath(`${bucket.path}/${bucket.prefix}${key}`)
 
-  const send = async (ask: Ask, given: Credentials, lane: Lane): Promise<IncomingMessage> => {
-    const { signal = new AbortController().signal } = ask
-    signal.throwIfAborted()
-    const { agent, take } = lanes[lane]
-    const turn = await take(signal)
+  const send = async (ask: Ask, given: Credentials, by: Lane | Turn): Promise<IncomingMessage> => {
+    if (typeof by !== 'string') return sendSigned(ask, given, { agent: lanes.agentOf(by.lane) })
+    const turn = await lanes.take(by, ask.signal ?? new AbortController().signal)
     try {
-      return await sendSigned(ask, given, { agent, closed: turn.free })
+      return await sendSigned(ask, given, { agent: lanes.agentOf(by), closed: turn.free })
     } catch (error) {
       turn.free()
       throw error
@@ -141,7 +179,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
     const length = body.reduce((sum, chunk) => sum + chunk.length, 0)
     const digest = ask.digest ?? (body.length === 0 ? sha256('') : sha256(Buffer.concat(body)))
     const unsigned = { method, host, path: pathOf(key), query, headers: ask.headers ?? {} }
-    const headers = signer.headersFor(unsigned, given, digest, new Date(clock()))
+    const headers = signer.headersFor(unsigned, given, digest, new Date(clock.now()))
     if (!isReading(ask)) headers['content-length'] = String(length)
     const url = `${bucket.origin}${unsigned.path}${query.length > 0 ? `?${queryOf(query)}` : ''}`
     const res = await sendRequest({
@@ -153,16 +191,15 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
       signal: ask.signal,
       ...by,
     })
-    const [date, ours] = [Date.parse(res.headers.date ?? ''), Date.now()]
-    // Dates are in whole seconds, and take a while to come.
-    if (!Number.isNaN(date)) told = { time: Math.abs(date - ours) < 2000 ? ours : date, at: monotonic() }
+    clock.note(res.headers.date)
     return res
   }
 
   return {
-    async try<T>({ ask, lane, take, isSecond }: Try<T>): Promise<T> {
+    take: lanes.take,
+    async try<T>({ ask, by, take, isSecond }: Try<T>): Promise<T> {
       const given = await credentials.get()
-      const res = await send(ask, given, lane)
+      const res = await send(ask, given, by)
       const status = res.statusCode!
       if (status >= 200 && status < 300) return take(res)
       const text = (await readAll(res, answerBytes)).toString()
@@ -187,13 +224,11 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
       const unsigned = { method: 'GET', host: new URL(bucket.publicOrigin).host, path, query: [], headers: {} }
       return `${bucket.publicOrigin}${path}?${signer.queryFor(unsigned, await credentials.get(), seconds, at)}`
     },
-    close: () => {
-      for (const { agent } of Object.values(lanes)) agent.destroy()
-    },
+    close: lanes.close,
   }
 }
 
-type Try<T> = { ask: Ask; lane: Lane; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
+type Try<T> = { ask: Ask; by: Lane | Turn; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
 
 /** What a store says that takes no more, or nothing so large, as all stores of ours say it. */
 function whyNoRoom(refused: Refused): Error | undefined {
@@ -209,7 +244,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
   const tries = createTries(bucket, credentials, options)
   let up = true
 
-  const run = async <T>(ask: Ask, lane: Lane, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
+  const run = async <T>(ask: Ask, by: Lane | Turn, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
     // While the bucket is away, nobody waits for what is not going to help.
     const most = up ? (ask.retries ?? retries) : 0
     let isSecond = false
@@ -218,7 +253,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
       const ended = (result: (typeof results)[number]) =>
         observe(ask.operation, result, (performance.now() - began) / 1000)
       try {
-        const answer = await tries.try({ ask, lane, take, isSecond })
+        const answer = await tries.try({ ask, by, take, isSecond })
         up = true
         ended('ok')
         return answer
@@ -268,9 +303,20 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
         }
         return { status: res.statusCode!, headers: res.headers, text }
       }),
-    open: (ask) => run(ask, 'streamed', (res) => Promise.resolve(res)),
+    async turn(lane, signal) {
+      const began = performance.now()
+      try {
+        const { free } = await tries.take(lane, signal)
+        return { lane, free }
+      } catch (error) {
+        if (isBusy(error)) observe('GetObject', 'busy', (performance.now() - began) / 1000)
+        throw error
+      }
+    },
+    open: (ask, turn) => run(ask, turn, (res) => Promise.resolve(res)),
     isUp: () => up,
-    clock: tries.clock,
+    clock: tries.clock.now,
+    isClockSure: tries.clock.isSure,
     addressOf: (key, at, seconds) =>
       tries.addressOf(key, at, seconds).catch((cause: unknown) => {
         throw new StoreAway('there are no credentials for the bucket now', { cause })

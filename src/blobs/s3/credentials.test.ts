@@ -169,19 +169,29 @@ test('nobody waits for new credentials while the old ones last, and nobody is to
 })
 
 test('who was refused with credentials waits for others, and has the same again where there are none', async () => {
-  let fails = false
+  let [fails, hangs] = [false, false]
   let count = 0
-  await using container = await endpoint(() => {
+  let now = start
+  const { promise: until, resolve: goOn } = Promise.withResolvers<void>()
+  await using container = await endpoint(async () => {
+    if (hangs) await until
     return { status: fails ? 500 : 200, body: given(`A${++count}`, start + 60 * minute) }
   })
   const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.url}/creds` }
-  const source = createCredentials(env, 'us-east-1', () => start)
+  const source = createCredentials(env, 'us-east-1', () => now)
   source.forget(await source.get())
   const second = await source.get()
   assert.equal(second.accessKeyId, 'A2')
   fails = true
   source.forget(second)
   assert.equal(await source.get(), second)
+  // Nobody waits for that again while they last.
+  now += minute
+  hangs = true
+  assert.equal(await source.get(), second)
+  hangs = false
+  goOn()
+  await sleep(50)
   fails = false
   source.forget(second)
   assert.notEqual(await source.get(), second)

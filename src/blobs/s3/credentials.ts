@@ -43,7 +43,8 @@ export function createCredentials(
     } catch (error) {
       const expires = kept?.credentials.expires ?? Number.POSITIVE_INFINITY
       if (!kept || expires <= now()) throw error
-      kept.until = Math.min(now() + againMs, expires)
+      // Those that were refused have to do for a while, and nobody waits for others again.
+      kept = { credentials: kept.credentials, until: Math.min(now() + againMs, expires) }
       return kept.credentials
     }
   }

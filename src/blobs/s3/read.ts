@@ -1,21 +1,39 @@
 // Reading from the bucket: what breaks off on the way is asked for again from where it broke off.
 import type { IncomingMessage } from 'node:http'
 import { Readable, type Writable } from 'node:stream'
-import { type Content, ContentMissing, type Located, type Range } from '../blobs.ts'
-import { type Client, Refused } from './client.ts'
+import { type Content, ContentMissing, type Located, type Range, type Reading } from '../blobs.ts'
+import { type Client, Refused, type Turn } from './client.ts'
 
 /** How often in a row it may break off without a byte in between. */
 const mostBreaks = 3
 
-/** Resolves once the store has begun to answer, with as many bytes as were asked for. Rejects with ContentMissing. */
-export async function readObject(client: Client, { location, size }: Located, range?: Range): Promise<Content> {
-  const { start, end } = range ?? { start: 0, end: size - 1 }
+/**
+ * Resolves once the store has begun to answer, with as many bytes as were asked for. Rejects with ContentMissing. What breaks off
+ * keeps its turn while it is asked for again.
+ */
+export async function readObject(client: Client, blob: Located, reading: Reading = {}): Promise<Content> {
+  const { location, size } = blob
+  const { start, end } = reading.range ?? { start: 0, end: size - 1 }
+  if (start > end)
+    return contentOf(
+      () => Readable.from([]),
+      () => {},
+    )
   const gone = new AbortController()
-  const open = (from: number) => openRange(client, { location, size }, { start: from, end }, gone.signal)
-  const first = start > end ? undefined : await open(start)
+  const turn = await client.turn(reading.client ? 'streamed' : 'read', reading.client ?? gone.signal)
+  const open = (from: number) => openRange(client, turn, blob, { start: from, end }, gone.signal)
+  const first = await open(start).catch((error: unknown) => {
+    turn.free()
+    throw error
+  })
+  let isBegun = false
+  // What nobody begins to read is lost after a while.
+  first.once('close', () => {
+    if (!isBegun) turn.free()
+  })
 
   async function* bytes(): AsyncGenerator<Buffer> {
-    if (!first) return
+    isBegun = true
     let at = start
     let answer = first
     for (let breaks = 0; ; breaks++) {
@@ -34,10 +52,18 @@ export async function readObject(client: Client, { location, size }: Located, ra
       answer = await open(at)
     }
   }
+  return contentOf(bytes, () => {
+    gone.abort()
+    turn.free()
+  })
+}
+
+/** `end` is called once it has been read, or will not be any more. */
+function contentOf(bytes: () => AsyncIterable<Buffer>, end: () => void): Content {
   return {
     stream() {
       const stream = Readable.from(bytes(), { objectMode: false, highWaterMark: 1 << 20 })
-      stream.once('close', () => gone.abort())
+      stream.once('close', end)
       return stream
     },
     async sendTo(target) {
@@ -45,7 +71,7 @@ export async function readObject(client: Client, { location, size }: Located, ra
         for await (const chunk of bytes()) await write(target, chunk)
         target.end()
       } finally {
-        gone.abort()
+        end()
       }
     },
   }
@@ -53,6 +79,7 @@ export async function readObject(client: Client, { location, size }: Located, ra
 
 async function openRange(
   client: Client,
+  turn: Turn,
   { location, size }: Located,
   { start, end }: Range,
   signal: AbortSignal,
@@ -60,7 +87,7 @@ async function openRange(
   const isWhole = start === 0 && end === size - 1
   const headers = isWhole ? {} : { range: `bytes=${start}-${end}` }
   const ask = { operation: 'GetObject', method: 'GET', key: location, headers, signal } as const
-  const res = await client.open(ask).catch((error: unknown) => {
+  const res = await client.open(ask, turn).catch((error: unknown) => {
     if (error instanceof Refused && error.status === 404) throw new ContentMissing(location, { cause: error })
     // There is something, but shorter than where we want to read.
     if (error instanceof Refused && error.status === 416) throw otherSize(location, size)

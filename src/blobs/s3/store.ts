@@ -67,9 +67,9 @@ export async function openBucket(
     beginAt: async (location, expected) => createUpload(client, memory, location, expected, ''),
     async hold() {},
     keep: async (part) => part,
-    async read(blob, range) {
+    async read(blob, reading) {
       try {
-        return await readObject(client, blob, range)
+        return await readObject(client, blob, reading)
       } catch (error) {
         if (error instanceof ContentMissing) known.missing(blob.location)
         throw error
@@ -106,9 +106,9 @@ export async function openBucket(
       return client.clock()
     },
     async addressOf({ location, size }) {
-      // The client would see that it is missing, and we would never hear of it.
+      // The client would see that it is missing, and we would never hear of it. Nor would an address help whose time is over.
       const was = known.of(location)
-      if (was === undefined || was === 'was missing') {
+      if (was === undefined || was === 'was missing' || !client.isClockSure()) {
         const signal = AbortSignal.timeout(lookMs)
         // While we cannot reach it, the client may.
         const found = await sizeOf(client, location, signal).catch(() => 'away' as const)

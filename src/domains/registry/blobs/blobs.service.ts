@@ -1,6 +1,6 @@
 // Blobs that a repo has: reading, relying on them while pushing, mounting from other repos, deleting.
 import type { Work } from '#app.ts'
-import { type Content, ContentMissing, type Range } from '#blobs/blobs.ts'
+import { type Content, ContentMissing, type Reading } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -43,21 +43,21 @@ function noteLoss({ app, log }: Looking, { digest, location }: Blob): void {
   log.error('content of a blob is lost; pushing it again restores it', { digest, location })
 }
 
-/** The content of a blob, or a range of it; `undefined` when the repo does not have it (any more), or it is lost. */
+/** The content of a blob, as `Blobs.read` reads it; `undefined` when the repo does not have it (any more), or it is lost. */
 export async function openBlob(
   work: Looking,
   repo: Pick<RepoRef, 'id'>,
   blob: Blob,
-  range?: Range,
+  reading?: Reading,
 ): Promise<Content | undefined> {
   try {
-    return await work.app.blobs.read(blob, range)
+    return await work.app.blobs.read(blob, reading)
   } catch (error) {
     if (!(error instanceof ContentMissing)) throw error
     // Collected and pushed again between the two look-ups, or gone.
     const now = await findBlob(work, repo, blob.digest)
     if (now?.location === blob.location) return noteLoss(work, now) ?? undefined
-    return now && (await work.app.blobs.read(now, range))
+    return now && (await work.app.blobs.read(now, reading))
   }
 }
 

@@ -121,7 +121,7 @@ const gone = () => notFound(vulnReportType, 'of this link')
 
 async function openKept(opening: Opening, id: number, digest: string): Promise<OpenReport> {
   const blob = await findBlob(opening, { id }, digest)
-  const content = blob && (await openBlob(opening, { id }, blob))
+  const content = blob && (await openBlob(opening, { id }, blob, { client: opening.signal }))
   if (!content) throw gone()
   return {
     size: blob.size,
