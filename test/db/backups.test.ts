@@ -1,6 +1,6 @@
 // What a backup says of itself when something goes wrong while it is made.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -92,6 +92,26 @@ test('a blob that the copy names and the store has lost since is one of the dama
     })
     await lost
     assert.deepEqual(made.damaged, [last!.location])
+  } finally {
+    rmSync(to, { recursive: true, force: true })
+  }
+})
+
+test('a backup whose hold was lost meanwhile fails, and leaves none that counts', async () => {
+  await using registry = await startRegistry({ duties: [] })
+  const { app, pusher } = registry
+  const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+  try {
+    for (let i = 0; i < 60; i++) await pusher.pushBlob('acme/app', `blob ${i}`)
+    let forgotten: Promise<unknown> | undefined
+    const progress = () => {
+      forgotten ??= app.db.tx((tx) => tx.run(sql`DELETE FROM backups`))
+    }
+    await assert.rejects(backup(app.config, { to, progress }), /contents could not be held for all the time/)
+    await forgotten
+    assert.deepEqual(globSync('*/backup.json', { cwd: to }), [])
+    await backup(app.config, { to })
+    assert.equal(globSync('*/backup.json', { cwd: to }).length, 1)
   } finally {
     rmSync(to, { recursive: true, force: true })
   }
