@@ -441,16 +441,20 @@ test('what nothing needs any more goes from the bucket, and uploads that nobody 
   for (const { digest } of [manifest.body.config, ...manifest.body.layers]) {
     await client.ok(200, 'GET', `${name}/blobs/${digest}`)
   }
-  // One that was begun and never finished, and one of a copy from a folder.
-  const copied = await registry.app.blobs.beginAt(`sha256/ab/${'ab'.repeat(32)}-${'0'.repeat(16)}`, 0)
-  const begun = [await registry.app.blobs.begin(0, ''), copied]
+  // One that was begun and never finished, and those of a copy from a folder.
+  const begun = [await registry.app.blobs.begin(0, '')]
+  const inFolder = [`sha256/ab/${'ab'.repeat(32)}`, `sha512/cd/${'cd'.repeat(64)}`].map(
+    (path) => `${path}-${'0'.repeat(16)}`,
+  )
+  for (const location of [...inFolder, `uploads/${'ef'.repeat(16)}`])
+    begun.push(await registry.app.blobs.beginAt(location, 0))
   for (const one of begun) await one.write([randomBytes(17 * 1024 * 1024)])
   const aborts = () => proxy.asked.filter((line) => line.startsWith('DELETE') && line.includes('uploadId')).length
   await collect()
   assert.equal(aborts(), 0)
   registry.app.blobs.clock = async () => (await theirs!()) + 49 * 3600_000
   await collect()
-  assert.equal(aborts(), 2)
+  assert.equal(aborts(), 4)
   for (const one of begun) await one.discard()
 })
 
