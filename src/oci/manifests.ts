@@ -1,7 +1,7 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
 
 import { meterOf } from '#domains/registry/blobs/usage.service.ts'
-import { ManifestProblem, readManifest } from '#domains/registry/manifests/manifest-document.ts'
+import { ManifestProblem, readNewManifest } from '#domains/registry/manifests/manifest-document.ts'
 import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
 import * as service from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
@@ -140,7 +140,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
 async function checkInNewRepo(
   visit: Visit,
   place: string,
-  { document, size, tags }: { document: ReturnType<typeof readManifest>; size: number; tags: readonly string[] },
+  { document, size, tags }: { document: ReturnType<typeof readNewManifest>; size: number; tags: readonly string[] },
 ): Promise<void> {
   const problem = service.problemInNewRepo(visit.call, { document })
   if (problem) throw refusal(problem)
@@ -172,7 +172,7 @@ function verified(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> 
 
 function documentOf({ req }: Visit, content: Buffer) {
   try {
-    return readManifest(content, req.headers['content-type'])
+    return readNewManifest(content, req.headers['content-type'])
   } catch (error) {
     if (!(error instanceof ManifestProblem)) throw error
     throw new OciError('MANIFEST_INVALID', error.message, error.unsupported ? { status: 415 } : {})

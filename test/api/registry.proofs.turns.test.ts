@@ -1,9 +1,9 @@
 // Whose rows of the ledger get into the logs first where very many wait.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { sql } from '#db/sql.ts'
+import { type Sql, sql, type Tx } from '#db/sql.ts'
 import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
-import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { digestOf, plantMoves } from '../support/tags.ts'
@@ -78,6 +78,38 @@ test('ledgers that cannot be logged are passed over, however many they are', asy
   assert.deepEqual([await left(waiting), await left([next!]), await left(good)], [250, 0, 0])
   assert.equal(await some(), 0)
   assert.deepEqual(await runDuty(pinfold.app, sequenceLedgers).then(({ entries }) => entries ?? 0), 0)
+})
+
+test('a log that is suspended while its rows are looked at gets no successor, and is not signed', async () => {
+  const { app } = pinfold
+  const organization = await newOrganization()
+  await plantWaiting(organization, 1, 3)
+  await runDuty(app, sequenceLedgers)
+  await plantWaiting(organization, 1, 5)
+  const suspend = (tx: Tx) =>
+    tx.run(sql`UPDATE ledger_logs SET state = 2 WHERE org_uid = ${organization} AND state = 1`)
+  const logs = () =>
+    app.db.all<{ state: number; size: number; checkpoint: string }>(sql`
+      SELECT state, size, checkpoint FROM ledger_logs WHERE org_uid = ${organization}`)
+  const [before] = await logs()
+  const meanwhile = (tx: Tx): Tx => {
+    let reads = 0
+    return {
+      ...tx,
+      async all<T>(query: Sql) {
+        const rows = await tx.all<T>(query)
+        if (reads++ === 0) await suspend(tx)
+        return rows
+      },
+    }
+  }
+  const count = await app.db.tx((tx) => sequenceSome(meanwhile(tx), app, 'log.example'))
+  assert.deepEqual([count, await logs()], [0, [{ ...before!, state: 2 }]])
+  await app.db.tx(async (tx) => {
+    await tx.run(sql`UPDATE ledger_logs SET state = 1, checkpoint_size = 0 WHERE org_uid = ${organization}`)
+    await signSome(meanwhile(tx), app)
+  })
+  assert.deepEqual(await logs(), [{ ...before!, state: 2 }])
 })
 
 test('a run that has left rows asks for the next one at once, and the last one does not', async () => {

@@ -72,7 +72,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'what was told of all tags': (reader) => told.listTold(reader, 1, undefined, {}, afterTold, 51),
   'the stays of a digest under tags': (reader) => promises.staysOf(reader, 1, digest, 10_000),
   'what never was a tag': (reader) => {
-    const came = { after: cutoff, until: cutoff }
+    const came = [{ after: cutoff, until: cutoff }]
     return promises.untaggedAmong(reader, { id: 1, ledger: 1 }, came, { behind: digest, most: 500 })
   },
   'ledgers that wait for their logs': (reader) => waitingLedgers(reader, 7, 100),

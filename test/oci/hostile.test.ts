@@ -65,6 +65,12 @@ test('what is no manifest is refused with the reason', async () => {
     JSON.stringify({ ...good, artifactType: 'x'.repeat(300) }),
     JSON.stringify({ ...good, layers: Array.from({ length: 1001 }, () => config) }),
     JSON.stringify(good).replace('"layers"', '"layers":[],"layers"'),
+    // Go takes each of these for the member that it is spelt like.
+    JSON.stringify({ ...good, Layers: [] }),
+    JSON.stringify({ ...good, config: { ...config, MediaType: types.config } }),
+    JSON.stringify({ ...good, layers: [{ ...config, \u017fize: 5 }] }),
+    JSON.stringify({ ...good, layers: [{ ...config, platform: { OS: 'linux' } }] }),
+    JSON.stringify({ ...good, subject: { ...config, DIGEST: config.digest } }),
   ]
   for (const body of invalid) {
     const answer = await put(body)
@@ -72,6 +78,8 @@ test('what is no manifest is refused with the reason', async () => {
     assert.equal(codeOf(answer), 'MANIFEST_INVALID')
   }
   assert.equal((await put(JSON.stringify(indexOf([]).manifests), types.index)).status, 400)
+  const named = { ...good, annotations: { Layers: 'as they are' } }
+  assert.equal((await put(JSON.stringify(named), types.image, 'named')).status, 201)
   const unknown = [
     'application/json',
     'application/vnd.docker.distribution.manifest.v1+prettyjws',

@@ -54,6 +54,20 @@ for (const suffix of ['sig', 'att', 'sbom']) {
   })
 }
 
+test('an image that is not there any more keeps no tag of cosign, whatever rules say of it since', async () => {
+  const at = await place()
+  const client = await pushing()
+  const image = await client.pushImage(at.name, 'v1')
+  const { body: document } = await client.ok(200, 'GET', `${at.name}/manifests/${image.digest}`)
+  const [tag, att] = [tagOf(image), tagOf(image, 'att')]
+  for (const one of [tag, att]) await client.pushImage(at.name, one)
+  for (const reference of ['v1', image.digest]) assert.equal((await remove(at, reference)).status, 202)
+  await rule(at.folder, { tags: ['v*'], forever: true })
+  assert.equal((await remove(at, tag)).status, 202)
+  assert.equal((await client.pushManifest(at.name, document)).digest, image.digest)
+  assert.equal((await remove(at, att)).status, 409)
+})
+
 test('cosign adds a signature, which moves the tag; what it had before is kept, and goes with a plan after the image', async () => {
   const at = await place()
   await rule(at.folder, { keepDaysAfter: 1 })

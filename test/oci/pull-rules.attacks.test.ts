@@ -153,6 +153,12 @@ const attacks: Record<string, Attack> = {
   'an image whose layers begin as those of a signature do': posing('application/vnd.in-totoo+json'),
   'an image with the config of Docker that says so': posing('x/y', { config: dockerConfig }),
   'an image with a config of bytes that says so': posing('x/y', { config: 'application/octet-stream' }),
+  'an image with a config of another version that says so': posing('x/y', {
+    config: 'application/vnd.oci.image.config.v2+json',
+  }),
+  'an image with a config that only begins as one of Docker does': posing('application/vnd.docker.x', {
+    config: 'application/vnd.Docker.x',
+  }),
   'a manifest of Docker that says so': posing('x/y', { config: 'x/z', kind: types.dockerImage }),
   'an image that has a statement beside its layer': async ({ name, good }) => {
     const client = await on(today)

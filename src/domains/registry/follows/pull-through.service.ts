@@ -10,7 +10,7 @@ import { findRepoBlobs, inRepo, manifestsWithBlob } from '../blobs/blobs.store.t
 import { keepBlob } from '../blobs/uploads.service.ts'
 import { meterOf } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
-import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
+import { ManifestProblem, readManifest, readNewManifest } from '../manifests/manifest-document.ts'
 import { pushManifest } from '../manifests/manifests.service.ts'
 import { findManifest, hasManifest, indexesWith, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -231,7 +231,7 @@ async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): P
 
 function readFetched(content: Buffer, mediaType: string) {
   try {
-    return readManifest(content, mediaType)
+    return readNewManifest(content, mediaType)
   } catch (cause) {
     if (cause instanceof ManifestProblem) throw new UpstreamError('malformed', { cause })
     throw cause

@@ -26,9 +26,23 @@ export const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.i
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** As `readManifest`, of what comes from outside, in which no member may be spelt otherwise: earlier servers took that. */
+export function readNewManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
+  const document = membersOf(content)
+  const odd = oddMember(document)
+  if (odd !== undefined) {
+    const name = membersByFold.get(folded(odd))!
+    throw new ManifestProblem(`the member ${JSON.stringify(odd.slice(0, 64))} must be spelt ${name}`)
+  }
+  return checked(document, contentType)
+}
+
 /** Reads and checks a manifest; `contentType` is what the client calls it. Throws ManifestProblem. */
 export function readManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
-  const document = membersOf(content)
+  return checked(membersOf(content), contentType)
+}
+
+function checked(document: Members, contentType: string | undefined): ManifestDocument {
   const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const own = text(document.mediaType, 'mediaType')
   if (own !== '' && declared !== '' && own.toLowerCase() !== declared) {
@@ -116,14 +130,14 @@ export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'm
 /** What layers are called that a runtime makes a file system of, or runs, whoever defined them. */
 const runnable = /image\.(?:layer|rootfs)|[.+]tar\b|squashfs|erofs|\bdisk\b|\bwasm\b/i
 
-/** Configs of images. Docker runs what has one of the last three as well, since registries once called them so. */
-const imageConfigs: ReadonlySet<string> = new Set([
-  'application/vnd.oci.image.config.v1+json',
-  'application/vnd.docker.container.image.v1+json',
-  'application/octet-stream',
-  'application/json',
-  'text/html',
-])
+/** Configs of images. Docker runs what has one that begins so, and of the others as well, since registries once called them so. */
+const imageConfigs = ['application/vnd.oci.image.', 'application/vnd.docker.']
+const oldImageConfigs: ReadonlySet<string> = new Set(['application/octet-stream', 'application/json', 'text/html'])
+
+function isImageConfig({ mediaType }: Descriptor): boolean {
+  const type = mediaType.trim().toLowerCase()
+  return oldImageConfigs.has(type) || imageConfigs.some((one) => type.startsWith(one))
+}
 
 /** What signatures, attestations and SBOMs call their layers, perhaps with a version. */
 const stated = [
@@ -151,10 +165,33 @@ const isStated = (type: string): boolean =>
  * Docker's whatever its config is.
  */
 export function isStatement(manifest: Pick<Manifest, 'content' | 'mediaType'>): boolean {
-  const { config, layers } = readListed(manifest)
-  if (!config || layers.some(({ mediaType }) => runnable.test(mediaType))) return false
-  const isImage = manifest.mediaType === dockerImageType || imageConfigs.has(config.mediaType.toLowerCase())
+  const document = membersOf(manifest.content)
+  const { config, layers } = listedBy(document, manifestTypes[manifest.mediaType] ?? 'image')
+  if (!config || layers.some(({ mediaType }) => runnable.test(mediaType)) || oddMember(document)) return false
+  const isImage = manifest.mediaType === dockerImageType || isImageConfig(config)
   return !isImage || (layers.length > 0 && layers.every(({ mediaType }) => isStated(mediaType)))
+}
+
+const membersByFold = new Map(
+  [
+    ...['schemaVersion', 'mediaType', 'artifactType', 'config', 'layers', 'manifests', 'subject', 'annotations'],
+    ...['digest', 'size', 'urls', 'data', 'platform', 'os', 'architecture', 'variant', 'fsLayers'],
+  ].map((name) => [folded(name), name]),
+)
+
+/** As Go's `encoding/json` compares names: it takes `Layers` for `layers`, and the last of both counts. */
+function folded(name: string): string {
+  return name.toUpperCase().toLowerCase()
+}
+
+/** A member that only some readers take for one that means something: they would disagree on what was pushed. */
+function oddMember(document: Members): string | undefined {
+  const { config, subject, layers, manifests } = document
+  const descriptors = [config, subject, layers, manifests].flat()
+  const platforms = descriptors.map((one) => (isObject(one) ? one.platform : undefined))
+  return [document, ...descriptors, ...platforms]
+    .flatMap((one) => (isObject(one) ? Object.keys(one) : []))
+    .find((name) => (membersByFold.get(folded(name)) ?? name) !== name)
 }
 
 function listedBy(document: Members, kind: 'image' | 'index'): Listed {

@@ -85,7 +85,7 @@ export async function signLog(
 ): Promise<void> {
   await tx.run(sql`
     UPDATE ledger_logs SET checkpoint = ${checkpoint}, checkpoint_size = ${size}, checkpoint_time = ${time}
-     WHERE id = ${log}`)
+     WHERE id = ${log} AND state = ${stateNumbers.written}`)
 }
 
 /** How many entries about the log itself there are. */

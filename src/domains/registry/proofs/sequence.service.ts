@@ -78,16 +78,20 @@ export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, hos
     const ofEach = Math.ceil(rowsAtOnce / organizations.size / some.length)
     const rows: PendingRow[] = []
     for (const ready of some) rows.push(...(await store.readyRows(tx, ready, ofEach)))
-    if (rows.length > 0) await append(tx, by, await logOf(tx, by, organization, host), rows)
+    const log = rows.length > 0 ? await logOf(tx, by, organization, host) : undefined
+    if (!log) continue
+    await append(tx, by, log, rows)
     count += rows.length
   }
   return count
 }
 
-/** The log that is written; a new one where there is none, which names the one before. */
-async function logOf(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog> {
+/** The log that is written; a new one where there is none, which names the one before. None while the last one is suspended. */
+async function logOf(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog | undefined> {
   const last = await store.lockLog(tx, organization)
   if (last?.state === stateNumbers.written) return last
+  // It may have been since it was looked at.
+  if (last?.state === stateNumbers.suspended) return undefined
   const generation = (last?.generation ?? 0) + 1
   // Another one may have been signed that this database does not know, so what follows has a name that nobody else had.
   const isFirst = generation === 1 && !(await store.wasRestored(tx))

@@ -304,17 +304,20 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
     if (kept) return kept
   }
   // What never was a tag, where no row has its date: it came before its rule, or before that said so much.
-  for (const { uid, says, endTime } of [...rules.map((one) => ({ ...one, endTime: now })), ...law.former]) {
-    if (says.untaggedDays === 0) continue
-    const digest = await untaggedIn(look, { after: daysAfter(now, -says.untaggedDays), until: endTime })
-    if (digest === 'too many') return undecided('', [], uid)
-    if (digest !== undefined) return look.alone(digest)
-  }
-  return undefined
+  const dated = [...rules.map((one) => ({ ...one, endTime: now })), ...law.former].filter(
+    ({ says }) => says.untaggedDays > 0,
+  )
+  if (dated.length === 0) return undefined
+  const digest = await untaggedIn(
+    look,
+    dated.map(({ says, endTime }) => ({ after: daysAfter(now, -says.untaggedDays), until: endTime })),
+  )
+  if (digest === 'too many') return undecided('', [], dated[0]!.uid)
+  return digest === undefined ? undefined : look.alone(digest)
 }
 
-/** One of the manifests that came within this time and that no tag has ever pointed to. */
-async function untaggedIn(look: Look, came: { after: string; until: string }): Promise<string | undefined> {
+/** One of the manifests that came within one of these times and that no tag has ever pointed to. */
+async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<string | undefined> {
   for (let behind = ''; ; ) {
     const slice = { behind, most: untaggedAtOnce }
     const some = await look.read(store.untaggedAmong(look.reader, look.repo, came, slice))

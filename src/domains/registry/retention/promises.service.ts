@@ -109,7 +109,9 @@ export async function requireDeletable(
     requireMover(says.movers, removal, uid)
   }
   if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
-  const kept = subject && (await keptOf(await Look.at(tx, by, repo, removal.now), subject))
+  // What is not there any more keeps nothing.
+  if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
+  const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
   if (kept) throw refusal(kept, name)
 }
 

@@ -1,5 +1,5 @@
 // The dates that were given, and what of the ledger and of a repo says what is kept.
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { join, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers } from '../tags/tag-history.model.ts'
 import type { Dated, TagStay } from './retention.model.ts'
 
@@ -47,16 +47,19 @@ export async function untaggedSince(reader: Reader, repo: { id: number; ledger: 
   return row?.createTime
 }
 
-/** Some of the manifests behind a digest, with whether each came within this time and no tag has ever pointed to it. */
+export type Came = { after: string; until: string }
+
+/** Some of the manifests behind a digest, with whether each came within one of these times and no tag has ever pointed to it. */
 export async function untaggedAmong(
   reader: Reader,
   repo: { id: number; ledger: number },
-  came: { after: string; until: string },
+  came: readonly Came[],
   { behind, most }: { behind: string; most: number },
 ): Promise<{ digest: string; isUntagged: boolean }[]> {
+  const within = came.map(({ after, until }) => sql`m.create_time > ${after} AND m.create_time <= ${until}`)
   const rows = await reader.all<{ digest: string; untagged: number }>(sql`
     SELECT m.digest,
-           CASE WHEN m.create_time > ${came.after} AND m.create_time <= ${came.until} AND ${neverTagged(repo)}
+           CASE WHEN (${join(within, ' OR ')}) AND ${neverTagged(repo)}
                 THEN 1 ELSE 0 END AS untagged
       FROM manifests m WHERE m.repo_id = ${repo.id} AND m.digest > ${behind} ORDER BY m.digest LIMIT ${most}`)
   return rows.map(({ digest, untagged }) => ({ digest, isUntagged: untagged === 1 }))
