@@ -136,6 +136,24 @@ test('a hold of an image holds its signatures, and no call breaks that', async (
   for (const reference of [tagOf(image), signature.digest]) assert.equal((await remove(at, reference)).status, 202)
 })
 
+test('what was under another tag before becomes no part of an image by a tag of cosign, so that nobody pins it so', async () => {
+  const at = await place()
+  const client = await pushing()
+  const image = await client.pushImage(at.name, 'v1')
+  const malware = await client.pushImage(at.name, 'nightly')
+  clock.now += 1000
+  const signature = await client.pushImage(at.name, tagOf(image))
+  const api = await registry.as(pusher.uid)
+  const moved = ok(
+    await api.post(`/registry/v2/tags/${at.repo}`, { name: tagOf(image, 'att'), digest: malware.digest }),
+  )
+  ok(await (await owner()).post(`/registry/v2/holds/${at.folder}`, { digest: image.digest, reason: 'the court asks' }))
+  // The signature stays one though others point to it later.
+  ok(await api.post(`/registry/v2/tags/${at.repo}`, { name: 'later', digest: signature.digest }))
+  assert.equal((await remove(at, malware.digest)).status, 202)
+  assert.equal((await remove(at, signature.digest)).status, 409)
+})
+
 test('tags of cosign that name each other, or what they point to, keep nothing by that', async () => {
   const at = await place()
   await rule(at.folder, { tags: ['v*'], keepDaysAfter: 1 })

@@ -98,12 +98,16 @@ export class Look {
 
   /**
    * What lists the manifest, and what it is about, which may not be there: its subject, and what tags of cosign name that
-   * point to it or have pointed to it.
+   * point to it or have pointed to it, where the first of all its tags was one of these: whoever moves such a tag to what was there
+   * before would have that kept for good.
    */
   async above(digest: string): Promise<{ subjects: readonly string[]; indexes: readonly string[] }> {
     const { reader, repo } = this
     const facts = await store.factsOf(reader, repo.id, digest)
-    const named = (await this.stays(digest)).flatMap(({ tag }) => subjectOfTag(tag) ?? [])
+    const stays = await this.stays(digest)
+    const came = stays.reduce((first, stay) => (stay.came < first ? stay.came : first), stays[0]?.came ?? '')
+    const isOfCosign = stays.some((stay) => stay.came === came && subjectOfTag(stay.tag) !== undefined)
+    const named = isOfCosign ? stays.flatMap(({ tag }) => subjectOfTag(tag) ?? []) : []
     const subjects = new Set(facts?.subject ? [facts.subject, ...named] : named)
     subjects.delete(digest)
     const indexes = await this.read(store.indexesOf(reader, repo.id, digest, mostAbove + 1))
