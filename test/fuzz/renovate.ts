@@ -1,5 +1,5 @@
 // Real Renovate with an alias to a view of seven days, over simulated histories of tags: it proposes nothing younger than
-// that, and leaves nothing waiting. By hand, with the folder where `npm install renovate` was run:
+// that, and leaves nothing waiting. By hand, with the folder where `npm install renovate@latest` was run:
 // bin/pinfold-node test/fuzz/renovate.ts --renovate DIR --n 100. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
