@@ -91,6 +91,19 @@ test('what tags point to comes whole before anybody pulls it, with what is about
   await puller.ok(200, 'GET', `${name}/manifests/${old}`)
 })
 
+test('a tag that came along with an image is looked at once it was pulled, until it is known to be gone', async () => {
+  const { there, repo, name } = await scene({ tags: ['1.0'] })
+  const { name: signature } = publish(there, '1.0')
+  await bring()
+  there.tags.delete(signature)
+  shift += 6 * minute
+  const gone = await puller.ok(200, 'GET', `${name}/manifests/${signature}`)
+  assert.match(String(gone.headers.warning), /no such tag now/)
+  for (let i = 0; i < 3; i++) await bring(61 * minute)
+  const { records } = ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${signature}`))
+  assert.deepEqual([records[0].event, records[0].source], ['EVENT_DELETED', 'SOURCE_UPSTREAM'])
+})
+
 test('a follow has one ETag whatever its upstream does, until somebody changes it', async () => {
   const { there, repo } = await scene({ tags: ['1.0', '2.0'] })
   const path = `/registry/v2/repos/${repo}/follow`

@@ -158,17 +158,19 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
   const seen = await app.upstreams.head(upstream, path, tag, { timeoutMs: lookMs, patienceMs: lookMs })
   const here = (await findTagNamed(app.db, repo.id, tag))?.digest ?? ''
   const looked = await store.findFollowedTag(app.db, repo.uid, tag)
+  const lookLater = async () => {
+    if (looked || (await store.countFollowedTags(app.db, repo.uid)) >= maxFollowedTags) return
+    await app.db.tx((tx) => store.addFollowedTags(tx, repo.uid, [tag], { checkedTime: '', now: sent }), inRepo)
+  }
   if (!seen) {
     if (here === '') return 'gone'
+    await lookLater()
     // Whether it is gone for good is for the duty to find out, which looks again, and then again.
     await app.db.tx((tx) => store.noteMissed(tx, repo.uid, tag, looked?.missed ?? 0, sent), inRepo)
     return 'gone'
   }
   if (!(await bringManifest(pulling, seen.digest))) throw new UpstreamError('malformed')
-  if (!looked && (await store.countFollowedTags(app.db, repo.uid)) < maxFollowedTags) {
-    const checked = { checkedTime: '', now: sent }
-    await app.db.tx((tx) => store.addFollowedTags(tx, repo.uid, [tag], checked), inRepo)
-  }
+  await lookLater()
   const dueTime = new Date(Date.parse(sent) + follow.intervalMs).toISOString()
   if (seen.digest === here) {
     await app.db.tx((tx) => store.noteChecked(tx, repo.uid, [tag], { checkedTime: sent, dueTime }), inRepo)

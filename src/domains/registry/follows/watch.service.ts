@@ -8,6 +8,7 @@ import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { findRepoRow, type RepoRow } from '../repos/repos.store.ts'
 import { syncStates } from '../syncs/syncs.model.ts'
+import { subjectOfTag } from '../tags/tags.model.ts'
 import { tagsNamed } from '../tags/tags.store.ts'
 import {
   type FollowedTag,
@@ -143,7 +144,9 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
   const known = new Set(await store.followedTagNames(app.db, follow.repo))
   const fresh = [...wanted].filter((tag) => !known.has(tag))
-  const isWanted = (tag: string) => wanted.has(tag) || matches?.(tag) === true
+  // What came along with an image is looked at once somebody has pulled it, as on demand.
+  const cameAlong = (tag: string) => follow.mode === followModes.full && subjectOfTag(tag) !== undefined
+  const isWanted = (tag: string) => wanted.has(tag) || matches?.(tag) === true || cameAlong(tag)
   const dropped = [...known].filter((tag) => !isWanted(tag))
   // What is listed no more is looked at until it is known to be gone, and there is an end to that, too.
   if (known.size - dropped.length + fresh.length > 2 * maxFollowedTags) throw new UpstreamError('too-large')
