@@ -160,6 +160,15 @@ test('a tag that is gone there is served until the duty has looked three times',
   assert.equal((await historyOf(repo, '1.0'))[0]!.event, 'EVENT_DELETED')
 })
 
+test('a manifest with members that are spelt otherwise is not brought', async () => {
+  const { there, name } = await scene()
+  const { image } = publish(there, '1.0')
+  const document = JSON.parse(there.contents.get(image.digest)!.bytes.toString())
+  there.tags.set('1.0', there.add(JSON.stringify({ ...document, Layers: [] }), types.image).digest)
+  const odd = await puller.call('GET', `${name}/manifests/1.0`)
+  assert.deepEqual([odd.status, codeOf(odd)], [502, 'UNAVAILABLE'])
+})
+
 test('content that does not have its digest is refused, and nothing of it is stored', async () => {
   const { there, repo, name } = await scene()
   const { image, layer } = publish(there, '1.0')
