@@ -40,7 +40,9 @@ async function suite(
     if (event.details.type === 'suite') return
     counts.failed++
     // The report tells why at its end, which a run that is cut short does not have.
-    tell(`${event.name} (${event.file}): ${inspect(event.details.error.cause ?? event.details.error)}\n`)
+    tell(
+      `FAIL ${event.name} (${event.file} on ${engine}): ${inspect(event.details.error.cause ?? event.details.error)}\n`,
+    )
   })
   for await (const text of stream.compose(spec)) tell(String(text))
   return counts
