@@ -329,23 +329,30 @@ test('a client that does not read what comes keeps nobody else from it, and stil
   assert.equal(there.count(`GET /v2/app/blobs/${digest}`), 1)
 })
 
+/** Has the upstream answer for that manifest only after `release`; `held` resolves once somebody waits for it. */
+function holdManifest(there: TestUpstream, digest: string) {
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  there.breakWith((req, res) => {
+    if (req.method !== 'GET' || !req.url!.endsWith(digest)) return false
+    held.resolve()
+    void released.promise.then(() => {
+      res.writeHead(200, { 'content-type': types.image })
+      res.end(there.contents.get(digest)!.bytes)
+    })
+    return true
+  })
+  return { held: held.promise, release: released.resolve }
+}
+
 test('a pull that waits long for content writes no move that a look of meanwhile has seen to be over', async () => {
   const { there, repo, name } = await scene()
   const first = publish(there, '1.0').image.digest
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
   const second = publish(there, '1.0').image.digest
   shift += 6 * minute
-  const held = Promise.withResolvers<() => void>()
-  there.breakWith((req, res) => {
-    if (req.method !== 'GET' || !req.url!.endsWith(second)) return false
-    held.resolve(() => {
-      res.writeHead(200, { 'content-type': types.image })
-      res.end(there.contents.get(second)!.bytes)
-    })
-    return true
-  })
+  const { held, release } = holdManifest(there, second)
   const slow = puller.call('GET', `${name}/manifests/1.0`)
-  const release = await held.promise
+  await held
   const third = publish(there, '1.0').image.digest
   await app.db.tx((tx) => tx.run(sql`UPDATE follow_tags SET due_time = '' WHERE repo_uid = ${repo}`))
   await runDuty(app, followUpstreams)
@@ -361,6 +368,31 @@ test('a pull that waits long for content writes no move that a look of meanwhile
     (await historyOf(repo, '1.0')).map(({ digest }) => digest),
     [third, first],
   )
+})
+
+test('a pull that waits long for content does not bring back a tag that counts as deleted since', async () => {
+  const { there, repo, name } = await scene({ interval: '600s' })
+  const first = publish(there, '1.0').image.digest
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  const second = publish(there, '1.0').image.digest
+  shift += 6 * minute
+  const { held, release } = holdManifest(there, second)
+  const slow = puller.call('GET', `${name}/manifests/1.0`)
+  await held
+  there.tags.delete('1.0')
+  for (let looks = 0; looks < 3; looks++) {
+    shift += 11 * minute
+    await runDuty(app, followUpstreams)
+  }
+  const moves = async () => (await historyOf(repo, '1.0')).map(({ event, digest }) => [event, digest])
+  const all = [
+    ['EVENT_DELETED', first],
+    ['EVENT_CREATED', first],
+  ]
+  assert.deepEqual(await moves(), all)
+  release()
+  assert.equal((await slow).status, 404)
+  assert.deepEqual(await moves(), all)
 })
 
 test('a look that somebody asks for counts for pulls of what was not there', async () => {

@@ -47,6 +47,8 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
       return 0
     }
     const last = await lastTime(tx, repo.ledger, tag)
+    // Once it counts as deleted it is not watched any more, so only the ledger has what was seen since.
+    if (!looked && last > sent) return 0
     const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
     if (written) {
       const { time, previousDigest } = written
