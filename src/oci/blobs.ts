@@ -1,5 +1,5 @@
 // /v2/<name>/blobs/<digest> (distribution specification, "Pulling blobs", "Deleting Blobs").
-import { type Content, type Range, StoreAway } from '#blobs/blobs.ts'
+import type { Content, Range } from '#blobs/blobs.ts'
 import type { Blob } from '#domains/registry/blobs/blobs.model.ts'
 import * as service from '#domains/registry/blobs/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
@@ -43,7 +43,7 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
       return { repo, digest }
     }
     const range = rangeOf(visit.req, blob.size, etag)
-    const reading = { range, client: clientOf(visit) }
+    const reading = { range, client: visit.call.signal }
     const content = isHead || blob.size === 0 ? undefined : await service.openBlob(visit.call, repo, blob, reading)
     if (!isHead && blob.size > 0 && !content) throw unknownBlob(digest)
     writeHead(visit, blob, range, { ...headers, 'content-type': 'application/octet-stream' })
@@ -79,19 +79,10 @@ async function answeredFromUpstream(
 /** To a client that has had the beginning, and must not take that for all. */
 async function sendRest(visit: Visit, repo: RepoRef, digest: string, from: number): Promise<void> {
   const blob = await service.findBlob(visit.call, repo, digest)
-  const rest = blob && { range: { start: from, end: blob.size - 1 }, client: clientOf(visit) }
+  const rest = blob && { range: { start: from, end: blob.size - 1 }, client: visit.call.signal }
   const content = blob && (await service.openBlob(visit.call, repo, blob, rest))
   if (content) await send(visit, content)
   else visit.res.destroy()
-}
-
-/** Aborted once the client has gone, or has its answer. */
-function clientOf({ res }: Visit): AbortSignal {
-  const gone = new AbortController()
-  const end = () => gone.abort(new StoreAway('the client went away', { reason: 'TOO_BUSY' }))
-  if (res.closed) end()
-  else res.once('close', end)
-  return gone.signal
 }
 
 function writeHead({ res }: Visit, { size }: Blob, range: Range | undefined, headers: Headers): void {

@@ -77,6 +77,10 @@ export function toOciError(error: unknown): OciError {
     return new OciError('UNAVAILABLE', 'the database cannot be reached now', options)
   }
   if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
+  // Nobody reads it, but the log and the metrics have a status of it.
+  if (error instanceof AppError && error.code === 'CANCELLED') {
+    return new OciError('UNAVAILABLE', error.message, { status: error.http, cause: error })
+  }
   // What the port itself refuses has a status of its own.
   if (error instanceof AppError && error.http !== codes[error.code].http) {
     return new OciError('UNSUPPORTED', error.message, { status: error.http })
@@ -109,6 +113,14 @@ function preconditionError(error: AppError): OciError {
   const digest = error.metadata.etag ?? ''
   const headers: Record<string, string> = digest === '' ? {} : { etag: `"${digest}"` }
   return new OciError('DENIED', error.message, { status: 412, detail: { digest }, headers, cause: error })
+}
+
+/**
+ * Whether it says something of what was asked for. Clients begin without a token, to hear where to get one; they may go before
+ * they are answered; and what fails on our side was refused to nobody.
+ */
+export function isRefusal({ status }: OciError): boolean {
+  return status !== 401 && status !== codes.CANCELLED.http && status < 500
 }
 
 export function ociErrorJson({ code, message, detail }: OciError): string {

@@ -5,7 +5,7 @@ import type { Pulled, Pushed } from '#domains/events/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { foundAt, isMember } from './access.ts'
-import { toOciError } from './errors.ts'
+import { isRefusal, toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { pathOf, type Visit } from './visit.ts'
 
@@ -57,10 +57,9 @@ async function onRefusal(
   thrown: unknown,
   note: (repo: RepoRef, error: NonNullable<Pushed['error']>) => void,
 ): Promise<void> {
-  const { status, code, message } = toOciError(thrown)
+  const error = toOciError(thrown)
   const path = pathOf(visit)
-  // Clients begin without a token, to hear where to get one. Where the database is away, nothing can be looked up.
-  if (status === 401 || status >= 500 || !isRepoPath(path)) return
+  if (!isRefusal(error) || !isRepoPath(path)) return
   const { repo } = await foundAt(visit)
-  if (repo && isMember(visit, repo.uid)) note(repo, { status, code, message })
+  if (repo && isMember(visit, repo.uid)) note(repo, { status: error.status, code: error.code, message: error.message })
 }

@@ -3,15 +3,15 @@
 import type { RefusedAction } from '#domains/events/refusals/refusal-log.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { foundAt, isMember } from './access.ts'
-import { toOciError } from './errors.ts'
+import { isRefusal, toOciError } from './errors.ts'
 import { pathOf, type Visit } from './visit.ts'
 
 /** Never rejects. */
 export async function noteRefusal(visit: Visit, reference: string, thrown: unknown): Promise<void> {
-  const { status, code, message } = toOciError(thrown)
+  const error = toOciError(thrown)
+  const { status, code, message } = error
   const { app } = visit.registry
-  // Clients begin without a token, to hear where to get one, and the rest is no answer to what was asked.
-  if (status === 401 || status === 405 || status >= 500) return
+  if (!isRefusal(error) || status === 405) return
   const action = actionOf(visit.req.method)
   app.metrics.registryRefusals.inc({ action, code })
   const path = pathOf(visit)

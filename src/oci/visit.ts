@@ -62,12 +62,20 @@ export class VisitCall implements Work {
   readonly app: App
   readonly caller: Caller
   readonly cause: Cause
+  readonly #arrival: HttpArrival
 
-  constructor(app: App, { caller, requestId, source, userAgent }: HttpArrival) {
+  constructor(app: App, arrival: HttpArrival) {
+    const { caller, requestId, source, userAgent } = arrival
     this.app = app
     this.caller = caller
+    this.#arrival = arrival
     const [actor, act, now] = [caller.uid, caller.token?.act, app.clock().toISOString()]
     this.cause = { actor, act, now, source, userAgent, requestId, version: undefined }
+  }
+
+  /** Aborted once the client has gone, or has its answer. */
+  get signal(): AbortSignal {
+    return this.#arrival.signal
   }
 
   get log(): Work['log'] {

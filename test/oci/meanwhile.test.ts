@@ -11,6 +11,7 @@ import { startServer } from '#api/server.ts'
 import type { Blobs } from '#blobs/blobs.ts'
 import type { Config } from '#config.ts'
 import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
+import { captureLog } from '../support/log.ts'
 import { connectRaw } from '../support/raw-http.ts'
 import { codeOf, digestOf, registryClient, startRegistry, type TestRegistry } from '../support/registry.ts'
 
@@ -225,4 +226,28 @@ test('a disk may take longer to sync than a client may be silent', async () => {
   await server.client.ok(201, 'POST', `${uploads}?digest=${digestOf(content)}`, { body: content })
   const location = String((await server.client.ok(202, 'POST', uploads)).headers.location)
   await server.client.ok(202, 'PATCH', location, { body: content })
+})
+
+test('a client that goes while it waits for a blob is refused nothing, and nothing has failed', async () => {
+  const { log, lines, until } = captureLog()
+  await using registry = await startRegistry()
+  const digest = await registry.pusher.pushBlob(name, 'content').then((blob) => blob.digest)
+  const waits = Promise.withResolvers<void>()
+  const read: Blobs['read'] = (_blob, reading) =>
+    new Promise((_resolve, reject) => {
+      const { client } = reading!
+      client!.addEventListener('abort', () => reject(client!.reason as Error))
+      waits.resolve()
+    })
+  await using server = await serveWith({ ...registry, app: { ...registry.app, log } }, { read })
+  const raw = await connectRaw(server.port)
+  const path = `/v2/${name}/blobs/${digest}`
+  raw.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${registry.pusher.token}\r\n\r\n`)
+  await waits.promise
+  raw[Symbol.dispose]()
+  const line = await until(({ message }) => message === 'request')
+  const failed = lines.filter(({ level }) => level !== 'info')
+  assert.deepEqual([line.code, failed], ['499', []])
+  const { text } = await registry.operator.get('/metrics')
+  assert.doesNotMatch(text, /registry_refusals_total\{[^}]*action="pull"/)
 })

@@ -83,7 +83,8 @@ const mostConnections = 512
 /** Who gets none for so long is told to come again. */
 const connectionWaitMs = 10_000
 
-const mostBehindMs = 2000
+/** Clocks that are so far apart or less count as one: dates are in whole seconds, and take a while to come. */
+const slackMs = 2000
 
 /** Answers that say to try again, by their status or by the code in them. */
 const passing = [408, 429, 500, 502, 503, 504]
@@ -139,11 +140,10 @@ function createClock(monotonic: () => number) {
   let told: { time: number; at: number; ours: number } | undefined
   return {
     now: (): number => (told ? told.time + monotonic() - told.at : Date.now()),
-    isSure: () => !told || Date.now() - told.ours - (monotonic() - told.at) < mostBehindMs,
+    isSure: () => !told || Date.now() - told.ours - (monotonic() - told.at) < slackMs,
     note(header: string | undefined) {
       const [date, ours] = [Date.parse(header ?? ''), Date.now()]
-      // Dates are in whole seconds, and take a while to come.
-      if (!Number.isNaN(date)) told = { time: Math.abs(date - ours) < 2000 ? ours : date, at: monotonic(), ours }
+      if (!Number.isNaN(date)) told = { time: Math.abs(date - ours) < slackMs ? ours : date, at: monotonic(), ours }
     },
   }
 }
