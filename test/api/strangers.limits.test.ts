@@ -20,9 +20,9 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const { getRepo } = ReposService.method
 const { ping } = PingService.method
 
-/** A server whose one source has no requests left. */
+/** A server whose one source has no requests left, and whose minute does not pass. */
 async function startExhausted() {
-  const pinfold = await startPinfold({ requestsPerSource: 1, exchangesPerSource: 1000 })
+  const pinfold = await startPinfold({ requestsPerSource: 1, exchangesPerSource: 1000, monotonic: () => 1000 })
   assert.equal((await pinfold.anonymous.get('/ping/v2/ping')).status, 200)
   return pinfold
 }

@@ -140,7 +140,8 @@ test('calls that are reset as they are made do not end the process, whatever the
 test('an answer that nobody reads over HTTP/2 is given up, of REST, of gRPC and of its reflection', {
   timeout: 60_000,
 }, async () => {
-  await using pinfold = await startPinfold({ requestTimeoutMs: 300 })
+  // Long enough for a busy machine to have the heads answered.
+  await using pinfold = await startPinfold({ requestTimeoutMs: 2000 })
   const grpcHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }
   const empty = Buffer.alloc(5)
   const reflect = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
