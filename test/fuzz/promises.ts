@@ -43,10 +43,23 @@ type Side = {
   until: Map<string, number>
   /** What tags of cosign that it has or has had name, of each manifest. */
   named: Map<string, Set<string>>
+  /** What was kept at each moment of this round. */
+  throughout: Set<string>
+  /** What was asked for in this round, and how it was answered. */
+  done: string[]
 }
 const sides = Array.from({ length: clients }, (_, i): Side => {
   const random = randomFrom(seed * 1000 + i)
-  return { name: `acme/app${i}`, random, known: new Map(), tagged: new Map(), until: new Map(), named: new Map() }
+  return {
+    name: `acme/app${i}`,
+    random,
+    known: new Map(),
+    tagged: new Map(),
+    until: new Map(),
+    named: new Map(),
+    throughout: new Set(),
+    done: [],
+  }
 })
 const counts = { operations: 0, refused: 0, guarded: 0, deleted: 0, swept: 0, collected: 0, checked: 0 }
 const failures: string[] = []
@@ -55,25 +68,28 @@ const failures: string[] = []
 const isRuled = (tag: string): boolean => tag.startsWith('v') && keepDays > 0
 
 /**
- * What must be there: what is tagged or has a date, what that lists, and what is about it. `deleting` where somebody asks for
- * it by name: then only tags that the rule is about count. What is about something counts for what was kept in `since` already: it may
- * have gone before.
+ * What must be there, and why: what is tagged or has a date, what that lists, and what is about it. `deleting` where somebody asks
+ * for it by name: then only tags that the rule is about count. What is about something counts for what is in `since`: where that was
+ * not kept for a while, it may have gone then.
  */
 function keptBy(
   { known, tagged, until, named }: Side,
   { deleting = false, since }: { deleting?: boolean; since?: Set<string> } = {},
-): Set<string> {
-  const dated = [...until].filter(([, end]) => end > now).map(([digest]) => digest)
-  const pointed = [...tagged].filter(([tag]) => !deleting || isRuled(tag)).map(([, digest]) => digest)
-  const kept = new Set([...pointed, ...dated])
+): Map<string, string> {
+  const dated = [...until].filter(([, end]) => end > now)
+  const pointed = [...tagged].filter(([tag]) => !deleting || isRuled(tag))
+  const kept = new Map<string, string>()
+  const keep = (digest: string, why: string) => void (kept.has(digest) || kept.set(digest, why))
+  for (const [tag, digest] of pointed) keep(digest, `tag ${tag}`)
+  for (const [digest, end] of dated) keep(digest, `until ${new Date(end).toISOString()}`)
   const pairs = [...known].flatMap(([digest, { subject }]) => {
     return [subject, ...(named.get(digest) ?? [])].map((about) => ({ digest, about }))
   })
   const about = Map.groupBy(pairs, (pair) => pair.about)
-  for (const digest of kept) {
+  for (const [digest, why] of kept) {
     const whole = since === undefined || since.has(digest)
-    for (const part of known.get(digest)?.parts ?? []) kept.add(part)
-    for (const one of (whole && about.get(digest)) || []) kept.add(one.digest)
+    for (const part of known.get(digest)?.parts ?? []) keep(part, `part of ${digest}, ${why}`)
+    for (const one of (whole && about.get(digest)) || []) keep(one.digest, `about ${digest}, ${why}`)
   }
   return kept
 }
@@ -83,11 +99,13 @@ const isOfCosign = (tag: string): boolean => tag.endsWith('.sig')
 const namedBy = (tag: string): string => tag.slice(0, -4).replace('-', ':')
 
 /** A rule is about the tags `v…`; others keep their last ones, of which nothing is asked here. */
-function leave({ tagged, until }: Side, tag: string): void {
+function leave(side: Side, tag: string): void {
+  const { tagged, until } = side
   const digest = tagged.get(tag)
   tagged.delete(tag)
-  if (digest === undefined || !isRuled(tag)) return
-  until.set(digest, Math.max(until.get(digest) ?? 0, now + keepDays * day))
+  if (digest === undefined) return
+  if (isRuled(tag)) until.set(digest, Math.max(until.get(digest) ?? 0, now + keepDays * day))
+  else side.throughout = side.throughout.intersection(keptBy(side))
 }
 
 async function put(side: Side, client: RegistryClient, manifest: Known, reference?: string): Promise<void> {
@@ -95,6 +113,7 @@ async function put(side: Side, client: RegistryClient, manifest: Known, referenc
   const digest = digestOf(manifest.text)
   const path = `${side.name}/manifests/${reference ?? digest}`
   const { status } = await client.call('PUT', path, { body: manifest.text, headers })
+  side.done.push(`PUT ${reference ?? ''} ${digest} of ${manifest.parts.join() || manifest.subject}: ${status}`)
   // What it needs may have gone meanwhile, since nothing kept it.
   if (status !== 201) {
     return void ([400, 404].includes(status) ? counts.refused++ : failures.push(`PUT ${path}: ${status}`))
@@ -142,6 +161,7 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   if (kind < 72) return put(side, client, known.get(some())!, tag)
   if (kind < 76) {
     const { status } = await client.call('DELETE', `${name}/manifests/${tag}`)
+    side.done.push(`DELETE ${tag}: ${status}`)
     if (status === 202) leave(side, tag)
     else if (status !== 404 || tagged.has(tag)) failures.push(`DELETE ${name}:${tag}: ${status}`)
     return
@@ -151,11 +171,13 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   if (kind < 90) return void (await client.call('GET', `${name}/manifests/${digest}`))
   const mustStay = keptBy(side, { deleting: true }).has(digest)
   const { status } = await client.call('DELETE', `${name}/manifests/${digest}`)
+  side.done.push(`DELETE ${digest}: ${status}`)
   if (status === 202) {
     counts.deleted++
     if (!mustStay) known.delete(digest)
     // Its tags go with it.
     for (const [tag, at] of tagged) if (at === digest) leave(side, tag)
+    side.throughout = side.throughout.intersection(keptBy(side))
   }
   if (status === 409) counts.refused++
   if (status === 202 && mustStay) failures.push(`${name}@${digest} is kept, and was deleted`)
@@ -167,6 +189,7 @@ async function deleteOfCosign(side: Side, client: RegistryClient): Promise<void>
   if (tag === undefined) return
   const mustStay = keptBy(side, { deleting: true }).has(namedBy(tag))
   const { status } = await client.call('DELETE', `${side.name}/manifests/${tag}`)
+  side.done.push(`DELETE ${tag}: ${status}`)
   if (status === 202) leave(side, tag)
   else if (status === 409) counts.guarded++
   else failures.push(`DELETE ${side.name}:${tag}: ${status}`)
@@ -183,16 +206,17 @@ async function sweep(): Promise<void> {
   counts.collected += Number(ok(await operator.post('/control/v1/blobs:collect', {})).blobs)
 }
 
-async function check(round: number, before: ReadonlyMap<Side, Set<string>>): Promise<void> {
+async function check(round: number): Promise<void> {
   for (const side of sides) {
     const rows = await app.db.all<{ digest: string }>(sql`
       SELECT m.digest FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.name = ${side.name.slice(5)}`)
     const here = new Set(rows.map(({ digest }) => digest))
-    for (const digest of keptBy(side, { since: before.get(side)! })) {
+    for (const [digest, why] of keptBy(side, { since: side.throughout })) {
       // Somebody has asked for its deletion when nothing kept it.
       if (!side.known.has(digest)) continue
       counts.checked++
-      if (!here.has(digest)) failures.push(`sweep ${round}: ${side.name}@${digest} is kept, and is gone`)
+      if (here.has(digest)) continue
+      failures.push([`sweep ${round}: ${side.name}@${digest} is kept, and is gone: ${why}`, ...side.done].join('\n  '))
     }
     for (const digest of side.known.keys()) if (!here.has(digest)) side.known.delete(digest)
   }
@@ -220,9 +244,13 @@ for (let round = 1; round <= sweeps; round++) {
   const play = async (side: Side): Promise<void> => {
     for (let i = 0; i < each; i++) await step(side, client)
   }
-  const before = new Map(sides.map((side) => [side, keptBy(side)]))
+  for (const side of sides) {
+    side.throughout = new Set(keptBy(side).keys())
+    side.done = []
+  }
   await Promise.all([...sides.map(play), sweep()])
-  await check(round, before)
+  await check(round)
+  if (round % 20 === 0) console.log(`${round} sweeps: ${JSON.stringify(counts)}`)
   if (failures.length > 0) break
   now += 6 * hour + (round % 5) * hour
   if (round % 7 === 0) {
@@ -240,7 +268,7 @@ for (let round = 1; round <= sweeps; round++) {
 }
 const reader = await registry.registryAs(pusher.uid)
 for (const side of sides) {
-  for (const digest of keptBy(side)) {
+  for (const digest of keptBy(side).keys()) {
     const known = side.known.get(digest)
     if (!known || known.parts.length > 0) continue
     const { config, layers } = JSON.parse(known.text)
