@@ -282,7 +282,7 @@ test('REST works over cleartext HTTP/2 as it does over HTTP/1.1', async () => {
 })
 
 test('over HTTP/2 a body that is too large or too slow is refused, and the connection goes on', async () => {
-  await using server = await serve({ maxBodyBytes: 1024, requestTimeoutMs: 300, headersTimeoutMs: 300 })
+  await using server = await serve({ maxBodyBytes: 1024, requestTimeoutMs: 1500, headersTimeoutMs: 1500 })
   const session = http2.connect(server.url)
   const headers = { ':method': 'PATCH', authorization: `Bearer ${server.token}` }
   try {
