@@ -69,8 +69,8 @@ const isRuled = (tag: string): boolean => tag.startsWith('v') && keepDays > 0
 
 /**
  * What must be there, and why: what is tagged or has a date, what that lists, and what is about it. `deleting` where somebody asks
- * for it by name: then only tags that the rule is about count. What is about something counts for what is in `since`: where that was
- * not kept for a while, it may have gone then.
+ * for it by name: then only tags that the rule is about count. What is about something counts where that is there, and in `since`:
+ * where it was not kept for a while, what is about it may have gone then.
  */
 function keptBy(
   { known, tagged, until, named }: Side,
@@ -87,7 +87,7 @@ function keptBy(
   })
   const about = Map.groupBy(pairs, (pair) => pair.about)
   for (const [digest, why] of kept) {
-    const whole = since === undefined || since.has(digest)
+    const whole = known.has(digest) && (since === undefined || since.has(digest))
     for (const part of known.get(digest)?.parts ?? []) keep(part, `part of ${digest}, ${why}`)
     for (const one of (whole && about.get(digest)) || []) keep(one.digest, `about ${digest}, ${why}`)
   }
