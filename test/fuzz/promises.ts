@@ -160,8 +160,7 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   }
   if (kind < 72) return put(side, client, known.get(some())!, tag)
   if (kind < 76) {
-    const { status } = await client.call('DELETE', `${name}/manifests/${tag}`)
-    side.done.push(`DELETE ${tag}: ${status}`)
+    const status = await remove(side, client, tag)
     if (status === 202) leave(side, tag)
     else if (status !== 404 || tagged.has(tag)) failures.push(`DELETE ${name}:${tag}: ${status}`)
     return
@@ -170,8 +169,7 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   const digest = some()
   if (kind < 90) return void (await client.call('GET', `${name}/manifests/${digest}`))
   const mustStay = keptBy(side, { deleting: true }).has(digest)
-  const { status } = await client.call('DELETE', `${name}/manifests/${digest}`)
-  side.done.push(`DELETE ${digest}: ${status}`)
+  const status = await remove(side, client, digest)
   if (status === 202) {
     counts.deleted++
     if (!mustStay) known.delete(digest)
@@ -183,13 +181,19 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   if (status === 202 && mustStay) failures.push(`${name}@${digest} is kept, and was deleted`)
 }
 
+/** Answers with the status. */
+async function remove({ name, done }: Side, client: RegistryClient, reference: string): Promise<number> {
+  const { status } = await client.call('DELETE', `${name}/manifests/${reference}`)
+  done.push(`DELETE ${reference}: ${status}`)
+  return status
+}
+
 async function deleteOfCosign(side: Side, client: RegistryClient): Promise<void> {
   const all = [...side.tagged.keys()].filter(isOfCosign).slice(-10)
   const tag = all[side.random.below(Math.max(1, all.length))]
   if (tag === undefined) return
   const mustStay = keptBy(side, { deleting: true }).has(namedBy(tag))
-  const { status } = await client.call('DELETE', `${side.name}/manifests/${tag}`)
-  side.done.push(`DELETE ${tag}: ${status}`)
+  const status = await remove(side, client, tag)
   if (status === 202) leave(side, tag)
   else if (status === 409) counts.guarded++
   else failures.push(`DELETE ${side.name}:${tag}: ${status}`)
