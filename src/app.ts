@@ -26,6 +26,7 @@ import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { LawCache } from './domains/registry/retention/law-cache.ts'
 import type { TagCache } from './domains/registry/tags/tag-cache.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
+import type { ViewCache } from './domains/registry/views/view-cache.ts'
 import type { GateCache } from './domains/scanning/gates/gates.model.ts'
 import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
@@ -93,6 +94,8 @@ export type App = {
   retention: Signal
   /** Tags that were pulled lately. */
   tags: TagCache
+  /** What tags stand for at an age, of those that were pulled so lately. */
+  views: ViewCache
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */

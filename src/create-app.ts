@@ -30,6 +30,7 @@ import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createLawCache } from './domains/registry/retention/law-cache.ts'
 import { createTagCache } from './domains/registry/tags/tag-cache.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
+import { createViewCache } from './domains/registry/views/view-cache.ts'
 import { createGateCache } from './domains/scanning/gates/gate-cache.ts'
 import { createReportMemory } from './domains/scanning/outside/report-memory.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
@@ -162,6 +163,7 @@ function openCaches(db: Db, config: Config, clock: () => Date, monotonic: () => 
     laws: createLawCache(db, monotonic),
     manifests: createManifestCache(monotonic),
     tags: createTagCache(db, monotonic),
+    views: createViewCache(db, monotonic),
     paths: createPathCache(db, monotonic),
     sessions: createLiveSessions(db, config, monotonic),
     pushTokens: createLivePushTokens(db, { config, clock }, monotonic),

@@ -6,6 +6,7 @@ export type CacheName =
   | 'grants'
   | 'paths'
   | 'tags'
+  | 'views'
   | 'manifests'
   | 'sessions'
   | 'pushTokens'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { compile, ident, type Reader, type Sql, sql } from '#db/sql.ts'
+import { compile, type Db, ident, type Reader, type Sql, sql } from '#db/sql.ts'
 import { createGrantCache } from '#domains/iam/access/grants.ts'
 import { findPushToken } from '#domains/iam/push-tokens/push-tokens.store.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
@@ -12,6 +12,8 @@ import { exceptionsBelow, rulesBelow } from '#domains/registry/pull-rules/pull-r
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
 import { rulesBelow as lawsBelow, marksBelow } from '#domains/registry/retention/retention.store.ts'
 import { digestOf } from '#domains/registry/tags/tags.store.ts'
+import type { Question } from '#domains/registry/views/resolve.service.ts'
+import { createViewCache } from '#domains/registry/views/view-cache.ts'
 import { exceptionsBelow as gateExceptionsBelow, gatesBelow } from '#domains/scanning/gates/gates.store.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { clearOnCommit, resources } from '../../src/resources.ts'
@@ -109,10 +111,16 @@ test('every domain with resources is collected', () => {
 test('no service clears a cache itself', () => {
   const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
   const clearing = files.filter((file) =>
-    /\b(?:grants|paths|tags|manifests)\.clear\(/.test(readFileSync(`${root}/${file}`, 'utf8')),
+    /\b(?:grants|paths|tags|views|manifests)\.clear\(/.test(readFileSync(`${root}/${file}`, 'utf8')),
   )
   assert.deepEqual(clearing, [])
 })
+
+const weekOld: Question = {
+  until: '2026-06-01T00:00:00.000Z',
+  isNow: true,
+  age: { ms: 7 * 86_400_000, hold: 0, countFrom: 'tag' },
+}
 
 /** Which tables a cache reads to fill itself, seen from its statements. */
 async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<string[]> {
@@ -138,6 +146,7 @@ test('a cache depends on every table that it reads', async () => {
     grants: (reader) => createGrantCache(reader, () => 0).of('a'),
     paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
     tags: (reader) => digestOf(reader, 1, 'a'),
+    views: (reader) => createViewCache(reader as Db, () => 0).of({ id: 1, ledger: 1 }, 'a', weekOld),
     manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
     pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),
@@ -178,28 +187,31 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'delete groups: grants paths pushTokens',
     'delete holds: laws',
     'delete identities: grants pushTokens',
-    'delete manifests: manifests',
+    'delete manifests: manifests views',
     'delete pull_rule_exceptions: pullRules',
     'delete pull_rules: pullRules',
     'delete push_tokens: pushTokens',
-    'delete quarantined: laws',
-    'delete repos: manifests paths tags',
+    'delete quarantined: laws views',
+    'delete repos: manifests paths tags views',
     'delete retention_rules: laws',
     'delete role_bindings: grants',
     'delete roles: grants',
     'delete sessions: sessions',
+    'delete tag_history: views',
     'delete tag_rules: laws',
     'delete tags: tags',
     'insert follows: paths',
     'insert gate_exceptions: gates',
     'insert gates: gates',
     'insert holds: laws',
+    'insert manifests: views',
     'insert pull_rule_exceptions: pullRules',
     'insert pull_rules: pullRules',
-    'insert quarantined: laws',
-    'insert repo_removals: manifests paths tags',
+    'insert quarantined: laws views',
+    'insert repo_removals: manifests paths tags views',
     'insert retention_rules: laws',
     'insert role_bindings: grants',
+    'insert tag_history: views',
     'insert tag_rules: laws',
     'insert tags: tags',
     'update follows: paths',
@@ -209,7 +221,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'update holds: laws',
     'update pull_rule_exceptions: pullRules',
     'update pull_rules: pullRules',
-    'update quarantined: laws',
+    'update quarantined: laws views',
     'update retention_rules: laws',
     'update role_bindings: grants',
     'update roles: grants',
@@ -223,6 +235,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     grants: cache('grants'),
     manifests: cache('manifests'),
     tags: cache('tags'),
+    views: cache('views'),
     paths: cache('paths'),
     sessions: cache('sessions'),
     pushTokens: cache('pushTokens'),

@@ -61,6 +61,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/retention/law-cache.ts',
     'registry/tags/tag-cache.ts',
     'registry/usage/digest-usage.ts',
+    'registry/views/view-cache.ts',
     'scanning/gates/gate-cache.ts',
   ],
   own: [

@@ -9,9 +9,11 @@ import { removalType } from './repos/removals.model.ts'
 import { repoType } from './repos/repos.model.ts'
 import { retentionPlanType } from './retention/plans.model.ts'
 import { holdType, quarantineType, retentionRuleType, tagRuleType } from './retention/retention.model.ts'
+import { tagHistoryType } from './tags/tag-history.model.ts'
 import { everyShape, tagType, visibleShapes } from './tags/tags.model.ts'
 
-const law = { kinds: [], uid: 'none', groupDeletion: 'goes', clears: { laws: ['insert', 'update', 'delete'] } } as const
+const laws = ['insert', 'update', 'delete'] as const
+const law = { kinds: [], uid: 'none', groupDeletion: 'goes', clears: { laws } } as const
 
 export const resources: readonly Resource[] = [
   {
@@ -23,7 +25,7 @@ export const resources: readonly Resource[] = [
     uid: 'place',
     groupDeletion: 'blocks',
     // A path that is not there is not remembered, and a repo keeps its name.
-    clears: { paths: ['delete'], tags: ['delete'], manifests: ['delete'] },
+    clears: { paths: ['delete'], tags: ['delete'], manifests: ['delete'], views: ['delete'] },
   },
   // Its repo is hidden by an update, which would clear the caches with each description that is changed.
   {
@@ -32,7 +34,7 @@ export const resources: readonly Resource[] = [
     kinds: ['repo_removals'],
     uid: 'none',
     groupDeletion: 'blocks',
-    clears: { paths: ['insert'], tags: ['insert'], manifests: ['insert'] },
+    clears: { paths: ['insert'], tags: ['insert'], manifests: ['insert'], views: ['insert'] },
   },
   // Not a place any more, since nothing can be below it.
   { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
@@ -47,13 +49,21 @@ export const resources: readonly Resource[] = [
     clears: { tags: ['insert', 'update', 'delete'] },
   },
   {
+    type: tagHistoryType,
+    table: 'tag_history',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'stays',
+    clears: { views: ['insert', 'delete'] },
+  },
+  {
     type: imageType,
     table: 'manifests',
     kinds: [],
     uid: 'none',
     groupDeletion: 'apart',
-    // A digest stands for one content, so a push changes nothing that is remembered.
-    clears: { manifests: ['delete'] },
+    // A digest stands for one content, so a push changes nothing that is remembered, but what a tag may stand for.
+    clears: { manifests: ['delete'], views: ['insert', 'delete'] },
   },
   { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'place', groupDeletion: 'blocks' },
   // It goes with its repo. What it says of the repo is remembered with the path.
@@ -85,5 +95,5 @@ export const resources: readonly Resource[] = [
   { ...law, type: tagRuleType, table: 'tag_rules' },
   { type: retentionPlanType, table: 'retention_plans', kinds: [], uid: 'none', groupDeletion: 'goes' },
   { ...law, type: holdType, table: 'holds', groupDeletion: 'released' },
-  { ...law, type: quarantineType, table: 'quarantined', groupDeletion: 'released' },
+  { ...law, type: quarantineType, table: 'quarantined', groupDeletion: 'released', clears: { laws, views: laws } },
 ]

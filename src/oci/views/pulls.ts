@@ -7,7 +7,7 @@ import { type Bound, boundBy, Passing, together } from '#domains/registry/pull-r
 import { type PullRule, strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
-import { explain, type Question, type Resolved, resolveTag } from '#domains/registry/views/resolve.service.ts'
+import { explain, type Nothing, type Question, type Served } from '#domains/registry/views/resolve.service.ts'
 import { durationText, timePlus, type View } from '#domains/registry/views/views.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
@@ -74,69 +74,34 @@ export async function pullStatement(
 }
 
 async function pullAged(visit: Visit, repo: RepoRef, tag: string, { question, rule }: Asked): Promise<PulledTag> {
-  const resolved = await resolveTag(visit.call.app.db, repo, tag, question)
-  const { chosen } = resolved
-  if (!chosen) {
-    if (rule && resolved.why === 'young')
-      judgedBy(visit, rule, true, await refusalOf(visit, repo, tag, question, resolved))
-    throw await refusalOf(visit, repo, tag, question, resolved)
+  const served = await visit.call.app.views.of(repo, tag, question)
+  if (!served.chosen) {
+    const refusal = await refusalOf(visit, repo, tag, question, served)
+    if (rule && served.why === 'young') judgedBy(visit, rule, true, refusal)
+    throw refusal
   }
-  if (rule?.mode === 'DENY' && question.age && chosen.digest !== resolved.latest.digest) {
-    judgedBy(visit, rule, true, await tooYoung(visit, repo, tag, question, resolved))
+  if (rule?.mode === 'DENY' && question.age && served.chosen.digest !== served.latest.digest) {
+    judgedBy(visit, rule, true, tooYoung(tag, served))
   }
-  const pulled = await pullFound(visit.call, repo, chosen)
+  const pulled = await pullFound(visit.call, repo, served.chosen)
   if (!pulled) throw unknownTag(tag, 'what the tag stood for has just been deleted')
-  return { ...pulled, isAged: true, headers: await warningOf(visit, repo, tag, question, resolved) }
-}
-
-type Some = Extract<Resolved, { chosen: object }>
-
-/** When what the tag points to is served; empty where that is not only a matter of time. */
-async function eligibleTime(
-  visit: Visit,
-  repo: RepoRef,
-  tag: string,
-  question: Question,
-  resolved: Some,
-): Promise<string> {
-  const newest = { ...resolved, passed: resolved.passed.slice(0, 1) }
-  const { skipped } = await explain(visit.call.app.db, repo, tag, question, newest)
-  return skipped[0]?.eligible ?? ''
+  return { ...pulled, isAged: true, headers: warningOf(tag, question, served) }
 }
 
 /** Names what is held back; nothing where nothing is. */
-async function warningOf(
-  visit: Visit,
-  repo: RepoRef,
-  tag: string,
-  question: Question,
-  resolved: Some,
-): Promise<Headers> {
-  const { chosen, latest } = resolved
-  if (!question.age || latest.since === chosen.since) return {}
-  const time = await eligibleTime(visit, repo, tag, question, resolved)
-  const until = time === '' ? '' : `, and is held back until ${time}`
-  const age = durationText(question.age.ms)
-  const text = `at an age of ${age}, ${tag} is of ${chosen.since}; it has been ${latest.digest} since ${latest.since}${until}`
+function warningOf(tag: string, { age }: Question, { chosen, latest, heldUntil }: Served): Headers {
+  if (!age || latest.since === chosen.since) return {}
+  const until = heldUntil === '' ? '' : `, and is held back until ${heldUntil}`
+  const text = `at an age of ${durationText(age.ms)}, ${tag} is of ${chosen.since}; it has been ${latest.digest} since ${latest.since}${until}`
   return { warning: `299 - "${text}"` }
 }
 
-async function tooYoung(
-  visit: Visit,
-  repo: RepoRef,
-  tag: string,
-  question: Question,
-  resolved: Some,
-): Promise<OciError> {
-  const { chosen, latest } = resolved
-  const time = await eligibleTime(visit, repo, tag, question, resolved)
-  const when = time === '' ? '' : ` and may be pulled from ${time}`
+function tooYoung(tag: string, { chosen, latest, heldUntil }: Served): OciError {
+  const when = heldUntil === '' ? '' : ` and may be pulled from ${heldUntil}`
   const message = `${tag} is ${latest.digest} since ${latest.since}${when}; the newest that may be pulled is ${chosen.digest}`
-  const detail = { tag, digest: latest.digest, ...(time && { time }), eligible: chosen.digest }
+  const detail = { tag, digest: latest.digest, ...(heldUntil && { time: heldUntil }), eligible: chosen.digest }
   return new OciError('DENIED', message, { detail })
 }
-
-type Nothing = Exclude<Resolved, { chosen: object }>
 
 async function refusalOf(
   visit: Visit,

@@ -1,6 +1,8 @@
 import type { Fields } from '#lib/fields.ts'
 import type { Source } from './tags.model.ts'
 
+export const tagHistoryType = 'registry.pinfold.dev/TagHistory'
+
 /** `created` starts a tag, `moved` gives it another digest, `deleted` ends it. */
 export type TagEvent = 'created' | 'moved' | 'deleted'
 

@@ -36,6 +36,11 @@ export type Resolved =
   | { chosen?: undefined; why: 'deleted'; time: string; digest: string }
   | { chosen?: undefined; why: 'gone' | 'young'; latest: Chosen; passed: readonly store.Row[] }
 
+/** `heldUntil` is when `latest` is served; empty where that is not only a matter of time, or where it is `chosen`. */
+export type Served = { chosen: Chosen; latest: Chosen; heldUntil: string }
+/** Why the tag stands for nothing. */
+export type Nothing = Exclude<Resolved, { chosen: object }>
+
 type Repo = store.LedgerRepo
 type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: Looks }
 
@@ -203,6 +208,24 @@ async function firstStay(
     if (first !== undefined || stays.length < most) return first
   }
   return undefined
+}
+
+/**
+ * Until when what is chosen now stays so unless something is written: nothing that was passed over gets old enough before. What
+ * began long before it could be pulled here, and was this tag again later, may get so a little earlier.
+ */
+export async function steadyUntil(
+  reader: Reader,
+  repo: Repo,
+  tag: string,
+  { age, until }: Question,
+  { chosen, latest, passed }: Extract<Resolved, { chosen: object }>,
+): Promise<string> {
+  if (!age || chosen.since === latest.since) return endless
+  const cut = timePlus(until, -age.ms)
+  const next = await store.firstAfter(reader, repo, age.countFrom === 'tag' ? tag : undefined, cut)
+  const begins = [...passed.map(({ since }) => since), ...(next === undefined ? [] : [next])].filter((one) => one > cut)
+  return begins.length === 0 ? endless : timePlus(begins.sort()[0]!, age.ms)
 }
 
 /** How many assignments that were passed over are named. */

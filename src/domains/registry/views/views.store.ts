@@ -57,6 +57,20 @@ export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, unt
   return row && rowOf(row)
 }
 
+/** The time of the first row after a time, of a tag or of the repo. */
+export async function firstAfter(
+  reader: Reader,
+  { ledger }: LedgerRepo,
+  tag: string | undefined,
+  time: string,
+): Promise<string | undefined> {
+  // The rows of a repo are in the order of their times by this index only.
+  const place = tag === undefined ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger} AND tag = ${tag}`
+  const row = await reader.get<{ time: string }>(sql`
+    SELECT time FROM tag_history WHERE ${place} AND time > ${time} ORDER BY time LIMIT 1`)
+  return row?.time
+}
+
 /** How many rows of one digest are looked at for an earlier one under another tag. */
 const mostEarlier = 200
 

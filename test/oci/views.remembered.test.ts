@@ -1,0 +1,222 @@
+// What a tag stands for at an age is worked out once, and again when anything that it follows from has changed.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { compile, type Sql } from '#db/sql.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { ok } from '../support/expect.ts'
+import { clientAt, secondNode } from '../support/nodes.ts'
+import { onPostgres, roleUids } from '../support/pinfold.ts'
+import { type Descriptor, type RegistryClient, startRegistry } from '../support/registry.ts'
+
+const day = 24 * 3_600_000
+const start = Date.parse('2026-06-01T00:00:00.000Z')
+const iso = (days: number): string => new Date(start + days * day).toISOString()
+let now = start
+let monotonic = 0
+
+let registry: Awaited<ReturnType<typeof startRegistry>>
+let runner: string
+before(async () => {
+  registry = await startRegistry({ clock: () => new Date(now), monotonic: () => monotonic })
+  runner = (await registry.seed.member(registry.org.uid, roleUids.pull)).uid
+})
+after(() => registry[Symbol.asyncDispose]())
+
+/** Tokens do not live for days. */
+async function on(days: number) {
+  now = start + days * day
+  return { ...(await registry.registryAs(operatorUid)), api: await registry.as(operatorUid) }
+}
+
+let repos = 0
+/** A tag that was one image for long, and is another since the tenth day. */
+async function scene() {
+  const name = `acme/app${repos++}`
+  const old = await (await on(0)).pushImage(name, 'stable')
+  const young = await (await on(10)).pushImage(name, 'stable')
+  const { repo } = await registry.app.paths.find(name)
+  return { name, old, young, repo: repo!.uid, path: `min-7d/${name}/manifests/stable` }
+}
+
+const digestBy = async (client: RegistryClient, path: string): Promise<unknown> =>
+  (await client.ok(200, 'GET', path)).headers['docker-content-digest']
+
+/** How many statements read the ledger meanwhile. */
+async function looks(work: () => Promise<unknown>): Promise<number> {
+  const { db } = registry.app
+  const { get, all } = db
+  let count = 0
+  const counted = (query: Sql): Sql => {
+    if (compile(query, '?').includes('tag_history')) count++
+    return query
+  }
+  db.get = (query) => get(counted(query))
+  db.all = (query) => all(counted(query))
+  try {
+    await work()
+  } finally {
+    Object.assign(db, { get, all })
+  }
+  return count
+}
+
+/** Servers that share a database look where the tag is now. */
+const again = onPostgres ? 1 : 0
+
+test('a second pull looks into the ledger at most once, with the same answer, for half a second', async () => {
+  const { path, old } = await scene()
+  const client = await on(11)
+  const first = await client.ok(200, 'GET', path)
+  assert.equal(first.headers['docker-content-digest'], old.digest)
+  assert.match(String(first.headers.warning), new RegExp(`held back until ${iso(17)}`))
+  const pull = async () => {
+    const { headers } = await client.ok(200, 'GET', path)
+    assert.deepEqual([headers.warning, headers.etag], [first.headers.warning, first.headers.etag])
+  }
+  assert.equal(await looks(pull), again)
+  monotonic += 499
+  assert.equal(await looks(pull), again)
+  monotonic += 1
+  assert.ok((await looks(pull)) > 1)
+  assert.equal(await looks(pull), again)
+})
+
+test('another age, another hold and another moment are other questions', async () => {
+  const { name, old, young } = await scene()
+  const client = await on(11.5)
+  const pulled = async (view: string) => digestBy(client, `${view}/${name}/manifests/stable`)
+  for (const _ of [1, 2]) {
+    assert.equal(await pulled('min-7d'), old.digest)
+    assert.equal(await pulled('min-1d'), young.digest)
+    assert.equal(await pulled('min-7d_at-20260611'), old.digest)
+    assert.equal(await pulled('min-1d_at-20260611t120000z'), old.digest)
+    assert.equal(await pulled('min-1d_at-20260612'), young.digest)
+    assert.equal((await client.call('GET', `min-2w/${name}/manifests/stable`)).status, 403)
+  }
+  const back = await (await on(12)).pushImage(name, 'stable')
+  const later = await on(20)
+  await later.pushImage(name, 'stable')
+  const left = await on(20.1)
+  for (const [view, digest] of [
+    ['min-7d', back.digest],
+    ['min-7d_hold-10d', old.digest],
+  ] as const) {
+    for (const _ of [1, 2]) assert.equal(await digestBy(left, `${view}/${name}/manifests/stable`), digest, view)
+  }
+})
+
+test('what gets old enough is served from that moment on, and not before', async () => {
+  const { path, old, young } = await scene()
+  for (const [days, digest] of [
+    [17 - 1 / day, old.digest],
+    [17, young.digest],
+  ] as const) {
+    assert.equal(await digestBy(await on(days), path), digest)
+  }
+  // A clock that was put back serves nothing too young.
+  assert.equal(await digestBy(await on(16), path), old.digest)
+})
+
+test('a digest whose age counts by any tag is served from when another tag makes it old enough', async () => {
+  const { name, repo, young } = await scene()
+  const rule = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER', countFrom: 'REPO' }
+  const { api, ...early } = await on(10.5)
+  ok(await api.post(`/registry/v2/pullRules/${repo}`, rule))
+  const next = await early.pushImage(name, 'next')
+  const content = (await early.ok(200, 'GET', `${name}/manifests/${next.digest}`)).bytes.toString()
+  await (await on(12)).pushManifest(name, content, 'stable')
+  for (const [days, digest] of [
+    [17.5 - 1 / day, young.digest],
+    [17.5, next.digest],
+  ] as const) {
+    await on(days)
+    const bound = await registry.registryAs(runner)
+    for (const _ of [1, 2]) assert.equal(await digestBy(bound, `${name}/manifests/stable`), digest)
+  }
+})
+
+test('what changes what is served counts at once: moves, deletions, what comes back, quarantine', async () => {
+  const { name, repo, path, old, young } = await scene()
+  const { api, ...client } = await on(11)
+  const serves = async (digest: string, why: string) => {
+    for (const _ of [1, 2]) assert.equal(await digestBy(client, path), digest, why)
+  }
+  const content = async ({ digest }: Descriptor) =>
+    (await client.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.toString()
+  const [oldText, youngText] = [await content(old), await content(young)]
+  await serves(old.digest, 'at first')
+  const mark = ok(
+    await api.post(`/registry/v2/quarantined/${repo}:quarantine`, { digest: old.digest, reason: 'it mines coins' }),
+  )
+  assert.equal((await client.call('GET', path)).status, 403, 'quarantined')
+  ok(await api.post(`/registry/v2/quarantined/${mark.uid}:release`, {}))
+  await serves(old.digest, 'released')
+  await client.ok(202, 'DELETE', `${name}/manifests/${old.digest}`)
+  assert.equal((await client.call('GET', path)).status, 403, 'deleted')
+  await client.ok(201, 'PUT', `${name}/manifests/${old.digest}`, {
+    body: oldText,
+    headers: { 'content-type': old.mediaType },
+  })
+  await serves(old.digest, 'there again')
+  await client.pushManifest(name, oldText, 'stable')
+  await serves(old.digest, 'rolled back')
+  await client.pushManifest(name, youngText, 'stable')
+  await serves(old.digest, 'and on')
+  await client.ok(202, 'DELETE', `${name}/manifests/stable`)
+  assert.equal((await client.call('GET', path)).status, 404, 'the tag is deleted')
+})
+
+test('what was read while the tag moved is not remembered', async () => {
+  const { name, path, old } = await scene()
+  const client = await on(11)
+  const oldText = (await client.ok(200, 'GET', `${name}/manifests/${old.digest}`)).bytes.toString()
+  const { db } = registry.app
+  const { get } = db
+  db.get = async <T>(query: Sql) => {
+    const row = await get<T>(query)
+    // What is asked last.
+    if (!/^\s*SELECT time FROM tag_history/.test(compile(query, '?'))) return row
+    db.get = get
+    await client.pushManifest(name, oldText, 'stable')
+    return row
+  }
+  assert.match(String((await client.ok(200, 'GET', path)).headers.warning), /held back/)
+  assert.equal((await client.ok(200, 'GET', path)).headers.warning, undefined)
+})
+
+test('an exception counts at once, and so does its end', async () => {
+  const { name, repo, old, young } = await scene()
+  const { api } = await on(11)
+  ok(await api.post(`/registry/v2/pullRules/${repo}`, { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }))
+  const serves = async (digest: string) => {
+    const bound = await registry.registryAs(runner)
+    for (const _ of [1, 2]) assert.equal(await digestBy(bound, `${name}/manifests/stable`), digest)
+  }
+  await serves(old.digest)
+  const given = { digest: young.digest, reason: 'it mends a hole', expireTime: iso(12) }
+  const { uid } = ok(await api.post(`/registry/v2/pullRuleExceptions/${repo}`, given))
+  await serves(young.digest)
+  ok(await api.post(`/registry/v2/pullRuleExceptions/${uid}:revoke`, {}))
+  await serves(old.digest)
+  ok(await api.post(`/registry/v2/pullRuleExceptions/${repo}`, given))
+  await serves(young.digest)
+  now = start + 12 * day
+  await serves(old.digest)
+})
+
+test('what another server does counts: a move at once, a deletion after half a second', async () => {
+  const { name, path, old, young } = await scene()
+  const client = await on(11)
+  await using node = await secondNode(registry)
+  const other = clientAt(node, await registry.registryAs(operatorUid))
+  const oldText = (await client.ok(200, 'GET', `${name}/manifests/${old.digest}`)).bytes.toString()
+  assert.equal(await digestBy(client, path), old.digest)
+  await other.pushManifest(name, oldText, 'stable')
+  assert.equal((await client.ok(200, 'GET', path)).headers.warning, undefined)
+  const youngText = (await client.ok(200, 'GET', `${name}/manifests/${young.digest}`)).bytes.toString()
+  await other.pushManifest(name, youngText, 'stable')
+  assert.match(String((await client.ok(200, 'GET', path)).headers.warning), /held back/)
+  await other.ok(202, 'DELETE', `${name}/manifests/${old.digest}`)
+  monotonic += 500
+  assert.equal((await client.call('GET', path)).status, 403)
+})
