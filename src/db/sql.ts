@@ -52,7 +52,11 @@ export type TxOptions = {
    * none in part and none out of order; the end of the process undoes nothing. A later work that waits takes them along.
    */
   durability?: 'later'
-  /** For a work with no bound on what it sorts or rewrites: what SQLite sets aside for that is kept in files, not in memory. */
+  /**
+   * For a work with no bound on what it sorts or rewrites: what SQLite sets aside for that is kept in files, not in memory. Also
+   * for one of very many statements that change very many pages: in memory, SQLite goes through all that it has set aside at
+   * the end of a statement.
+   */
   aside?: 'disk'
 }
 

@@ -1,4 +1,5 @@
 // What the registry asks for each request, and what the collection reads page by page, comes from an index.
+import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
@@ -10,7 +11,7 @@ import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/registry/follows/histories.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
-import { waitingLedgers } from '#domains/registry/proofs/logs.store.ts'
+import { readTiles, waitingLedgers } from '#domains/registry/proofs/logs.store.ts'
 import * as promises from '#domains/registry/retention/promises.store.ts'
 import * as told from '#domains/registry/tags/told-moves.store.ts'
 import { firstAfter } from '#domains/registry/views/views.store.ts'
@@ -87,3 +88,15 @@ for (const [what, ask] of Object.entries(asked)) {
     for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, what)
   })
 }
+
+test('the tiles of a proof are read by their keys, and not all of a log', async () => {
+  const wanted = [
+    { level: 0, index: 5 },
+    { level: 0, index: 900 },
+    { level: 1, index: 3 },
+  ]
+  const [query] = await queriesOf((reader) => readTiles(reader, 1, wanted))
+  const plan = await pinfold.app.db.plan(query!)
+  const byKey = /log_id=\? AND level=\? AND idx=\?|Index Cond: .*log_id = .*level = .*idx = /g
+  assert.equal(plan.match(byKey)?.length, wanted.length, plan)
+})

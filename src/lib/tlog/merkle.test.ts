@@ -50,8 +50,10 @@ test('what a proof needs is in the tiles that are named for it, and proofs hold 
   const { tiles } = grown([600])
   for (const size of [1, 2, 3, 7, 8, 255, 256, 257, 511, 512, 600]) {
     const root = rootHash(size, nodesOf(tiles))
+    const ofRoot = new Map(tilesFor([], size).map((at) => [tileKey(at), tiles.get(tileKey(at))!]))
+    assert.deepEqual(rootHash(size, nodesOf(ofRoot)), root)
     for (const index of [0, 1, 2, 6, 127, 128, 255, 256, 400, 511, size - 1].filter((one) => one < size)) {
-      const named = new Map(tilesFor(index, size).map((at) => [tileKey(at), tiles.get(tileKey(at))!]))
+      const named = new Map(tilesFor([index], size).map((at) => [tileKey(at), tiles.get(tileKey(at))!]))
       const proof = inclusionProof(index, size, nodesOf(named))
       const leaf = leafHash(Buffer.from(`entry ${index}`))
       assert.ok(isIncluded(leaf, { index, size, root, proof }), `${index} of ${size}`)
@@ -74,7 +76,9 @@ test('every two sizes are consistent, and no other root is', () => {
   const headOf = (size: number) => ({ size, root: rootHash(size, nodes) })
   for (const older of sizes) {
     for (const newer of sizes.filter((one) => one >= older)) {
-      const named = new Map(tilesFor(Math.max(older - 1, 0), newer).map((at) => [tileKey(at), tiles.get(tileKey(at))!]))
+      const named = new Map(
+        tilesFor([Math.max(older - 1, 0)], newer).map((at) => [tileKey(at), tiles.get(tileKey(at))!]),
+      )
       const proof = consistencyProof(older, newer, nodesOf(named))
       assert.ok(isConsistent(headOf(older), headOf(newer), proof), `${older} to ${newer}`)
       if (older === 0) continue

@@ -19,31 +19,39 @@ function countAt(level: number, size: number): number {
   return Math.floor(size / tileWidth ** level)
 }
 
-/** The tiles that a proof about this leaf, and the root, of a tree of this size need; of a size, the leaf before it will do. */
-export function tilesFor(leaf: number, size: number): TileAt[] {
+/** The tiles that proofs about these leaves, and the root, of a tree of this size need; of a size, the leaf before it will do. */
+export function tilesFor(leaves: readonly number[], size: number): TileAt[] {
   const found = new Map<string, TileAt>()
   const add = (level: number, index: number) => found.set(tileKey({ level, index }), { level, index })
   for (let level = 0; countAt(level, size) > 0; level++) {
     const count = countAt(level, size)
-    const [ofLeaf, last] = [Math.floor(countAt(level, leaf) / tileWidth), Math.floor(count / tileWidth)]
-    if (ofLeaf * tileWidth < count) add(level, ofLeaf)
-    if (last * tileWidth < count) add(level, last)
+    for (const at of [...leaves, size]) {
+      const index = Math.floor(countAt(level, at) / tileWidth)
+      if (index * tileWidth < count) add(level, index)
+    }
   }
   return [...found.values()]
 }
 
-/** The nodes of a tree whose tiles are at hand. Throws when one is not. */
+/** The nodes of a tree whose tiles are at hand, each worked out once. Throws when one is not. */
 export function nodesOf(tiles: Tiles): Nodes {
-  return (height, index) => {
-    const level = Math.floor(height / tileHeight)
-    const count = 2 ** (height % tileHeight)
-    const start = index * count
-    const at = { level, index: Math.floor(start / tileWidth) }
+  const known = new Map<string, Buffer>()
+  const work: Nodes = (height, index) => {
+    if (height % tileHeight > 0) return nodeHash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
+    const at = { level: height / tileHeight, index: Math.floor(index / tileWidth) }
     const tile = tiles.get(tileKey(at))
-    const from = start % tileWidth
-    if (!tile || tile.length < (from + count) * hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
-    return rootOf(tile.subarray(from * hashBytes, (from + count) * hashBytes))
+    const from = (index % tileWidth) * hashBytes
+    if (!tile || tile.length < from + hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
+    return tile.subarray(from, from + hashBytes)
   }
+  const nodes: Nodes = (height, index) => {
+    if (height % tileHeight === 0) return work(height, index)
+    const key = `${height} ${index}`
+    const found = known.get(key) ?? work(height, index)
+    known.set(key, found)
+    return found
+  }
+  return nodes
 }
 
 /** Of a power of two of hashes. */

@@ -177,7 +177,7 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
 }
 
 async function requestOf({ db }: By, { id, size, checkpoint }: store.WaitingLog, seen: number): Promise<string> {
-  const tiles = await readTiles(db, id, tilesFor(Math.max(seen - 1, 0), size))
+  const tiles = await readTiles(db, id, tilesFor([Math.max(seen - 1, 0)], size))
   const proof = consistencyProof(seen, size, nodesOf(tiles)).map((hash) => hash.toString('base64'))
   return `${[`old ${seen}`, ...proof].join('\n')}\n\n${checkpoint}`
 }

@@ -189,9 +189,12 @@ export async function openEntries(tx: Tx, log: number, openings: readonly Openin
 /** Those of the tiles that are there. */
 export async function readTiles(reader: Reader, log: number, wanted: readonly TileAt[]): Promise<Tiles> {
   if (wanted.length === 0) return new Map()
-  const which = wanted.map(({ level, index }) => sql`(level = ${level} AND idx = ${index})`)
-  const rows = await reader.all<TileAt & { hashes: Uint8Array }>(sql`
-    SELECT level, idx AS "index", hashes FROM ledger_tiles WHERE log_id = ${log} AND (${join(which, ' OR ')})`)
+  // Each by its key: with OR, both engines read all tiles of the log.
+  const each = wanted.map(
+    ({ level, index }) => sql`
+    SELECT level, idx AS "index", hashes FROM ledger_tiles WHERE log_id = ${log} AND level = ${level} AND idx = ${index}`,
+  )
+  const rows = await reader.all<TileAt & { hashes: Uint8Array }>(join(each, ' UNION ALL '))
   return new Map(rows.map(({ hashes, ...at }) => [tileKey(at), Buffer.from(hashes)]))
 }
 

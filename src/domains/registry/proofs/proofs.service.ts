@@ -2,7 +2,7 @@
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { notFound, unavailable } from '#lib/errors.ts'
-import { inclusionProof } from '#lib/tlog/merkle.ts'
+import { inclusionProof, type Nodes } from '#lib/tlog/merkle.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
@@ -126,17 +126,16 @@ export async function proofOf(app: Pick<App, 'db' | 'sealer' | 'config'>, asked:
   const head = await headFor(app, log, entry.index)
   const found = await store.findInChain(db, log.id, entry.chain, entry.seq + 1)
   const next = found && found.index < head.size ? [found] : []
+  const leaves = [entry, ...next].map(({ index }) => index)
+  const nodes = nodesOf(await store.readTiles(db, head.log, tilesFor(leaves, head.size)))
   return tagProofText([
-    { ...(await included(db, head, entry)), beside: { entry: entry.entry, opening, salt } },
-    ...(await Promise.all(
-      next.map(async (one) => ({ ...(await included(db, head, one)), beside: { entry: one.entry } })),
-    )),
+    { ...included(head, entry, nodes), beside: { entry: entry.entry, opening, salt } },
+    ...next.map((one) => ({ ...included(head, one, nodes), beside: { entry: one.entry } })),
   ])
 }
 
 const notYet = () => unavailable('what the tag was then is not in the log yet; try again in a moment')
 
-async function included(reader: Reader, { log, checkpoint, size }: Head, { index }: EntryRow) {
-  const tiles = await store.readTiles(reader, log, tilesFor(index, size))
-  return { index, hashes: inclusionProof(index, size, nodesOf(tiles)), checkpoint }
+function included({ checkpoint, size }: Head, { index }: EntryRow, nodes: Nodes) {
+  return { index, hashes: inclusionProof(index, size, nodes), checkpoint }
 }

@@ -212,7 +212,7 @@ export async function signSome(tx: Tx, by: By, answeredTo?: string): Promise<num
   )
   for (const log of logs) {
     const { id, origin, size } = log
-    const tiles = await store.readTiles(tx, id, tilesFor(size - 1, size))
+    const tiles = await store.readTiles(tx, id, tilesFor([], size))
     const text = checkpointText({ origin, size, root: rootHash(size, nodesOf(tiles)) })
     const lines = keys.filter((key) => key.log === id).map((key) => signed(by, text, key))
     const checkpoint = `${text}\n${lines.join('')}`

@@ -21,6 +21,8 @@ export type ImportCounts = { tagsCreated: number; recordsCreated: number; record
 
 const maxTags = 1000
 const maxRecords = 10_000
+/** In thousands of statements, which change thousands of pages. */
+const ofManyRecords = { ...inRepo, aside: 'disk' } as const
 
 /** All of it or nothing, with an event for each tag that points elsewhere now. Running it again changes nothing. */
 export async function importTagHistory(call: Call, uid: string, tags: readonly ImportedTag[]): Promise<ImportCounts> {
@@ -42,7 +44,7 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
     const inputs = moved.map((tag) => ({ subject: tag.uid, group, resource: aTag(tag) }))
     await emitEach(tx, call, 'registry.tag.created', inputs)
     return total
-  }, inRepo)
+  }, ofManyRecords)
   call.log.info('tag history imported', { uid, ...counts })
   return counts
 }
