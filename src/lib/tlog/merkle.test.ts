@@ -61,6 +61,10 @@ test('what a proof needs is in the tiles that are named for it, and proofs hold 
       if (size > 1) assert.equal(isIncluded(leaf, { index: (index + 1) % size, size, root, proof }), false)
       for (const i of proof.keys()) {
         assert.equal(isIncluded(leaf, { index, size, root, proof: proof.toSpliced(i, 1) }), false)
+        for (const length of [0, 31, 33]) {
+          const wrong = proof.with(i, Buffer.concat([proof[i]!, proof[i]!]).subarray(0, length))
+          assert.equal(isIncluded(leaf, { index, size, root, proof: wrong }), false)
+        }
         const flipped = Buffer.from(proof[i]!)
         flipped[5]! ^= 1
         assert.equal(isIncluded(leaf, { index, size, root, proof: proof.with(i, flipped) }), false)
@@ -87,6 +91,8 @@ test('every two sizes are consistent, and no other root is', () => {
       assert.equal(isConsistent({ size: older, root: other }, headOf(newer), proof), false, `${older} to ${newer}`)
       for (const i of proof.keys()) {
         assert.equal(isConsistent(headOf(older), headOf(newer), proof.toSpliced(i, 1)), false, `${older} to ${newer}`)
+        const short = proof.with(i, proof[i]!.subarray(0, 31))
+        assert.equal(isConsistent(headOf(older), headOf(newer), short), false, `${older} to ${newer}`)
       }
     }
   }

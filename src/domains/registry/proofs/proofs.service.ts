@@ -1,7 +1,7 @@
 // What others read of the logs: checkpoints, tiles, policies, and the proof of what a tag was.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { notFound, unavailable } from '#lib/errors.ts'
+import { busy, notFound } from '#lib/errors.ts'
 import { inclusionProof, type Nodes } from '#lib/tlog/merkle.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
@@ -134,7 +134,7 @@ export async function proofOf(app: Pick<App, 'db' | 'sealer' | 'config'>, asked:
   ])
 }
 
-const notYet = () => unavailable('what the tag was then is not in the log yet; try again in a moment')
+const notYet = () => busy('what the tag was then is not in the log yet; try again in a moment')
 
 function included({ checkpoint, size }: Head, { index }: EntryRow, nodes: Nodes) {
   return { index, hashes: inclusionProof(index, size, nodes), checkpoint }
