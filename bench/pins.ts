@@ -45,6 +45,7 @@ async function made(client: Client, path: string, body: Json): Promise<Json> {
   return answer.body
 }
 
+const proofsPerRound = 1000
 const perTag = 10
 const tags = Math.ceil(entries / perTag)
 const digest = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`
@@ -164,19 +165,25 @@ async function measureProofs(): Promise<void> {
   const size = Number((await api.get(`/ledger/${org}/checkpoint`)).text.split('\n')[1])
   // Besides the entry of the log itself, and two of the tag above.
   if (size !== tags * perTag + 3) throw new Error(`the log has ${size} entries`)
-  const took: number[] = []
+  const took: number[][] = []
   let bytes = 0
-  for (let i = 0; i < 2200; i++) {
+  for (let i = 0; i < 200 + rounds * proofsPerRound; i++) {
     const tag = `t${(i * 7919) % tags}`
     const start = performance.now()
     const { status, text } = await api.get(`/ledger/${org}/repos/${repo}/tags/${tag}/proof?at=${timeOf(i % perTag)}`)
     if (status !== 200) throw new Error(text)
-    if (i >= 200) took.push(performance.now() - start)
+    if (i < 200) continue
+    const round = Math.floor((i - 200) / proofsPerRound)
+    took[round] ??= []
+    took[round].push(performance.now() - start)
     bytes = text.length
   }
-  const ms = (part: number) => quantile(took, part)
-  console.log(`2000 proofs of ${bytes} bytes: p50 ${ms(0.5).toFixed(2)} ms, p99 ${ms(0.99).toFixed(2)} ms`)
-  bounded('p99 of proofs in ms', ms(0.99), bounds.proofMs)
+  const [p50, p99] = [0.5, 0.99].map((part) => took.map((some) => quantile(some, part))) as [number[], number[]]
+  console.log(
+    `proofs of ${bytes} bytes, ${rounds} rounds of ${proofsPerRound}, medians: p50 ${median(p50).toFixed(2)} ms,`,
+    `p99 ${median(p99).toFixed(2)} ms (${Math.min(...p99).toFixed(2)} to ${Math.max(...p99).toFixed(2)})`,
+  )
+  bounded('p99 of proofs in ms', median(p99), bounds.proofMs)
   if (values.fsck !== undefined) checkLog(values.fsck, url, token, (await api.get(`/ledger/${org}/policy`)).text)
 }
 
