@@ -14,7 +14,7 @@ import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import { readTiles, waitingLedgers } from '#domains/registry/proofs/logs.store.ts'
 import * as promises from '#domains/registry/retention/promises.store.ts'
 import * as told from '#domains/registry/tags/told-moves.store.ts'
-import { firstAfter } from '#domains/registry/views/views.store.ts'
+import { firstAfter, standsStill } from '#domains/registry/views/views.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 
@@ -76,6 +76,10 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'what never was a tag': (reader) => {
     const came = [{ after: cutoff, until: cutoff }]
     return promises.untaggedAmong(reader, { id: 1, ledger: 1 }, came, { behind: digest, most: 500 })
+  },
+  'whether a tag stands still': (reader) => {
+    const latest = { since: cutoff, digest }
+    return standsStill(reader, { id: 1, ledger: 1 }, '1.0', { until: cutoff, latest, chosen: digest })
   },
   'the first move of a tag after a time': (reader) => firstAfter(reader, { id: 1, ledger: 1 }, '1.0', cutoff),
   'the first move in a repo after a time': (reader) => firstAfter(reader, { id: 1, ledger: 1 }, undefined, cutoff),

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { compile, type Sql } from '#db/sql.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
-import { clientAt, secondNode } from '../support/nodes.ts'
+import { clientAt, type Node, secondNode } from '../support/nodes.ts'
 import { onPostgres, roleUids } from '../support/pinfold.ts'
 import { type Descriptor, type RegistryClient, startRegistry } from '../support/registry.ts'
 
@@ -204,19 +204,52 @@ test('an exception counts at once, and so does its end', async () => {
   await serves(old.digest)
 })
 
-test('what another server does counts: a move at once, a deletion after half a second', async () => {
-  const { name, path, old, young } = await scene()
+test('what another server does counts at once: moves, deletions and quarantine', async () => {
+  const name = `acme/app${repos++}`
+  const images: Descriptor[] = []
+  for (const days of [0, 1, 2, 10]) images.push(await (await on(days)).pushImage(name, 'stable'))
+  const [oldest, older, old, young] = images as [Descriptor, Descriptor, Descriptor, Descriptor]
+  const { repo } = await registry.app.paths.find(name)
   const client = await on(11)
   await using node = await secondNode(registry)
-  const other = clientAt(node, await registry.registryAs(operatorUid))
-  const oldText = (await client.ok(200, 'GET', `${name}/manifests/${old.digest}`)).bytes.toString()
-  assert.equal(await digestBy(client, path), old.digest)
-  await other.pushManifest(name, oldText, 'stable')
-  assert.equal((await client.ok(200, 'GET', path)).headers.warning, undefined)
-  const youngText = (await client.ok(200, 'GET', `${name}/manifests/${young.digest}`)).bytes.toString()
-  await other.pushManifest(name, youngText, 'stable')
-  assert.match(String((await client.ok(200, 'GET', path)).headers.warning), /held back/)
-  await other.ok(202, 'DELETE', `${name}/manifests/${old.digest}`)
-  monotonic += 500
-  assert.equal((await client.call('GET', path)).status, 403)
+  const other = clientAt(node, client)
+  const path = `min-7d/${name}/manifests/stable`
+  const serves = async (digest: string, why: string) => {
+    for (const _ of [1, 2]) assert.equal(await digestBy(client, path), digest, why)
+  }
+  const push = async ({ digest }: Descriptor) => {
+    const text = (await client.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.toString()
+    await other.pushManifest(name, text, 'stable')
+  }
+  await serves(old.digest, 'at first')
+  await push(older)
+  await serves(older.digest, 'moved back')
+  await push(young)
+  await serves(older.digest, 'moved on')
+  await other.ok(202, 'DELETE', `${name}/manifests/${older.digest}`)
+  await serves(old.digest, 'deleted')
+  const mark = { digest: old.digest, reason: 'it mines coins' }
+  await made(node, `/registry/v2/quarantined/${repo!.uid}:quarantine`, mark)
+  await serves(oldest.digest, 'quarantined')
+  await other.ok(202, 'DELETE', `${name}/manifests/stable`)
+  assert.equal((await client.call('GET', path)).status, 404, 'the tag is deleted')
+})
+
+/** As the operator, at the other server. */
+async function made({ port }: Node, path: string, body: object): Promise<void> {
+  const token = await registry.tokenFor(operatorUid)
+  const init = { method: 'POST', body: JSON.stringify(body) }
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  assert.equal((await fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers })).status, 200)
+}
+
+test('of several servers none remembers what other tags decide', { skip: !onPostgres }, async () => {
+  const { name, repo } = await scene()
+  const { api } = await on(11)
+  const rule = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER', countFrom: 'REPO' }
+  ok(await api.post(`/registry/v2/pullRules/${repo}`, rule))
+  const bound = await registry.registryAs(runner)
+  for (const _ of [1, 2]) {
+    assert.ok((await looks(() => bound.ok(200, 'GET', `${name}/manifests/stable`))) > again)
+  }
 })

@@ -211,21 +211,22 @@ async function firstStay(
 }
 
 /**
- * Until when what is chosen now stays so unless something is written: nothing that was passed over gets old enough before. What
- * began long before it could be pulled here, and was this tag again later, may get so a little earlier.
+ * Until when what is chosen now stays so unless something is written: nothing that was passed over gets old enough before. May be
+ * later than that for what an upstream was seen to have long before its content came here.
  */
 export async function steadyUntil(
   reader: Reader,
   repo: Repo,
   tag: string,
   { age, until }: Question,
-  { chosen, latest, passed }: Extract<Resolved, { chosen: object }>,
+  { chosen, latest, heldUntil, passed }: Served & { passed: readonly store.Row[] },
 ): Promise<string> {
   if (!age || chosen.since === latest.since) return endless
   const cut = timePlus(until, -age.ms)
   const next = await store.firstAfter(reader, repo, age.countFrom === 'tag' ? tag : undefined, cut)
-  const begins = [...passed.map(({ since }) => since), ...(next === undefined ? [] : [next])].filter((one) => one > cut)
-  return begins.length === 0 ? endless : timePlus(begins.sort()[0]!, age.ms)
+  const begins = [...passed.map(({ since }) => since), next ?? ''].filter((one) => one > cut)
+  const times = [...begins.map((one) => timePlus(one, age.ms)), heldUntil]
+  return times.filter((one) => one !== '').sort()[0] ?? endless
 }
 
 /** How many assignments that were passed over are named. */

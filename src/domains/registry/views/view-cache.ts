@@ -11,12 +11,12 @@ import {
   type Served,
   steadyUntil,
 } from './resolve.service.ts'
-import { type LedgerRepo, lastRow } from './views.store.ts'
+import { type LedgerRepo, standsStill } from './views.store.ts'
 
 export type ViewCache = {
   /**
-   * What the tag stands for; only what is served is remembered. A move of the tag counts at once, and so does the time from
-   * which something else is old enough. What another server deletes or quarantines counts after half a second.
+   * What the tag stands for; of ages that are asked for now, what is served is remembered. Whatever changes it counts at once,
+   * and so does the time from which something else is old enough; what another server imports or brings back, after half a second.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void
@@ -26,7 +26,7 @@ export type ViewCache = {
 const maxAgeMs = 500
 const maxEntries = 10_000
 
-/** `from` and `until` are times of questions about now. */
+/** `from` and `until` are times of the database. */
 type Entry = { served: Served; at: number; from: string; until: string }
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
@@ -34,29 +34,40 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
   const entries = new Map<string, Entry>()
   let epoch = 0
 
-  async function holds({ served: { latest }, ...entry }: Entry, repo: LedgerRepo, tag: string, question: Question) {
-    const { until, isNow } = question
-    if (monotonic() - entry.at >= maxAgeMs) return false
-    if (isNow && (until < entry.from || until >= entry.until)) return false
-    // One process alone writes to an embedded database, and forgets all answers with each commit that could change one.
-    if (!db.shared) return true
-    const last = await lastRow(db, repo, tag, rowsOf(question))
-    return last !== undefined && last.time === latest.since && last.digest === latest.digest && !last.deleted
+  function fresh(key: string, { until }: Question): Served | undefined {
+    const known = entries.get(key)
+    if (!known || monotonic() - known.at >= maxAgeMs || until < known.from || until >= known.until) return undefined
+    return known.served
   }
+
+  /**
+   * One process alone writes to an embedded database, and forgets all answers with each commit that could change one. Servers that
+   * share a database look whether the tag has moved, and whether what is served is still there.
+   */
+  async function remembered(key: string, repo: LedgerRepo, tag: string, question: Question) {
+    const served = fresh(key, question)
+    if (!served || !db.shared) return served
+    const { chosen, latest } = served
+    const isStill = await standsStill(db, repo, tag, { until: rowsOf(question), latest, chosen: chosen.digest })
+    return isStill && fresh(key, question) === served ? served : undefined
+  }
+
+  /** Other tags could make a digest old enough, and make it so no more: of these, what another server did is not looked at. */
+  const isKept = ({ age, isNow }: Question) => age && isNow && !(db.shared && age.countFrom === 'repo')
 
   return {
     async of(repo, tag, question) {
-      const key = keyOf(repo, tag, question)
-      const known = entries.get(key)
-      if (known && (await holds(known, repo, tag, question))) return known.served
+      const key = isKept(question) ? keyOf(repo, tag, question) : ''
+      const known = key === '' ? undefined : await remembered(key, repo, tag, question)
+      if (known) return known
       const [started, at] = [epoch, monotonic()]
       const resolved = await resolveTag(db, repo, tag, question)
       if (!resolved.chosen) return resolved
       const { chosen, latest, passed } = resolved
       const { skipped } = await explain(db, repo, tag, question, { ...resolved, passed: passed.slice(0, 1) })
       const served = { chosen, latest, heldUntil: skipped[0]?.eligible ?? '' }
-      if (!question.age) return served
-      const until = await steadyUntil(db, repo, tag, question, resolved)
+      if (key === '') return served
+      const until = await steadyUntil(db, repo, tag, question, { ...served, passed })
       if (started === epoch) {
         entries.delete(key)
         entries.set(key, { served, at, from: question.until, until })
@@ -71,9 +82,8 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
   }
 }
 
-function keyOf({ id }: LedgerRepo, tag: string, { until, isNow, age, accepted = [] }: Question): string {
-  const moment = isNow ? '' : until
+function keyOf({ id }: LedgerRepo, tag: string, { age, accepted = [] }: Question): string {
   // There may be as many accepted digests as exceptions.
   const passing = accepted.length === 0 ? '' : createHash('sha256').update(accepted.join()).digest('base64')
-  return [id, tag, moment, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
+  return [id, tag, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
 }

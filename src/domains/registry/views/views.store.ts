@@ -57,6 +57,20 @@ export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, unt
   return row && rowOf(row)
 }
 
+/** Whether the last row of a tag at a time is still `latest`, and the repo can serve what is `chosen`. */
+export async function standsStill(
+  reader: Reader,
+  repo: LedgerRepo,
+  tag: string,
+  { until, latest, chosen }: { until: string; latest: { since: string; digest: string }; chosen: string },
+): Promise<boolean> {
+  const row = await reader.get<{ time: string; digest: string; here: number }>(sql`
+    SELECT h.time, h.digest, ${isHere(repo, sql`CAST(${chosen} AS TEXT)`)} AS here
+      FROM tag_history h
+     WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
+  return row !== undefined && row.time === latest.since && row.digest === latest.digest && row.here === 1
+}
+
 /** The time of the first row after a time, of a tag or of the repo. */
 export async function firstAfter(
   reader: Reader,
