@@ -211,17 +211,17 @@ async function firstStay(
 }
 
 /**
- * Until when what is chosen now stays so unless something is written: nothing that was passed over gets old enough before. May be
+ * Until when what is chosen stays so unless something is written: nothing that was passed over gets old enough before. May be
  * later than that for what an upstream was seen to have long before its content came here.
  */
 export async function steadyUntil(
   reader: Reader,
   repo: Repo,
   tag: string,
-  { age, until }: Question,
+  { age, until, isNow }: Question,
   { chosen, latest, heldUntil, passed }: Served & { passed: readonly store.Row[] },
 ): Promise<string> {
-  if (!age || chosen.since === latest.since) return endless
+  if (!isNow || !age || chosen.since === latest.since) return endless
   const cut = timePlus(until, -age.ms)
   const next = await store.firstAfter(reader, repo, age.countFrom === 'tag' ? tag : undefined, cut)
   const begins = [...passed.map(({ since }) => since), next ?? ''].filter((one) => one > cut)

@@ -15,8 +15,8 @@ import { type LedgerRepo, standsStill } from './views.store.ts'
 
 export type ViewCache = {
   /**
-   * What the tag stands for; of ages that are asked for now, what is served is remembered. Whatever changes it counts at once,
-   * and so does the time from which something else is old enough; what another server imports or brings back, after half a second.
+   * What the tag stands for; what is served is remembered. Whatever changes it counts at once, and so does the time from which
+   * something else is old enough; what another server imports or brings back, after half a second.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void
@@ -26,16 +26,17 @@ export type ViewCache = {
 const maxAgeMs = 500
 const maxEntries = 10_000
 
-/** `from` and `until` are times of the database. */
+/** `from` and `until` are times of questions. */
 type Entry = { served: Served; at: number; from: string; until: string }
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createViewCache(db: Db, monotonic: () => number): ViewCache {
-  const entries = new Map<string, Entry>()
+  // Moments are for clients to choose, so they take no room from what everybody asks for.
+  const [ofNow, ofMoments] = [new Map<string, Entry>(), new Map<string, Entry>()]
   let epoch = 0
 
-  function fresh(key: string, { until }: Question): Served | undefined {
-    const known = entries.get(key)
+  function fresh(key: string, { until, isNow }: Question): Served | undefined {
+    const known = (isNow ? ofNow : ofMoments).get(key)
     if (!known || monotonic() - known.at >= maxAgeMs || until < known.from || until >= known.until) return undefined
     return known.served
   }
@@ -52,8 +53,11 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
     return isStill && fresh(key, question) === served ? served : undefined
   }
 
-  /** Other tags could make a digest old enough, and make it so no more: of these, what another server did is not looked at. */
-  const isKept = ({ age, isNow }: Question) => age && isNow && !(db.shared && age.countFrom === 'repo')
+  /**
+   * On a shared database, one look tells what a tag was at a moment, with or without an answer; and other tags, which could make
+   * a digest old enough and so no more, are not looked at.
+   */
+  const isKept = ({ age }: Question) => !db.shared || age?.countFrom === 'tag'
 
   return {
     async of(repo, tag, question) {
@@ -69,6 +73,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
       if (key === '') return served
       const until = await steadyUntil(db, repo, tag, question, { ...served, passed })
       if (started === epoch) {
+        const entries = question.isNow ? ofNow : ofMoments
         entries.delete(key)
         entries.set(key, { served, at, from: question.until, until })
         if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
@@ -77,13 +82,14 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
     },
     clear() {
       epoch++
-      entries.clear()
+      ofNow.clear()
+      ofMoments.clear()
     },
   }
 }
 
-function keyOf({ id }: LedgerRepo, tag: string, { age, accepted = [] }: Question): string {
+function keyOf({ id }: LedgerRepo, tag: string, { until, isNow, age, accepted = [] }: Question): string {
   // There may be as many accepted digests as exceptions.
   const passing = accepted.length === 0 ? '' : createHash('sha256').update(accepted.join()).digest('base64')
-  return [id, tag, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
+  return [id, tag, isNow ? '' : until, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
 }
