@@ -35,6 +35,8 @@ const page = { order, after: undefined, size: 50, skip: 0, binding: '' }
 const teller = { ledger: 1, upstream: group, origin: 'https://registry.example.com', path: 'app' }
 const afterTold = { time: cutoff, tag: '1.0', teller: 1 }
 
+const repo = { id: 1, uid: `${group}/a`, ledger: 1 }
+
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a blob of a repo': (reader) => blobs.findRepoBlob(reader, 1, digest),
   'a blob': (reader) => blobs.findBlob(reader, digest),
@@ -79,10 +81,10 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   },
   'whether a tag stands still': (reader) => {
     const latest = { since: cutoff, digest }
-    return standsStill(reader, { id: 1, ledger: 1 }, '1.0', { until: cutoff, latest, chosen: digest })
+    return standsStill(reader, repo, '1.0', { until: cutoff, latest, chosen: digest })
   },
-  'the first move of a tag after a time': (reader) => firstAfter(reader, { id: 1, ledger: 1 }, '1.0', cutoff),
-  'the first move in a repo after a time': (reader) => firstAfter(reader, { id: 1, ledger: 1 }, undefined, cutoff),
+  'the first move of a tag after a time': (reader) => firstAfter(reader, repo, '1.0', cutoff),
+  'the first move in a repo after a time': (reader) => firstAfter(reader, repo, undefined, cutoff),
   'ledgers that wait for their logs': (reader) => waitingLedgers(reader, 7, 100),
   'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
 }

@@ -146,7 +146,7 @@ test('a cache depends on every table that it reads', async () => {
     grants: (reader) => createGrantCache(reader, () => 0).of('a'),
     paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
     tags: (reader) => digestOf(reader, 1, 'a'),
-    views: (reader) => createViewCache(reader as Db, () => 0).of({ id: 1, ledger: 1 }, 'a', weekOld),
+    views: (reader) => createViewCache(reader as Db, () => 0).of({ id: 1, uid: 'a', ledger: 1 }, 'a', weekOld),
     manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
     pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),

@@ -63,7 +63,7 @@ async function looks(work: () => Promise<unknown>): Promise<number> {
 /** Servers that share a database look where the tag is now. */
 const again = onPostgres ? 1 : 0
 
-test('a second pull looks into the ledger at most once, with the same answer, for half a second', async () => {
+test('a second pull looks into the ledger at most once, with the same answer, for a moment', async () => {
   const { path, old } = await scene()
   const client = await on(11)
   const first = await client.ok(200, 'GET', path)
@@ -74,7 +74,7 @@ test('a second pull looks into the ledger at most once, with the same answer, fo
     assert.deepEqual([headers.warning, headers.etag], [first.headers.warning, first.headers.etag])
   }
   assert.equal(await looks(pull), again)
-  monotonic += 499
+  monotonic += onPostgres ? 4999 : 499
   assert.equal(await looks(pull), again)
   monotonic += 1
   assert.ok((await looks(pull)) > 1)

@@ -16,14 +16,17 @@ import { type LedgerRepo, standsStill } from './views.store.ts'
 export type ViewCache = {
   /**
    * What the tag stands for; what is served is remembered. Whatever changes it counts at once, and so does the time from which
-   * something else is old enough; what another server imports or brings back, after half a second.
+   * something else is old enough. An image that another server brings back may count some seconds later.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void
 }
 
-/** How old an answer may be: for what other servers do, and for whoever changes the database past an embedded one's. */
-const maxAgeMs = 500
+/**
+ * How old an answer may be: for what another server brings back, which is all that nothing looks for, and for whoever changes an
+ * embedded database past its server.
+ */
+const maxAgeMs = { shared: 5000, alone: 500 }
 const maxEntries = 10_000
 
 /** `from` and `until` are times of questions. */
@@ -33,11 +36,12 @@ type Entry = { served: Served; at: number; from: string; until: string }
 export function createViewCache(db: Db, monotonic: () => number): ViewCache {
   // Moments are for clients to choose, so they take no room from what everybody asks for.
   const [ofNow, ofMoments] = [new Map<string, Entry>(), new Map<string, Entry>()]
+  const ageMs = db.shared ? maxAgeMs.shared : maxAgeMs.alone
   let epoch = 0
 
   function fresh(key: string, { until, isNow }: Question): Served | undefined {
     const known = (isNow ? ofNow : ofMoments).get(key)
-    if (!known || monotonic() - known.at >= maxAgeMs || until < known.from || until >= known.until) return undefined
+    if (!known || monotonic() - known.at >= ageMs || until < known.from || until >= known.until) return undefined
     return known.served
   }
 

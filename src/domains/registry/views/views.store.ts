@@ -1,10 +1,11 @@
 // The ledger as views read it: a few rows at a time, each look-up from an index, however often a tag has moved.
-import { join, type Reader, type Sql, sql } from '#db/sql.ts'
+import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
+import { lineage } from '#lib/uid.ts'
 import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
 import type { Stay } from './stays.model.ts'
 
-/** The number of a repo and that of its ledger. */
-export type LedgerRepo = { id: number; ledger: number }
+/** A repo, with the number of its ledger. */
+export type LedgerRepo = { id: number; uid: string; ledger: number }
 
 /** A row of the ledger: an assignment, or a deletion. */
 export type Row = {
@@ -23,12 +24,11 @@ type Stored = Record<'time' | 'digest', string> &
   Record<'event' | 'source' | 'here' | 'known', number> & { stored: string | null }
 
 /** What can be served now: it is here, and not in quarantine. The one place that says so. */
-function isHere({ id }: LedgerRepo, digest: Sql): Sql {
+function isHere({ id, uid }: LedgerRepo, digest: Sql): Sql {
   return sql`CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = ${id} AND m.digest = ${digest})
                    AND NOT EXISTS (
-                     SELECT 1 FROM quarantined q JOIN repos r ON r.id = ${id}
-                      WHERE q.digest = ${digest} AND q.release_time = ''
-                        AND (r.uid = q.scope_uid OR substr(r.uid, 1, length(q.scope_uid) + 1) = q.scope_uid || '/'))
+                     SELECT 1 FROM quarantined q
+                      WHERE q.digest = ${digest} AND q.release_time = '' AND q.scope_uid IN (${list(lineage(uid))}))
                   THEN 1 ELSE 0 END`
 }
 
