@@ -81,6 +81,19 @@ test('a second pull looks into the ledger at most once, with the same answer, fo
   assert.equal(await looks(pull), again)
 })
 
+test('what a tag was at a moment is looked for once in half a second', async () => {
+  const { name, old } = await scene()
+  const client = await on(11)
+  const path = `at-20260605/${name}/manifests/stable`
+  const pull = async () => assert.equal(await digestBy(client, path), old.digest)
+  assert.ok((await looks(pull)) > 0)
+  assert.equal(await looks(pull), 0)
+  monotonic += 500
+  assert.ok((await looks(pull)) > 0)
+  await client.ok(202, 'DELETE', `${name}/manifests/${old.digest}`)
+  assert.equal((await client.call('GET', path)).status, 404)
+})
+
 test('another age, another hold and another moment are other questions', async () => {
   const { name, old, young } = await scene()
   const client = await on(11.5)
@@ -204,7 +217,7 @@ test('an exception counts at once, and so does its end', async () => {
   await serves(old.digest)
 })
 
-test('what another server does counts at once: moves, deletions and quarantine', async () => {
+test('what another server does counts: moves at once, deletions and quarantine after half a second', async () => {
   const name = `acme/app${repos++}`
   const images: Descriptor[] = []
   for (const days of [0, 1, 2, 10]) images.push(await (await on(days)).pushImage(name, 'stable'))
@@ -227,9 +240,11 @@ test('what another server does counts at once: moves, deletions and quarantine',
   await push(young)
   await serves(older.digest, 'moved on')
   await other.ok(202, 'DELETE', `${name}/manifests/${older.digest}`)
+  monotonic += 500
   await serves(old.digest, 'deleted')
   const mark = { digest: old.digest, reason: 'it mines coins' }
   await made(node, `/registry/v2/quarantined/${repo!.uid}:quarantine`, mark)
+  monotonic += 500
   await serves(oldest.digest, 'quarantined')
   await other.ok(202, 'DELETE', `${name}/manifests/stable`)
   assert.equal((await client.call('GET', path)).status, 404, 'the tag is deleted')

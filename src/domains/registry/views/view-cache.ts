@@ -16,52 +16,56 @@ import { type LedgerRepo, standsStill } from './views.store.ts'
 export type ViewCache = {
   /**
    * What the tag stands for; what is served is remembered. Whatever changes it counts at once, and so does the time from which
-   * something else is old enough. An image that another server brings back may count some seconds later.
+   * something else is old enough. What another server deletes or quarantines counts after half a second, as for pulls by digest,
+   * and what it brings back some seconds later.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void
 }
 
-/**
- * How old an answer may be: for what another server brings back, which is all that nothing looks for, and for whoever changes an
- * embedded database past its server.
- */
-const maxAgeMs = { shared: 5000, alone: 500 }
+/** How old it may be that what is served was there: for what other servers do, and whoever changes an embedded database past its own. */
+const maxSeenMs = 500
+/** How old an answer may be where that is looked for again, and moves of the tag with each pull. */
+const maxAgeMs = 5000
 const maxEntries = 10_000
 
-/** `from` and `until` are times of questions. */
-type Entry = { served: Served; at: number; from: string; until: string }
+/** `from` and `until` are times of questions; what is served was there at `seen`. */
+type Entry = { served: Served; at: number; seen: number; from: string; until: string }
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createViewCache(db: Db, monotonic: () => number): ViewCache {
   // Moments are for clients to choose, so they take no room from what everybody asks for.
   const [ofNow, ofMoments] = [new Map<string, Entry>(), new Map<string, Entry>()]
-  const ageMs = db.shared ? maxAgeMs.shared : maxAgeMs.alone
   let epoch = 0
-
-  function fresh(key: string, { until, isNow }: Question): Served | undefined {
-    const known = (isNow ? ofNow : ofMoments).get(key)
-    if (!known || monotonic() - known.at >= ageMs || until < known.from || until >= known.until) return undefined
-    return known.served
-  }
 
   /**
    * One process alone writes to an embedded database, and forgets all answers with each commit that could change one. Servers that
-   * share a database look whether the tag has moved, and whether what is served is still there.
+   * share a database look whether the tag has moved. What a tag was at a moment stays.
    */
-  async function remembered(key: string, repo: LedgerRepo, tag: string, question: Question) {
-    const served = fresh(key, question)
-    if (!served || !db.shared) return served
-    const { chosen, latest } = served
-    const isStill = await standsStill(db, repo, tag, { until: rowsOf(question), latest, chosen: chosen.digest })
-    return isStill && fresh(key, question) === served ? served : undefined
+  const isLookedAt = ({ isNow }: Question) => db.shared && isNow
+
+  function fresh(key: string, question: Question): Entry | undefined {
+    const { until, isNow } = question
+    const known = (isNow ? ofNow : ofMoments).get(key)
+    const ageMs = isLookedAt(question) ? maxAgeMs : maxSeenMs
+    if (!known || monotonic() - known.at >= ageMs || until < known.from || until >= known.until) return undefined
+    return known
   }
 
-  /**
-   * On a shared database, one look tells what a tag was at a moment, with or without an answer; and other tags, which could make
-   * a digest old enough and so no more, are not looked at.
-   */
-  const isKept = ({ age }: Question) => !db.shared || age?.countFrom === 'tag'
+  async function remembered(key: string, repo: LedgerRepo, tag: string, question: Question) {
+    const known = fresh(key, question)
+    if (!known || !isLookedAt(question)) return known?.served
+    const { chosen, latest } = known.served
+    const at = monotonic()
+    const isSeen = at - known.seen < maxSeenMs
+    const look = { until: rowsOf(question), latest, chosen: isSeen ? undefined : chosen.digest }
+    if (!(await standsStill(db, repo, tag, look)) || fresh(key, question) !== known) return undefined
+    if (!isSeen) known.seen = at
+    return known.served
+  }
+
+  /** Other tags, which could make a digest old enough, and so no more, are not looked at. */
+  const isKept = ({ age }: Question) => !(db.shared && age?.countFrom === 'repo')
 
   return {
     async of(repo, tag, question) {
@@ -79,7 +83,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
       if (started === epoch) {
         const entries = question.isNow ? ofNow : ofMoments
         entries.delete(key)
-        entries.set(key, { served, at, from: question.until, until })
+        entries.set(key, { served, at, seen: at, from: question.until, until })
         if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
       }
       return served

@@ -57,15 +57,15 @@ export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, unt
   return row && rowOf(row)
 }
 
-/** Whether the last row of a tag at a time is still `latest`, and the repo can serve what is `chosen`. */
+/** Whether the last row of a tag at a time is still `latest`, and the repo can serve what is `chosen`, where that is asked. */
 export async function standsStill(
   reader: Reader,
   repo: LedgerRepo,
   tag: string,
-  { until, latest, chosen }: { until: string; latest: { since: string; digest: string }; chosen: string },
+  { until, latest, chosen }: { until: string; latest: { since: string; digest: string }; chosen: string | undefined },
 ): Promise<boolean> {
   const row = await reader.get<{ time: string; digest: string; here: number }>(sql`
-    SELECT h.time, h.digest, ${isHere(repo, sql`CAST(${chosen} AS TEXT)`)} AS here
+    SELECT h.time, h.digest, ${chosen === undefined ? sql`1` : isHere(repo, sql`CAST(${chosen} AS TEXT)`)} AS here
       FROM tag_history h
      WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
   return row !== undefined && row.time === latest.since && row.digest === latest.digest && row.here === 1
