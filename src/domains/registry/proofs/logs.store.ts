@@ -224,10 +224,11 @@ export function findInChain(reader: Reader, log: number, chain: string, seq: num
      WHERE log_id = ${log} AND chain = ${chain} AND seq = ${seq}`)
 }
 
-/** When the row was written that the entry stands for. */
-export async function openedTime(reader: Reader, log: number, index: number): Promise<string | undefined> {
+/** When the row was written that a chain begins with; `undefined` where its ledger is gone. */
+export async function beganAt(reader: Reader, log: number, chain: string): Promise<string | undefined> {
   const row = await reader.get<{ time: string }>(sql`
-    SELECT time FROM ledger_openings WHERE log_id = ${log} AND idx = ${index}`)
+    SELECT o.time FROM ledger_entries e JOIN ledger_openings o ON o.log_id = e.log_id AND o.idx = e.idx
+     WHERE e.log_id = ${log} AND e.chain = ${chain} AND e.seq = 0`)
   return row?.time
 }
 

@@ -112,19 +112,19 @@ export async function proofOf(app: Pick<App, 'db' | 'sealer' | 'config'>, asked:
   if (!repo) throw notFound(repoType, uid)
   const row = await store.rowAt(db, repo.ledger, tag, at)
   if (!row) throw notFound(tagType, `${uid} ${tag} at ${at}`)
-  const log = row.log === null ? undefined : await store.findLogById(db, row.log)
-  if (!log || row.index >= log.checkpointSize) {
-    throw notYet()
-  }
+  if (row.log === null) throw notYet()
+  const [log, entry] = await Promise.all([store.findLogById(db, row.log), store.findEntry(db, row.log, row.index)])
+  if (!log || !entry || row.index >= log.checkpointSize) throw notYet()
   const secret = sealer.unseal('ledger-secret', log.secret)
   if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
-  const entry = (await store.findEntry(db, log.id, row.index))!
   const opening = openingText({ ...row, organization: rootOf(uid) })
-  const began = await store.openedTime(db, log.id, (await store.findInChain(db, log.id, entry.chain, 0))!.index)
+  const [began, head, found] = await Promise.all([
+    store.beganAt(db, log.id, entry.chain),
+    headFor(app, log, entry.index),
+    store.findInChain(db, log.id, entry.chain, entry.seq + 1),
+  ])
   if (began === undefined) throw notYet()
   const salt = saltOf(secret, saltedBy(row, began))
-  const head = await headFor(app, log, entry.index)
-  const found = await store.findInChain(db, log.id, entry.chain, entry.seq + 1)
   const next = found && found.index < head.size ? [found] : []
   const leaves = [entry, ...next].map(({ index }) => index)
   const nodes = nodesOf(await store.readTiles(db, head.log, tilesFor(leaves, head.size)))

@@ -1,5 +1,5 @@
-// What tags stand for at an age, as was worked out a moment ago: of a tag that has moved lately, that takes several looks into
-// the ledger, and a plain pull none.
+// What tags stand for at a moment or an age, as was worked out a moment ago: for an age, of a tag that has moved lately, that takes
+// several looks into the ledger, and a plain pull takes none, or one.
 import { createHash } from 'node:crypto'
 import type { Db } from '#db/sql.ts'
 import {
