@@ -68,16 +68,53 @@ test('a blob that the copy names and the store has lost since is one of the dama
   const { app, pusher } = registry
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
+    for (let i = 0; i < 60; i++) await pusher.pushBlob('acme/app', `blob ${i}`)
+    const upload = String((await pusher.ok(202, 'POST', 'acme/app/blobs/uploads/')).headers.location)
+    await pusher.ok(202, 'PATCH', upload, { body: 'piece' })
+    const last = await app.db.get<{ location: string }>(sql`SELECT location FROM blobs ORDER BY location DESC LIMIT 1`)
+    const piece = await app.db.get<{ location: string }>(sql`SELECT location FROM upload_parts`)
+    let lost: Promise<unknown> | undefined
+    const lose = () => {
+      for (const { location } of [last!, piece!]) rmSync(join(app.config.data, 'blobs', location))
+      return app.db.tx(async (tx) => {
+        await tx.run(sql`
+          DELETE FROM repo_blobs WHERE digest IN (SELECT digest FROM blobs WHERE location = ${last!.location})`)
+        await tx.run(sql`DELETE FROM blobs WHERE location = ${last!.location}`)
+        await tx.run(sql`DELETE FROM upload_parts`)
+      })
+    }
+    const made = await backup(app.config, {
+      to,
+      progress() {
+        lost ??= lose()
+      },
+    })
+    await lost
+    assert.deepEqual(made.damaged, [last!.location])
+  } finally {
+    rmSync(to, { recursive: true, force: true })
+  }
+})
+
+test('a backup whose hold was lost meanwhile fails, and leaves none that counts', async () => {
+  await using registry = await startRegistry({ duties: [] })
+  const { app, pusher } = registry
+  const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+  try {
     await pusher.pushBlob('acme/app', 'a blob')
-    // The first time that it is renewed, it is found to be gone, however long that takes on either side.
-    const run = (text: string) => app.db.tx((tx) => tx.run(raw(text)))
-    await run(
-      onPostgres
-        ? 'CREATE RULE lose AS ON UPDATE TO backups DO INSTEAD DELETE FROM backups WHERE id = OLD.id'
-        : 'CREATE TRIGGER lose BEFORE UPDATE ON backups BEGIN DELETE FROM backups WHERE id = OLD.id; END',
-    )
+    // From then on no renewal finds it, whoever is faster.
+    const run = (...texts: string[]) =>
+      app.db.tx(async (tx) => {
+        for (const text of texts) await tx.run(raw(text))
+      })
+    await (onPostgres
+      ? run(
+          'CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$',
+          'CREATE TRIGGER lose BEFORE UPDATE ON backups FOR EACH ROW EXECUTE FUNCTION lose()',
+        )
+      : run('CREATE TRIGGER lose BEFORE UPDATE ON backups BEGIN SELECT RAISE(IGNORE); END'))
     await assert.rejects(backup(app.config, { to }), /contents could not be held for all the time/)
-    await run(onPostgres ? 'DROP RULE lose ON backups' : 'DROP TRIGGER lose')
+    await run(onPostgres ? 'DROP TRIGGER lose ON backups' : 'DROP TRIGGER lose')
     assert.deepEqual(globSync('*/backup.json', { cwd: to }), [])
     await backup(app.config, { to })
     assert.equal(globSync('*/backup.json', { cwd: to }).length, 1)
