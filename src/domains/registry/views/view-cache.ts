@@ -1,7 +1,7 @@
 // What tags stand for at a moment or an age, as was worked out a moment ago: for an age, of a tag that has moved lately, that takes
 // several looks into the ledger, and a plain pull takes none, or one.
-import { createHash } from 'node:crypto'
 import type { Db } from '#db/sql.ts'
+import { digestOf } from '#lib/digest.ts'
 import {
   explain,
   type Nothing,
@@ -98,6 +98,6 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
 
 function keyOf({ id }: LedgerRepo, tag: string, { until, isNow, age, accepted = [] }: Question): string {
   // There may be as many accepted digests as exceptions.
-  const passing = accepted.length === 0 ? '' : createHash('sha256').update(accepted.join()).digest('base64')
+  const passing = accepted.length === 0 ? '' : digestOf('sha256', Buffer.from(accepted.join()))
   return [id, tag, isNow ? '' : until, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
 }
