@@ -20,6 +20,7 @@ import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ReadTurns } from './domains/registry/images/read-turns.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import type { Sequencing } from './domains/registry/proofs/sequencing.ts'
+import type { TileCache } from './domains/registry/proofs/tile-cache.ts'
 import type { Witnessing } from './domains/registry/proofs/witnessing.ts'
 import type { PullRuleCache } from './domains/registry/pull-rules/pull-rules.model.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
@@ -178,6 +179,8 @@ export type App = {
   witnessing: Witnessing
   /** Whose rows of the ledger are logged next. */
   sequencing: Sequencing
+  /** Parts of the logs of the ledger that proofs were made of lately. */
+  tiles: TileCache
   skew: Skew
   fleet: Fleet
 }

@@ -24,6 +24,7 @@ import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createSequencing } from './domains/registry/proofs/sequencing.ts'
+import { createTileCache } from './domains/registry/proofs/tile-cache.ts'
 import { createWitnessing } from './domains/registry/proofs/witnessing.ts'
 import { createPullRuleCache } from './domains/registry/pull-rules/pull-rule-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
@@ -132,6 +133,7 @@ export async function createApp(
     clock,
     witnessing: createWitnessing(monotonic),
     sequencing: createSequencing(),
+    tiles: createTileCache(db),
     skew,
     fleet,
     close: () => done.disposeAsync(),

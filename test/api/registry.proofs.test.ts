@@ -271,11 +271,27 @@ test('a log of more than a tile has full tiles, and proofs across them', async (
   const { checkpoint, policy, entries } = await readLog(operator, url, prefix)
   assert.equal(checkpoint.size, 601)
   assert.equal(parseEntry(entries[300]!)!.kind, 'import')
-  for (const i of [0, 254, 255, 256, 511, 598]) {
-    const at = records[i]!.time
-    const { text } = await operator.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${at}`)
-    const proved = provedBy(text, policy, claimOf(url, 'v1', i % 2 === 0 ? 'a' : 'b', at))
-    assert.deepEqual([proved.from, proved.until, proved.kind], [at, records[i + 1]!.time, 'import'])
+  const check = async () => {
+    for (const i of [0, 254, 255, 256, 511, 598]) {
+      const at = records[i]!.time
+      const { text } = await operator.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${at}`)
+      const proved = provedBy(text, policy, claimOf(url, 'v1', i % 2 === 0 ? 'a' : 'b', at))
+      assert.deepEqual([proved.from, proved.until, proved.kind], [at, records[i + 1]!.time, 'import'])
+    }
+  }
+  await check()
+
+  // The same tiles with more in them, beside those of another log.
+  const other = await pinfold.seed.group('', { name: 'other' })
+  const beside = (await pinfold.seed.repo(other.uid as string, { name: 'app' })).uid as string
+  for (const image of ['a', 'b']) {
+    for (const one of [repo, beside]) await plantTag(pinfold, one, 'v2', image)
+    await logged(pinfold)
+    await check()
+    const at = (await ledgerOf(pinfold, beside)).at(-1)!.time
+    const { text } = await operator.get(`/ledger/${other.uid}/repos/${beside}/tags/v2/proof`)
+    const ofOther = parsePolicy((await operator.get(`/ledger/${other.uid}/policy`)).text)
+    assert.equal(provedBy(text, ofOther, { ...claimOf(url, 'v2', image, at), path: 'other/app' }).from, at)
   }
 })
 

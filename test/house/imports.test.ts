@@ -92,6 +92,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/images/read-image.ts',
     'registry/images/read-turns.ts',
     'registry/proofs/sequencing.ts',
+    'registry/proofs/tile-cache.ts',
     'registry/proofs/witnessing.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',

@@ -33,32 +33,50 @@ export function tilesFor(leaves: readonly number[], size: number): TileAt[] {
   return [...found.values()]
 }
 
-/** The nodes of a tree whose tiles are at hand, each worked out once. Throws when one is not. */
-export function nodesOf(tiles: Tiles): Nodes {
-  const known = new Map<string, Buffer>()
-  const work: Nodes = (height, index) => {
-    if (height % tileHeight > 0) return nodeHash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
-    const at = { level: height / tileHeight, index: Math.floor(index / tileWidth) }
-    const tile = tiles.get(tileKey(at))
-    const from = (index % tileWidth) * hashBytes
-    if (!tile || tile.length < from + hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
-    return tile.subarray(from, from + hashBytes)
-  }
-  const nodes: Nodes = (height, index) => {
-    if (height % tileHeight === 0) return work(height, index)
-    const key = `${height} ${index}`
-    const found = known.get(key) ?? work(height, index)
-    known.set(key, found)
-    return found
-  }
-  return nodes
+/** How many hashes a tile has in a tree of this size. */
+export function widthOf({ level, index }: TileAt, size: number): number {
+  return Math.min(tileWidth, countAt(level, size) - index * tileWidth)
 }
 
-/** Of a power of two of hashes. */
-function rootOf(hashes: Buffer): Buffer {
-  if (hashes.length === hashBytes) return hashes
-  const middle = hashes.length / 2
-  return nodeHash(rootOf(hashes.subarray(0, middle)), rootOf(hashes.subarray(middle)))
+/** A tile as the tree that it is: the node at a height in it, 0 for its hashes; `undefined` for what it does not have. */
+export type TileTree = (height: number, index: number) => Buffer | undefined
+
+/** Each height is worked out when it is first asked for. */
+export function treeOf(tile: Buffer): TileTree {
+  const heights = [tile]
+  return (height, index) => {
+    while (heights.length <= height) heights.push(parentsOf(heights.at(-1)!))
+    const from = index * hashBytes
+    const node = heights[height]!.subarray(from, from + hashBytes)
+    return node.length === hashBytes ? node : undefined
+  }
+}
+
+/** The nodes of a tree whose tiles are at hand. Throws when one is not. */
+export function nodesIn(tiles: ReadonlyMap<string, TileTree>): Nodes {
+  return (height, index) => {
+    const [level, above] = [Math.floor(height / tileHeight), height % tileHeight]
+    const width = tileWidth / 2 ** above
+    const at = { level, index: Math.floor(index / width) }
+    const node = tiles.get(tileKey(at))?.(above, index % width)
+    if (!node) throw new Error(`tile ${tileKey(at)} is not at hand`)
+    return node
+  }
+}
+
+/** Of tiles as they are stored. */
+export function nodesOf(tiles: Tiles): Nodes {
+  return nodesIn(new Map([...tiles].map(([key, tile]) => [key, treeOf(tile)])))
+}
+
+/** The node above each two; the last one, if there is no other beside it, has none yet. */
+function parentsOf(hashes: Buffer): Buffer {
+  const parents = Buffer.alloc(Math.floor(hashes.length / (2 * hashBytes)) * hashBytes)
+  for (let at = 0; at < parents.length; at += hashBytes) {
+    const [left, right] = [2 * at, 2 * at + hashBytes]
+    nodeHash(hashes.subarray(left, right), hashes.subarray(right, right + hashBytes)).copy(parents, at)
+  }
+  return parents
 }
 
 /** The tiles that have room in a tree of this size, which are what a leaf more changes. */
@@ -90,7 +108,7 @@ export function appended(
       if (before?.length !== here * hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
       const hashes = Buffer.concat([before, ...some])
       changed.set(tileKey(at), { ...at, hashes })
-      if (here + some.length === tileWidth) full.push(rootOf(hashes))
+      if (here + some.length === tileWidth) full.push(treeOf(hashes)(tileHeight, 0)!)
       done += some.length
       count += some.length
     }

@@ -195,7 +195,9 @@ export async function readTiles(reader: Reader, log: number, wanted: readonly Ti
     SELECT level, idx AS "index", hashes FROM ledger_tiles WHERE log_id = ${log} AND level = ${level} AND idx = ${index}`,
   )
   const rows = await reader.all<TileAt & { hashes: Uint8Array }>(join(each, ' UNION ALL '))
-  return new Map(rows.map(({ hashes, ...at }) => [tileKey(at), Buffer.from(hashes)]))
+  return new Map(
+    rows.map(({ hashes, ...at }) => [tileKey(at), Buffer.from(hashes.buffer, hashes.byteOffset, hashes.length)]),
+  )
 }
 
 export async function writeTiles(tx: Tx, log: number, tiles: readonly (TileAt & { hashes: Buffer })[]): Promise<void> {
@@ -211,11 +213,6 @@ export async function readEntries(reader: Reader, log: number, from: number, to:
   const rows = await reader.all<{ entry: string }>(sql`
     SELECT entry FROM ledger_entries WHERE log_id = ${log} AND idx >= ${from} AND idx < ${to} ORDER BY idx`)
   return rows.map(({ entry }) => entry)
-}
-
-export function findEntry(reader: Reader, log: number, index: number): Promise<EntryRow | undefined> {
-  return reader.get(sql`
-    SELECT idx AS "index", chain, seq, entry FROM ledger_entries WHERE log_id = ${log} AND idx = ${index}`)
 }
 
 export function findInChain(reader: Reader, log: number, chain: string, seq: number): Promise<EntryRow | undefined> {
@@ -242,17 +239,18 @@ type StoredRow = Omit<PendingRow, 'kind' | 'organization' | 'event' | 'source'> 
   source: number
   nonce: string
   log: number
-  index: number
-}
+} & EntryRow
 
-/** The row that says what a tag was at a time, with its place in the log; without one, `log` is null. */
+/** The row that says what a tag was at a time, with its entry in a log; without one, `entry` is null. */
 export async function rowAt(reader: Reader, ledger: number, tag: string, at: string) {
-  const row = await reader.get<StoredRow | (StoredRow & { log: null })>(sql`
+  const row = await reader.get<StoredRow | (StoredRow & { entry: null })>(sql`
     SELECT h.repo_id AS ledger, h.tag, h.time, h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source,
-           o.path, o.nonce, o.log_id AS log, o.idx AS "index"
-      FROM (SELECT tag, time FROM tag_history
-             WHERE repo_id = ${ledger} AND tag = ${tag} AND time <= ${at} ORDER BY time DESC LIMIT 1) AS found
-      JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = found.tag AND h.time = found.time
-      LEFT JOIN ledger_openings o ON o.ledger_id = ${ledger} AND o.tag = found.tag AND o.time = found.time`)
+           o.path, o.nonce, e.log_id AS log, e.idx AS "index", e.chain, e.seq, e.entry
+      FROM tag_history h
+      LEFT JOIN ledger_openings o ON o.ledger_id = h.repo_id AND o.tag = h.tag AND o.time = h.time
+      LEFT JOIN ledger_entries e ON e.log_id = o.log_id AND e.idx = o.idx
+     WHERE h.repo_id = ${ledger} AND h.tag = ${tag}
+       AND h.time = (SELECT max(x.time) FROM tag_history x
+                      WHERE x.repo_id = ${ledger} AND x.tag = ${tag} AND x.time <= ${at})`)
   return row && { ...row, event: nameOf(eventNumbers, row.event), source: nameOf(sourceNumbers, row.source) }
 }

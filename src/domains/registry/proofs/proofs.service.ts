@@ -6,7 +6,7 @@ import { inclusionProof, type Nodes } from '#lib/tlog/merkle.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
-import { bundleOf, nodesOf, type TileAsked, tileKey, tilesFor, tileWidth } from '#lib/tlog/tiles.ts'
+import { bundleOf, type TileAsked, tileKey, tileWidth } from '#lib/tlog/tiles.ts'
 import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
 import { rootOf } from '#lib/uid.ts'
 import { repoType } from '../repos/repos.model.ts'
@@ -44,8 +44,7 @@ export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promis
 type Head = { log: number; checkpoint: string; size: number }
 
 /** What a proof of this entry ends in: where there are witnesses, the last head that enough of them have signed, once it has the entry. */
-async function headFor({ db, config }: Pick<App, 'db' | 'config'>, log: LedgerLog, index: number): Promise<Head> {
-  const cosigned = config.ledgerWitnesses.length > 0 ? await cosignedOf(db, log.id) : undefined
+function headOf(log: LedgerLog, cosigned: Pick<Head, 'checkpoint' | 'size'> | undefined, index: number): Head {
   if (cosigned && index < cosigned.size) return { log: log.id, ...cosigned }
   return { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
 }
@@ -105,31 +104,35 @@ export type ProofAsked = { repo: string; tag: string; at: string }
  * The proof of what the tag was at a time, and where there is one of the row that follows. Throws UNAVAILABLE while the row
  * waits for its entry, which takes about a second, and longer for what was there before the log.
  */
-export async function proofOf(app: Pick<App, 'db' | 'sealer' | 'config'>, asked: ProofAsked): Promise<string> {
-  const { db, sealer } = app
+export async function proofOf(
+  app: Pick<App, 'db' | 'sealer' | 'config' | 'tiles'>,
+  asked: ProofAsked,
+): Promise<string> {
+  const { db, sealer, config, tiles } = app
   const { repo: uid, tag, at } = asked
   const repo = await findRepoRow(db, { uid })
   if (!repo) throw notFound(repoType, uid)
   const row = await store.rowAt(db, repo.ledger, tag, at)
   if (!row) throw notFound(tagType, `${uid} ${tag} at ${at}`)
-  if (row.log === null) throw notYet()
-  const [log, entry] = await Promise.all([store.findLogById(db, row.log), store.findEntry(db, row.log, row.index)])
-  if (!log || !entry || row.index >= log.checkpointSize) throw notYet()
+  if (row.entry === null) throw notYet()
+  // All of what does not wait for the rest at once, since a database elsewhere is a way off.
+  const [log, cosigned, began, found] = await Promise.all([
+    store.findLogById(db, row.log),
+    config.ledgerWitnesses.length > 0 ? cosignedOf(db, row.log) : undefined,
+    store.beganAt(db, row.log, row.chain),
+    store.findInChain(db, row.log, row.chain, row.seq + 1),
+  ])
+  if (!log || began === undefined || row.index >= log.checkpointSize) throw notYet()
   const secret = sealer.unseal('ledger-secret', log.secret)
   if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
   const opening = openingText({ ...row, organization: rootOf(uid) })
-  const [began, head, found] = await Promise.all([
-    store.beganAt(db, log.id, entry.chain),
-    headFor(app, log, entry.index),
-    store.findInChain(db, log.id, entry.chain, entry.seq + 1),
-  ])
-  if (began === undefined) throw notYet()
+  const head = headOf(log, cosigned, row.index)
   const salt = saltOf(secret, saltedBy(row, began))
   const next = found && found.index < head.size ? [found] : []
-  const leaves = [entry, ...next].map(({ index }) => index)
-  const nodes = nodesOf(await store.readTiles(db, head.log, tilesFor(leaves, head.size)))
+  const leaves = [row, ...next].map(({ index }) => index)
+  const nodes = await tiles.nodesFor(head, leaves)
   return tagProofText([
-    { ...included(head, entry, nodes), beside: { entry: entry.entry, opening, salt } },
+    { ...included(head, row, nodes), beside: { entry: row.entry, opening, salt } },
     ...next.map((one) => ({ ...included(head, one, nodes), beside: { entry: one.entry } })),
   ])
 }
