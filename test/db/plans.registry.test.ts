@@ -11,6 +11,7 @@ import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/registry/follows/histories.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
+import { cosignedHeads } from '#domains/registry/proofs/cosignatures.store.ts'
 import { beganAt, findInChain, readTiles, rowAt, waitingLedgers } from '#domains/registry/proofs/logs.store.ts'
 import * as promises from '#domains/registry/retention/promises.store.ts'
 import * as told from '#domains/registry/tags/told-moves.store.ts'
@@ -85,6 +86,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   },
   'the first move of a tag after a time': (reader) => firstAfter(reader, repo, '1.0', cutoff),
   'the first move in a repo after a time': (reader) => firstAfter(reader, repo, undefined, cutoff),
+  'heads that witnesses have signed': (reader) => cosignedHeads(reader, 'a'.repeat(40)),
   'what a tag was, with its entry': (reader) => rowAt(reader, 1, '1.0', cutoff),
   'the next entry of a chain': (reader) => findInChain(reader, 1, digest, 7),
   'when a chain began': (reader) => beganAt(reader, 1, digest),

@@ -41,6 +41,17 @@ export async function cosignedOf(
   return reader.get(sql`SELECT checkpoint, size FROM ledger_cosigned WHERE log_id = ${log} AND size > 0`)
 }
 
+/** A signed note of a log, and the size that it is of. */
+export type Head = { log: number; checkpoint: string; size: number }
+
+/** The last heads of the organisation's logs that enough witnesses have signed. */
+export function cosignedHeads(reader: Reader, organization: string): Promise<Head[]> {
+  return reader.all(sql`
+    SELECT c.log_id AS log, c.checkpoint, c.size
+      FROM ledger_logs l JOIN ledger_cosigned c ON c.log_id = l.id
+     WHERE l.org_uid = ${organization} AND c.size > 0`)
+}
+
 /** What there is of a log, which nobody signs or keeps anew until the transaction ends. */
 export async function lockHeads(tx: Tx, log: number): Promise<Heads> {
   const row = await tx.get<{ size: number }>(sql`

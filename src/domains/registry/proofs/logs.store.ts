@@ -19,10 +19,6 @@ export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undef
     RETURNING ${columns}`)
 }
 
-export function findLogById(reader: Reader, id: number): Promise<LedgerLog | undefined> {
-  return reader.get(sql`SELECT ${columns} FROM ledger_logs WHERE id = ${id}`)
-}
-
 /** Of the organisation, the newest first; few, since each but the first took the place of one after a restore. */
 export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
   return reader.all(sql`SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
@@ -237,13 +233,14 @@ export async function wasRestored(reader: Reader): Promise<boolean> {
 type StoredRow = Omit<PendingRow, 'kind' | 'organization' | 'event' | 'source'> & {
   event: number
   source: number
-  nonce: string
-  log: number
-} & EntryRow
+} & (
+    | ({ nonce: string; log: number } & EntryRow)
+    | { nonce: string | null; log: null; index: null; chain: null; seq: null; entry: null }
+  )
 
-/** The row that says what a tag was at a time, with its entry in a log; without one, `entry` is null. */
+/** The row that says what a tag was at a time, with its entry in a log, or nulls for that. */
 export async function rowAt(reader: Reader, ledger: number, tag: string, at: string) {
-  const row = await reader.get<StoredRow | (StoredRow & { entry: null })>(sql`
+  const row = await reader.get<StoredRow>(sql`
     SELECT h.repo_id AS ledger, h.tag, h.time, h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source,
            o.path, o.nonce, e.log_id AS log, e.idx AS "index", e.chain, e.seq, e.entry
       FROM tag_history h

@@ -12,7 +12,7 @@ import { rootOf } from '#lib/uid.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { tagType } from '../tags/tags.model.ts'
-import { cosignedOf } from './cosignatures.store.ts'
+import { cosignedHeads, cosignedOf, type Head } from './cosignatures.store.ts'
 import { logKeysNow } from './log-keys.service.ts'
 import { type EntryRow, type LedgerLog, ledgerLogType, saltedBy } from './logs.model.ts'
 import * as store from './logs.store.ts'
@@ -41,12 +41,10 @@ export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promis
   return cosigned?.size === log.checkpointSize ? cosigned.checkpoint : log.checkpoint
 }
 
-type Head = { log: number; checkpoint: string; size: number }
-
 /** What a proof of this entry ends in: where there are witnesses, the last head that enough of them have signed, once it has the entry. */
-function headOf(log: LedgerLog, cosigned: Pick<Head, 'checkpoint' | 'size'> | undefined, index: number): Head {
-  if (cosigned && index < cosigned.size) return { log: log.id, ...cosigned }
-  return { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
+function headOf(log: LedgerLog, cosigned: readonly Head[], index: number): Head {
+  const own = { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
+  return cosigned.find((head) => head.log === log.id && index < head.size) ?? own
 }
 
 /** The bytes of a tile, or of a bundle of entries, as far as the checkpoint goes. Throws NOT_FOUND for what is not full yet. */
@@ -110,22 +108,27 @@ export async function proofOf(
 ): Promise<string> {
   const { db, sealer, config, tiles } = app
   const { repo: uid, tag, at } = asked
-  const repo = await findRepoRow(db, { uid })
+  const organization = rootOf(uid)
+  // First what there is a head of, so that all of it is found in what is read after that.
+  const [repo, logs, cosigned] = await Promise.all([
+    findRepoRow(db, { uid }),
+    store.listLogs(db, organization),
+    config.ledgerWitnesses.length > 0 ? cosignedHeads(db, organization) : [],
+  ])
   if (!repo) throw notFound(repoType, uid)
   const row = await store.rowAt(db, repo.ledger, tag, at)
   if (!row) throw notFound(tagType, `${uid} ${tag} at ${at}`)
-  if (row.entry === null) throw notYet()
-  // All of what does not wait for the rest at once, since a database elsewhere is a way off.
-  const [log, cosigned, began, found] = await Promise.all([
-    store.findLogById(db, row.log),
-    config.ledgerWitnesses.length > 0 ? cosignedOf(db, row.log) : undefined,
-    store.beganAt(db, row.log, row.chain),
-    store.findInChain(db, row.log, row.chain, row.seq + 1),
+  if (row.log === null) throw notYet()
+  const log = logs.find(({ id }) => id === row.log)
+  if (!log || row.index >= log.checkpointSize) throw notYet()
+  const [began, found] = await Promise.all([
+    store.beganAt(db, log.id, row.chain),
+    store.findInChain(db, log.id, row.chain, row.seq + 1),
   ])
-  if (!log || began === undefined || row.index >= log.checkpointSize) throw notYet()
+  if (began === undefined) throw notYet()
   const secret = sealer.unseal('ledger-secret', log.secret)
   if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
-  const opening = openingText({ ...row, organization: rootOf(uid) })
+  const opening = openingText({ ...row, organization })
   const head = headOf(log, cosigned, row.index)
   const salt = saltOf(secret, saltedBy(row, began))
   const next = found && found.index < head.size ? [found] : []
