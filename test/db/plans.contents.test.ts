@@ -76,3 +76,13 @@ for (const [name, ask] of Object.entries(asked)) {
     }
   })
 }
+
+test('advisories about a name are read where they count, and not those of everybody', async () => {
+  const places = ['a'.repeat(40), 'b'.repeat(40)]
+  const [query] = await queriesOf((reader) => listAbout(reader, places, ['busybox', 'zlib']))
+  const plan = await pinfold.app.db.plan(query!)
+  const within = onPostgres
+    ? /Index Cond: .*term_id = .*uid > .*uid < /g
+    : /SEARCH p .*\(term_id=\? AND uid>\? AND uid<\?\)/g
+  assert.equal(plan.match(within)?.length, places.length, plan)
+})

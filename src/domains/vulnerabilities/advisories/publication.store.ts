@@ -81,12 +81,14 @@ export async function listAbout(
   places: readonly string[],
   names: readonly string[],
 ): Promise<Advisory[]> {
-  const below = places.map((place) => sql`(p.uid > ${`${place}/`} AND p.uid < ${`${place}0`})`)
+  // Each by a range of its own: with OR, what all others have about the same names would be read with it.
+  const found = places.map(
+    (place) => sql`
+        SELECT p.id FROM advisory_terms k JOIN advisory_postings p ON p.term_id = k.id
+         WHERE k.facet = ${facets.artifactName} AND k.value IN (${list(names)})
+           AND p.uid > ${`${place}/`} AND p.uid < ${`${place}0`}`,
+  )
   const rows = await reader.all<Row>(sql`
-    SELECT ${columns}
-      FROM advisory_terms k
-      JOIN advisory_postings p ON p.term_id = k.id
-      JOIN advisories t ON t.id = p.id
-     WHERE k.facet = ${facets.artifactName} AND k.value IN (${list(names)}) AND (${join(below, ' OR ')})`)
+    SELECT ${columns} FROM advisories t WHERE t.id IN (${join(found, ' UNION ALL ')})`)
   return rows.map(fromRow)
 }
