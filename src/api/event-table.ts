@@ -1,5 +1,5 @@
 // The events that the contract declares, and the body that each of them has in each version.
-import { type DescMessage, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
+import { type DescMessage, type DescMethod, hasOption, type Message } from '@bufbuild/protobuf'
 import type { EventRow, EventTable, Service } from '#app.ts'
 import { type EventName, eventTypes } from '#gen/event-names.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
@@ -8,6 +8,7 @@ import type { Version } from '#lib/cause.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { fullNameOf, versionOf } from './methods.ts'
 import { createCarriers, createMembers } from './naming/members.ts'
+import { optionOf } from './option-of.ts'
 import { eventText } from './transcoding/json-write.ts'
 
 type Row = EventRow & { version: Version; kind: string }
@@ -54,7 +55,7 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
 
 function rowOf({ of, kind, toMessage }: EventBody): { name: EventName; row: Row } {
   const isMethod = of.kind === 'rpc'
-  const declared = isMethod ? getOption(of, event) : getOption(of, emitted)
+  const declared = isMethod ? optionOf(of, event) : optionOf(of, emitted)
   const name = names.get(declared.type)
   if (!name) throw new Error(`${isMethod ? fullNameOf(of) : of.typeName} declares no event`)
   const body = isMethod ? bodyOf(of) : of
@@ -81,14 +82,14 @@ function bodyOf({ input, output }: DescMethod): DescMessage {
 
 /** The path of the collection, with the verb of a custom method: `/iam/v2/roleBindings:batchCreate`. */
 function collectionPath(desc: DescMethod): string {
-  const { pattern } = getOption(desc, http)
+  const { pattern } = optionOf(desc, http)
   const path = pattern.case === undefined || pattern.case === 'custom' ? '' : pattern.value
   return path.replace(/\/\{[^}]*\}/g, '')
 }
 
 function methodsByEvent(services: readonly Service[]): Map<EventName, DescMethod[]> {
   const all = services.flatMap(({ desc }) => desc.methods).filter((method) => hasOption(method, event))
-  return Map.groupBy(all, (method) => names.get(getOption(method, event).type)!)
+  return Map.groupBy(all, (method) => names.get(optionOf(method, event).type)!)
 }
 
 /** Every method with a handler has its own row; every event has one, unless only methods without a handler write it. */

@@ -1,10 +1,11 @@
 // The contract as a table: every method with who may call it and the handler it has.
-import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf'
+import type { DescField, DescMethod, Message } from '@bufbuild/protobuf'
 import type { Access, Handler, Method, Service, StreamHandler } from '#app.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import type { Version } from '#lib/cause.ts'
 import { camelCase } from '#lib/fields.ts'
+import { optionOf } from './option-of.ts'
 
 /** `handler` is missing for what a later version brings. */
 export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | StreamHandler | undefined }
@@ -59,13 +60,13 @@ export function notServed(endpoints: readonly Endpoint[]): string[] {
 }
 
 function accessOf(desc: DescMethod, fullName: string): Access {
-  const { mode } = getOption(desc, iam)
+  const { mode } = optionOf(desc, iam)
   if (mode.case === 'disabled') return { mode: 'open' }
   if (mode.case !== 'enabled') throw new Error(`${fullName} does not declare who may call it`)
   const { capabilities, unscoped } = mode.value
   if (unscoped && capabilities.includes(Capability.CAP_INTERNAL)) return { mode: 'everywhere', capabilities }
   if (unscoped || capabilities.length === 0) return { mode: 'unscoped', capabilities }
-  const scope = desc.input.fields.find((field) => getOption(field, iam_scope))
+  const scope = desc.input.fields.find((field) => optionOf(field, iam_scope))
   if (!scope) throw new Error(`${fullName} needs capabilities, but its request has no iam_scope`)
   return { mode: 'scoped', capabilities, scope: scopePath(scope) }
 }

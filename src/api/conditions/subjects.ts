@@ -1,7 +1,7 @@
 // Which resource a write is about, and what names its state. Both follow from the contract: a method that answers with what
 // a `Get…` of its service shows, or deletes it, is about that; version 1 is about what version 2 shows.
 import { hash } from 'node:crypto'
-import { create, type DescMessage, type DescMethod, getOption, type Message } from '@bufbuild/protobuf'
+import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import type { EventTable } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
@@ -15,6 +15,7 @@ import { Advisories } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { camelCase } from '#lib/fields.ts'
 import { type Endpoint, fullNameOf, scopeOf } from '../methods.ts'
+import { optionOf } from '../option-of.ts'
 import { jsonText } from '../transcoding/json-write.ts'
 
 /** How to read the resource that a write is about. */
@@ -51,7 +52,7 @@ const tagMakers: readonly DescMethod[] = [TagsService.method.createTag, Registry
 
 /** What changes nothing has no subject, and no name that must not be used twice. */
 export function isRead({ desc }: Pick<Endpoint, 'desc'>): boolean {
-  return getOption(desc, http).pattern.case === 'get'
+  return optionOf(desc, http).pattern.case === 'get'
 }
 
 export function buildSubjects(endpoints: readonly Endpoint[], { inEveryVersion }: EventTable): Subjects {

@@ -1,9 +1,10 @@
 // The tools: which methods of the contract are offered to agents, under which names and with which hints.
 import { readFileSync } from 'node:fs'
-import { type DescMethod, getOption } from '@bufbuild/protobuf'
+import type { DescMethod } from '@bufbuild/protobuf'
 import { tool } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { type Endpoint, isStreaming } from '../methods.ts'
+import { optionOf } from '../option-of.ts'
 
 /** Hints for agents, as the protocol spells them. */
 export type Annotations = {
@@ -36,7 +37,7 @@ const file = new URL('../../../gen/mcp-tools.json', import.meta.url)
 
 /** Whether agents are offered the method: those of version 2 that the contract does not hide. */
 export function isTool({ method, desc }: Pick<Endpoint, 'method' | 'desc'>): boolean {
-  return method.version === 'v2' && !isStreaming({ desc }) && !getOption(desc, tool).hidden
+  return method.version === 'v2' && !isStreaming({ desc }) && !optionOf(desc, tool).hidden
 }
 
 /** `list_repos` for ListRepos. */
@@ -46,7 +47,7 @@ export function toolName({ name }: DescMethod): string {
 
 /** What the contract leaves unset is as the protocol has it, which is the worse. */
 export function annotationsOf(method: DescMethod): Annotations {
-  const { readOnly = false, destructive = true, idempotent = false, openWorld = true } = getOption(method, tool)
+  const { readOnly = false, destructive = true, idempotent = false, openWorld = true } = optionOf(method, tool)
   return {
     readOnlyHint: readOnly,
     destructiveHint: destructive && !readOnly,

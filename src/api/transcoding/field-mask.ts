@@ -1,23 +1,15 @@
 // What an update changes, made explicit before its handler runs.
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  getOption,
-  isFieldSet,
-  type Message,
-} from '@bufbuild/protobuf'
+import { create, type DescField, type DescMessage, type DescMethod, isFieldSet, type Message } from '@bufbuild/protobuf'
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt'
 import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import type { Members } from '../naming/members.ts'
+import { optionOf } from '../option-of.ts'
 import { fieldNamed, getField, isWellKnown, type MessageField, shown, type Values } from './message-fields.ts'
 
 type Path = readonly DescField[]
 
 const resourceFields = new WeakMap<DescMessage, MessageField | false>()
-const behaviors = new WeakMap<DescField, readonly FieldBehavior[]>()
 
 /** The field of an update request that holds the resource: its one message field beside `update_mask`. */
 export function resourceFieldOf(input: DescMessage): MessageField | undefined {
@@ -115,10 +107,5 @@ function isUid(path: Path): boolean {
 }
 
 function has(field: DescField, behavior: FieldBehavior): boolean {
-  let found = behaviors.get(field)
-  if (!found) {
-    found = getOption(field, field_behavior)
-    behaviors.set(field, found)
-  }
-  return found.includes(behavior)
+  return optionOf(field, field_behavior).includes(behavior)
 }

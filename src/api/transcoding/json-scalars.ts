@@ -1,18 +1,11 @@
 // The values that are not objects, as proto-JSON spells them. Query parameters are read by the same rules.
-import {
-  create,
-  type DescEnum,
-  type DescMessage,
-  getOption,
-  hasOption,
-  type Message,
-  ScalarType,
-} from '@bufbuild/protobuf'
+import { create, type DescEnum, type DescMessage, hasOption, type Message, ScalarType } from '@bufbuild/protobuf'
 import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { type AppError, invalid, noKnownValue } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { parseTimestamp } from '#lib/timestamp.ts'
+import { optionOf } from '../option-of.ts'
 
 type IntegerRules = { min: bigint; max: bigint; big: boolean }
 
@@ -95,7 +88,7 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
     const dotted = desc.values.filter((value) => hasOption(value, capability))
     names = new Map([
       ...desc.values.map((value) => [value.name, value.number] as const),
-      ...dotted.map((value) => [getOption(value, capability).name, value.number] as const),
+      ...dotted.map((value) => [optionOf(value, capability).name, value.number] as const),
     ])
     enumNames.set(desc, names)
   }

@@ -1,8 +1,9 @@
 // Query parameters into the fields of a request, with the same strictness as JSON.
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
-import { create, getOption, ScalarType } from '@bufbuild/protobuf'
+import { create, ScalarType } from '@bufbuild/protobuf'
 import { comma_separated, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { type AppError, invalid } from '#lib/errors.ts'
+import { optionOf } from '../option-of.ts'
 import { readEnum, readScalar, textFormOf } from './json-scalars.ts'
 import {
   childOf,
@@ -71,7 +72,7 @@ function targetOf(desc: DescMessage, request: Message, name: string, bound: (at:
 }
 
 function elementsOf(field: DescField, value: string): string[] {
-  return getOption(field, comma_separated) ? value.split(',').filter((element) => element !== '') : [value]
+  return optionOf(field, comma_separated) ? value.split(',').filter((element) => element !== '') : [value]
 }
 
 function readValue(field: DescField, text: string, at: string): unknown {
@@ -82,7 +83,7 @@ function readValue(field: DescField, text: string, at: string): unknown {
     if (read) return read(text, at)
   }
   if (field.fieldKind === 'list' && field.listKind === 'message') {
-    const form = getOption(field, query_form)
+    const form = optionOf(field, query_form)
     if (form.head !== '') return readForm(field.message, form, text, at)
   }
   if (field.message || field.fieldKind === 'map') throw wrong(at, 'cannot be given as a parameter as a whole')

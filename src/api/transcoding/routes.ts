@@ -1,8 +1,9 @@
 // Which method a request means. The table is made from the google.api.http options of the contract.
-import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf'
+import { type DescMethod, hasOption } from '@bufbuild/protobuf'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import type { HttpRule } from '#gen/google/api/http_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { optionOf } from '../option-of.ts'
 import { fieldNamed } from './message-fields.ts'
 import { compileTemplate, type PathTemplate, type Variable } from './path-template.ts'
 
@@ -67,7 +68,7 @@ export function buildRoutes<Entry extends { desc: DescMethod }>(methods: readonl
 function routesOf<Entry extends { desc: DescMethod }>(entry: Entry): Route<Entry>[] {
   const { input } = entry.desc
   if (!hasOption(entry.desc, http)) return []
-  const rule = getOption(entry.desc, http)
+  const rule = optionOf(entry.desc, http)
   return [rule, ...rule.additionalBindings].map((each) => {
     const { httpMethod, path } = patternOf(each)
     const template = compileTemplate(path)
