@@ -1,4 +1,5 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
+import { Newest } from '#lib/caches/newest.ts'
 import { decodeBits } from '#lib/capability-set.ts'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
@@ -90,7 +91,7 @@ export function createVerifier(
   registry: boolean = false,
 ): Verifier {
   const expected: Expected = { issuer, audience, registry }
-  const known = new Map<string, AccessToken>()
+  const known = new Newest<string, AccessToken>(maxCached)
   let epoch = keyring.epoch()
 
   return async (token) => {
@@ -106,7 +107,6 @@ export function createVerifier(
     }
     const verified = await verify(keyring, expected, token, now())
     known.set(token, verified)
-    if (known.size > maxCached) known.delete(known.keys().next().value!)
     return verified
   }
 }

@@ -1,5 +1,6 @@
 // Blobs as objects of a bucket: the key that is chosen when one begins is where it stays, so nothing is ever copied.
 import { randomBytes } from 'node:crypto'
+import { Newest } from '#lib/caches/newest.ts'
 import { createMemory } from '#lib/turns/memory.ts'
 import type { Blobs } from '../blobs.ts'
 import { ContentMissing, StoreAway } from '../blobs.ts'
@@ -126,11 +127,9 @@ export async function openBucket(
 
 /** What the bucket has said lately of each content, or a while ago. */
 function createPresence(monotonic: () => number) {
-  const states = new Map<string, { isThere: boolean; until: number }>()
+  const states = new Newest<string, { isThere: boolean; until: number }>(mostKnown)
   const note = (location: string, isThere: boolean, forMs: number): void => {
-    states.delete(location)
     states.set(location, { isThere, until: monotonic() + forMs })
-    if (states.size > mostKnown) states.delete(states.keys().next().value!)
   }
   return {
     there: (location: string) => note(location, true, thereMs),

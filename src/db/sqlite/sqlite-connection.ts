@@ -1,5 +1,6 @@
 // One connection to an SQLite file: statements kept prepared, values bound and rows read the way Pinfold wants them.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { Newest } from '#lib/caches/newest.ts'
 import { changesOf } from '../changes.ts'
 import { type Change, compile, type Sql, type Value } from '../sql.ts'
 
@@ -48,20 +49,18 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   db.exec(
     `PRAGMA cache_size = ${options.readOnly ? -2048 : -8192}; PRAGMA mmap_size = ${options.readOnly ? 268435456 : 0}`,
   )
-  const kept = new Map<string, Prepared>()
+  const kept = new Newest<string, Prepared>(maxPrepared)
   /** Texts of the program, each made once: a new one would have to be hashed to be found again. */
   const texts = new WeakMap<object, string>()
 
   function prepare(text: string): Prepared {
     let prepared = kept.get(text)
-    if (prepared) kept.delete(text)
-    else {
+    if (!prepared) {
       const statement = db.prepare(text)
       // SQLite compiles the first statement and ignores what follows it.
       if (text.slice(statement.sourceSQL.length).trim()) throw new Error('only one statement at a time')
       statement.setReturnArrays(true)
       prepared = { statement, columns: undefined, changes: changesOf(text) }
-      if (kept.size >= maxPrepared) kept.delete(kept.keys().next().value!)
     }
     kept.set(text, prepared) // last in the map is the latest used
     return prepared

@@ -1,4 +1,5 @@
 // What the providers that people sign in with say of themselves: their discovery documents, kept for ten minutes.
+import { Newest } from '#lib/caches/newest.ts'
 import { AppError } from '#lib/errors.ts'
 import type { Outgoing } from '#lib/net/outgoing.ts'
 
@@ -20,7 +21,7 @@ export function createProviderDirectory(
   outgoing: Pick<Outgoing, 'getJson'>,
   monotonic: () => number,
 ): ProviderDirectory {
-  const entries = new Map<string, Entry>()
+  const entries = new Newest<string, Entry>(maxProviders)
   return {
     of(issuer) {
       const now = monotonic()
@@ -29,9 +30,7 @@ export function createProviderDirectory(
         held && (held.failedAt === undefined ? now - held.loadedAt < freshForMs : now - held.failedAt < failedForMs)
       if (isFresh) return held.metadata
       const entry: Entry = { metadata: read(outgoing, issuer), loadedAt: now }
-      entries.delete(issuer)
       entries.set(issuer, entry)
-      if (entries.size > maxProviders) entries.delete(entries.keys().next().value!)
       // Nobody asks a provider that is away with each request.
       entry.metadata.catch(() => {
         entry.failedAt = monotonic()

@@ -1,3 +1,5 @@
+import { Newest } from './newest.ts'
+
 /** What was read for a key a moment ago, so that many requests in a row ask the database once. */
 export type BriefCache<T> = {
   /** What was read less than `maxAgeMs` ago, or is being read; reads it otherwise. What fails or is missing is not kept. */
@@ -15,7 +17,7 @@ export function createBriefCache<T>(
   read: (key: string) => Promise<T | undefined>,
   monotonic: () => number,
 ): BriefCache<T> {
-  const entries = new Map<string, { found: Promise<T | undefined>; readAt: number }>()
+  const entries = new Newest<string, { found: Promise<T | undefined>; readAt: number }>(maxEntries)
 
   return {
     of(key) {
@@ -24,9 +26,7 @@ export function createBriefCache<T>(
       if (kept && now - kept.readAt < maxAgeMs) return kept.found
 
       const entry = { found: read(key), readAt: now }
-      entries.delete(key)
       entries.set(key, entry)
-      if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
       const forget = (): void => {
         if (entries.get(key) === entry) entries.delete(key)
       }

@@ -1,3 +1,5 @@
+import { Newest } from './newest.ts'
+
 /** What is known of a key until a time. */
 export type Lapsing<T> = {
   /** `undefined` once it has lapsed. */
@@ -7,7 +9,7 @@ export type Lapsing<T> = {
 
 /** Keeps at most `most` of them; what was set first is forgotten first. */
 export function createLapsing<T>(most: number): Lapsing<T> {
-  const kept = new Map<string, { value: T; until: number }>()
+  const kept = new Newest<string, { value: T; until: number }>(most)
   return {
     get(key, now) {
       const found = kept.get(key)
@@ -16,10 +18,6 @@ export function createLapsing<T>(most: number): Lapsing<T> {
       kept.delete(key)
       return undefined
     },
-    set(key, value, until) {
-      kept.delete(key)
-      kept.set(key, { value, until })
-      if (kept.size > most) kept.delete(kept.keys().next().value!)
-    },
+    set: (key, value, until) => void kept.set(key, { value, until }),
   }
 }

@@ -1,3 +1,4 @@
+import { Newest } from '../caches/newest.ts'
 import { AppError, tooMany } from '../errors.ts'
 import { networkOf } from './source-address.ts'
 
@@ -42,11 +43,11 @@ export function createLimits(
   nodes: () => number = () => 1,
 ): Limits {
   // Each kind forgets for itself, so that many names of one do not free those of another.
-  const kinds = new Map<LimitKind, Map<string, Bucket>>()
+  const kinds = new Map<LimitKind, Newest<string, Bucket>>()
 
   const bucketOf = (kind: LimitKind, key: string): Bucket => {
     const size = Math.max(1, perMinute[kind] / nodes())
-    const buckets = kinds.get(kind) ?? new Map<string, Bucket>()
+    const buckets = kinds.get(kind) ?? new Newest<string, Bucket>(maxKeys)
     kinds.set(kind, buckets)
     const name = byAddress.includes(kind) ? networkOf(key) : key
     const now = monotonic()
@@ -54,9 +55,7 @@ export function createLimits(
     bucket.tokens = Math.min(size, bucket.tokens + ((now - bucket.filledAt) * size) / 60_000)
     bucket.filledAt = now
     // Whoever asked last is kept longest, so that a flood of new names does not free an old one.
-    buckets.delete(name)
     buckets.set(name, bucket)
-    if (buckets.size > maxKeys) buckets.delete(buckets.keys().next().value!)
     if (bucket.tokens < 1) {
       throw tooMany('too many requests; try again later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
     }

@@ -1,6 +1,7 @@
 // How often other registries are asked, and when not at all. A host has one token bucket, whoever asks, of which those who
 // ask at the same time have equal parts, and each upstream has one of its own; what it refuses for a while is kept for
 // those who share an account there, so that nobody is kept waiting by the quota of somebody else.
+import { Newest } from '../caches/newest.ts'
 
 /** Who asks: `holder` is whom the upstream belongs to, and `key` is the upstream. */
 export type Asker = {
@@ -35,10 +36,10 @@ const maxEntries = 10_000
 /** `monotonic` gives milliseconds. */
 export function createHostPaces(monotonic: () => number): HostPaces {
   // Of each host and each upstream, when its bucket is full again.
-  const fullAt = new Map<string, number>()
-  const pauses = new Map<string, { until: number; failures: number }>()
+  const fullAt = new Newest<string, number>(maxEntries)
+  const pauses = new Newest<string, { until: number; failures: number }>(maxEntries)
   // Of each host, when its holders last asked, those who did lately last.
-  const askers = new Map<string, Map<string, number>>()
+  const askers = new Newest<string, Map<string, number>>(maxEntries)
 
   const countAskers = (host: string, holder: string, now: number): number => {
     const asked = askers.get(host) ?? new Map<string, number>()
@@ -48,7 +49,7 @@ export function createHostPaces(monotonic: () => number): HostPaces {
       if (now - at < askingMs && asked.size <= maxEntries) break
       asked.delete(one)
     }
-    keep(askers, host, asked)
+    askers.set(host, asked)
     return asked.size
   }
 
@@ -69,7 +70,7 @@ export function createHostPaces(monotonic: () => number): HostPaces {
       const usable = (most: number): number => (spare ? Math.max(1, Math.floor(most / 2)) : most)
       const waitMs = Math.max(...buckets.map(({ full, eachMs, most }) => full - now - (usable(most) - 1) * eachMs))
       if (waitMs > 0) return Math.ceil(waitMs)
-      for (const { name, full, eachMs } of buckets) keep(fullAt, name, full + eachMs)
+      for (const { name, full, eachMs } of buckets) fullAt.set(name, full + eachMs)
       return 0
     },
     pausedMs(account) {
@@ -78,19 +79,12 @@ export function createHostPaces(monotonic: () => number): HostPaces {
     failed(account, retryAfterMs) {
       const failures = (pauses.get(account)?.failures ?? 0) + 1
       const own = firstPauseMs * 2 ** Math.min(failures - 1, 20)
-      keep(pauses, account, { until: monotonic() + Math.min(retryAfterMs ?? own, longestPauseMs), failures })
+      pauses.set(account, { until: monotonic() + Math.min(retryAfterMs ?? own, longestPauseMs), failures })
     },
     succeeded(account) {
       pauses.delete(account)
     },
   }
-}
-
-/** What was used last is kept longest. */
-function keep<T>(entries: Map<string, T>, key: string, value: T): void {
-  entries.delete(key)
-  entries.set(key, value)
-  if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
 }
 
 /** What `Retry-After` says, in milliseconds from `now`; `undefined` where it says nothing that can be read. */

@@ -1,5 +1,6 @@
 // Tokens of other registries (distribution specification, "Token Authentication"): asked for where a registry says so,
 // with the credential of whoever has an account there, and remembered for as long as they are good, at most five minutes.
+import { Newest } from '../caches/newest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer } from '../net/outgoing-streams.ts'
 
@@ -27,7 +28,7 @@ const tokenPattern = /^[\x21-\x7e]{1,32768}$/
 
 /** `monotonic` gives milliseconds. */
 export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () => number): RegistryTokens {
-  const kept = new Map<string, { authorization: string; until: number }>()
+  const kept = new Newest<string, { authorization: string; until: number }>(maxKept)
   const nameOf = ({ key }: Account, path: string) => `${key} ${path}`
 
   const ask = async (account: Account, path: string, realm: string, service: string, { signal, pass }: Way) => {
@@ -60,10 +61,7 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
       const authorization = `Bearer ${granted.token}`
       // A part is taken off for clocks, and for the way.
       const until = monotonic() + Math.min(granted.seconds * 800, longestMs)
-      const name = nameOf(account, path)
-      kept.delete(name)
-      kept.set(name, { authorization, until })
-      if (kept.size > maxKept) kept.delete(kept.keys().next().value!)
+      kept.set(nameOf(account, path), { authorization, until })
       return authorization
     },
   }

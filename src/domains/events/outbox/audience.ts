@@ -1,6 +1,7 @@
 // Whether anybody wants to hear of pulls in a group, or of refused pushes. Nobody must wait for the answer, so it is
 // remembered for half a second, and forgotten with the commits of this process that may change it.
 import type { Change, Db } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import { lineage, top } from '#lib/uid.ts'
 import { matchesType } from '../subscriptions/type-patterns.ts'
 import { hasStream, typesAt } from './audience.store.ts'
@@ -35,7 +36,7 @@ export function createAudience(
   monotonic: () => number,
   token?: string,
 ): Audience {
-  const entries = new Map<string, { wanted: boolean; at: number }>()
+  const entries = new Newest<string, { wanted: boolean; at: number }>(maxEntries)
   const ageMs = db.shared ? maxAgeMs.shared : maxAgeMs.alone
   let epoch = 0
   db.onCommit((committed) => {
@@ -54,11 +55,7 @@ export function createAudience(
       if (known !== undefined) return known
       const [started, at] = [epoch, monotonic()]
       const wanted = await load(db, group, { type, token }, clock().toISOString())
-      if (started === epoch) {
-        entries.delete(group)
-        entries.set(group, { wanted, at })
-        if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
-      }
+      if (started === epoch) entries.set(group, { wanted, at })
       return wanted
     },
   }

@@ -2,6 +2,7 @@
 // request a name, the name is kept in the transaction of the change: both are there, or neither.
 import { createHash } from 'node:crypto'
 import type { Db, Tx } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import type { Sealer } from '#lib/crypto/seal.ts'
 import { AppError } from '#lib/errors.ts'
 import { findRequest, insertRequest, setAnswer } from './repeats.store.ts'
@@ -58,16 +59,14 @@ export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeat
 
 /** Counts the bytes that are kept for each caller, anew when the day is over in which the first of them came. */
 function createAllowance(clock: () => Date): { take(caller: string, bytes: number): boolean } {
-  const days = new Map<string, { began: number; bytes: number }>()
+  const days = new Newest<string, { began: number; bytes: number }>(mostCallers)
   return {
     take(caller, bytes) {
       const now = clock().getTime()
       const found = days.get(caller)
       const day = found && now - found.began < keptMs ? found : { began: now, bytes: 0 }
       // Whoever asked last is kept longest.
-      days.delete(caller)
       days.set(caller, day)
-      if (days.size > mostCallers) days.delete(days.keys().next().value!)
       if (day.bytes + bytes > bytesPerCaller) return false
       day.bytes += bytes
       return true

@@ -1,5 +1,6 @@
 // The rules of organisations, read at most twice a second as bindings are.
 import type { Reader } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import { mostExceptions, mostRules, type PullRuleCache, type RulesOfOrganization } from './pull-rules.model.ts'
 import { anyRule, exceptionsBelow, rulesBelow } from './pull-rules.store.ts'
 
@@ -9,7 +10,7 @@ const maxEntries = 1000
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createPullRuleCache(reader: Reader, clock: () => Date, monotonic: () => number): PullRuleCache {
-  const entries = new Map<string, { rules: Promise<RulesOfOrganization | undefined>; at: number }>()
+  const entries = new Newest<string, { rules: Promise<RulesOfOrganization | undefined>; at: number }>(maxEntries)
   let none = { known: false, at: 0 }
   let epoch = 0
 
@@ -31,9 +32,7 @@ export function createPullRuleCache(reader: Reader, clock: () => Date, monotonic
       const known = entries.get(organization)
       if (known && now - known.at < maxAgeMs) return known.rules
       const entry = { rules: load(organization), at: now }
-      entries.delete(organization)
       entries.set(organization, entry)
-      if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
       entry.rules.catch(() => {
         if (entries.get(organization) === entry) entries.delete(organization)
       })

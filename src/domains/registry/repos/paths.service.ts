@@ -1,6 +1,7 @@
 // From the path by which clients name a repository, `acme/team/app`, to the repo, and to what is there when it is not.
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import { isUid, lineage, top } from '#lib/uid.ts'
 import type { Found, PathCache } from './repos.model.ts'
 import { type FollowingRepoRow, findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
@@ -86,8 +87,8 @@ const maxOrganizations = 1000
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
-  const entries = new Map<string, { found: Found; at: number }>()
-  const organizations = new Map<string, { exists: boolean; at: number }>()
+  const entries = new Newest<string, { found: Found; at: number }>(maxEntries)
+  const organizations = new Newest<string, { exists: boolean; at: number }>(maxOrganizations)
   let epoch = 0
   return {
     async find(path) {
@@ -96,11 +97,7 @@ export function createPathCache(reader: Reader, monotonic: () => number): PathCa
       const [started, at] = [epoch, monotonic()]
       const found = await findByPath(reader, path)
       // What is not there may be there in a moment, and nobody asks for it often.
-      if (found.repo && started === epoch) {
-        entries.delete(path)
-        entries.set(path, { found, at })
-        if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
-      }
+      if (found.repo && started === epoch) entries.set(path, { found, at })
       return found
     },
     async hasOrganization(name) {
@@ -108,9 +105,7 @@ export function createPathCache(reader: Reader, monotonic: () => number): PathCa
       if (entry && monotonic() - entry.at < maxAgeMs) return entry.exists
       const at = monotonic()
       const exists = (await findGroupUid(reader, top, name)) !== undefined
-      organizations.delete(name)
       organizations.set(name, { exists, at })
-      if (organizations.size > maxOrganizations) organizations.delete(organizations.keys().next().value!)
       return exists
     },
     clear() {

@@ -1,4 +1,5 @@
 import type { Db } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import type { TagRepo } from './tags.model.ts'
 import { digestOf } from './tags.store.ts'
 
@@ -20,7 +21,7 @@ const maxEntries = 10_000
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createTagCache(db: Db, monotonic: () => number): TagCache {
-  const entries = new Map<string, PulledAs & { at: number }>()
+  const entries = new Newest<string, PulledAs & { at: number }>(maxEntries)
   let epoch = 0
   return {
     async of(repo, name) {
@@ -30,11 +31,7 @@ export function createTagCache(db: Db, monotonic: () => number): TagCache {
       if (known && now - known.at < maxAgeMs) return known
       const started = epoch
       const found = await digestOf(db, repo.id, name)
-      if (found && started === epoch) {
-        entries.delete(key)
-        entries.set(key, { ...found, at: now })
-        if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
-      }
+      if (found && started === epoch) entries.set(key, { ...found, at: now })
       return found
     },
     clear() {

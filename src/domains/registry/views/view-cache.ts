@@ -1,6 +1,7 @@
 // What tags stand for at a moment or an age, as was worked out a moment ago: for an age, of a tag that has moved lately, that takes
 // several looks into the ledger, and a plain pull takes none, or one.
 import type { Db } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import { digestOf } from '#lib/digest.ts'
 import {
   explain,
@@ -35,7 +36,7 @@ type Entry = { served: Served; at: number; seen: number; from: string; until: st
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createViewCache(db: Db, monotonic: () => number): ViewCache {
   // Moments are for clients to choose, so they take no room from what everybody asks for.
-  const [ofNow, ofMoments] = [new Map<string, Entry>(), new Map<string, Entry>()]
+  const [ofNow, ofMoments] = [new Newest<string, Entry>(maxEntries), new Newest<string, Entry>(maxEntries)]
   let epoch = 0
 
   /**
@@ -82,9 +83,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
       const until = await steadyUntil(db, repo, tag, question, { ...served, passed })
       if (started === epoch) {
         const entries = question.isNow ? ofNow : ofMoments
-        entries.delete(key)
         entries.set(key, { served, at, seen: at, from: question.until, until })
-        if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
       }
       return served
     },

@@ -1,5 +1,6 @@
 // The gates of organisations, read at most twice a second as bindings are, and what they said a moment ago.
 import type { Reader } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import { type GateCache, type GatesOfOrganization, mostExceptions, mostGates, type Verdict } from './gates.model.ts'
 import { anyGate, exceptionsBelow, gatesBelow } from './gates.store.ts'
 
@@ -14,8 +15,8 @@ type Aged<T> = { value: Promise<T>; at: number }
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createGateCache(reader: Reader, clock: () => Date, monotonic: () => number): GateCache {
-  const organizations = new Map<string, Aged<GatesOfOrganization | undefined>>()
-  const verdicts = new Map<string, Aged<Verdict>>()
+  const organizations = new Newest<string, Aged<GatesOfOrganization | undefined>>(maxEntries)
+  const verdicts = new Newest<string, Aged<Verdict>>(maxVerdicts)
   let none = { known: false, at: 0 }
   let epoch = 0
 
@@ -31,20 +32,13 @@ export function createGateCache(reader: Reader, clock: () => Date, monotonic: ()
     return { gates, exceptions: await exceptionsBelow(reader, organization, { after: '', most: mostExceptions, now }) }
   }
 
-  /** What is known of a key and not too old, else what `make` gives; at most `most` are kept. */
-  function kept<T>(
-    entries: Map<string, Aged<T>>,
-    key: string,
-    { ms, most }: { ms: number; most: number },
-    make: () => Promise<T>,
-  ): Promise<T> {
+  /** What is known of a key and not too old, else what `make` gives. */
+  function kept<T>(entries: Newest<string, Aged<T>>, key: string, ms: number, make: () => Promise<T>): Promise<T> {
     const now = monotonic()
     const known = entries.get(key)
     if (known && now - known.at < ms) return known.value
     const entry = { value: make(), at: now }
-    entries.delete(key)
     entries.set(key, entry)
-    if (entries.size > most) entries.delete(entries.keys().next().value!)
     entry.value.catch(() => {
       if (entries.get(key) === entry) entries.delete(key)
     })
@@ -53,9 +47,8 @@ export function createGateCache(reader: Reader, clock: () => Date, monotonic: ()
 
   return {
     isEmpty: () => none.known && monotonic() - none.at < maxAgeMs,
-    of: (organization) =>
-      kept(organizations, organization, { ms: maxAgeMs, most: maxEntries }, () => load(organization)),
-    verdict: (key, judge) => kept(verdicts, key, { ms: verdictMs, most: maxVerdicts }, judge),
+    of: (organization) => kept(organizations, organization, maxAgeMs, () => load(organization)),
+    verdict: (key, judge) => kept(verdicts, key, verdictMs, judge),
     clear() {
       epoch++
       none = { known: false, at: 0 }
