@@ -82,6 +82,27 @@ test('every method that changes something does so once, and only from the state 
   assert.ok(seen.subject > 40 && seen.none > 30, JSON.stringify(seen))
 })
 
+test('every method that changes something does so from any state where the client asks only that there is one', async () => {
+  const seen = { there: 0, missing: 0, none: 0 }
+  await makeCalls(async (sending) => {
+    const { endpoint, name, send } = sending
+    if (isRead(endpoint) || endpoint.method.access.mode === 'open') return send()
+    const subject = subjects.of(endpoint)
+    const there = subject && (await etagBefore(sending)) !== undefined
+    const answer = await send({ 'if-match': '*' })
+    if (there) {
+      seen.there++
+      assert.equal(answer.status, 200, `${name}: ${answer.text}`)
+      return answer
+    }
+    seen[subject ? 'missing' : 'none']++
+    assert.equal(answer.status, subject ? 412 : 400, `${name}: ${answer.text}`)
+    // And with no condition at all.
+    return send()
+  })
+  assert.ok(seen.there > 40 && seen.missing > 0 && seen.none > 30, JSON.stringify(seen))
+})
+
 /**
  * Fields that clients do not write and that change the ETag all the same, by resource: somebody has done something when they change,
  * or the resource is no longer what was read, such as a plan that is made or an acceptance that has ended. Whatever else happens by

@@ -95,8 +95,15 @@ test('a tag is deleted only where it is what the client says', async () => {
     registry.registryOperator.call('DELETE', 'acme/app/manifests/deleted', { headers })
   assert.equal((await remove({ 'if-match': quoted(second) })).status, 412)
   assert.equal(await digestAt('deleted'), first.digest)
+  assert.equal((await remove({ 'if-none-match': '*' })).status, 412)
+  assert.equal(await digestAt('deleted'), first.digest)
   assert.equal((await remove({ 'if-match': quoted(first) })).status, 202)
   assert.equal((await remove({ 'if-match': quoted(first) })).status, 404)
+  await put('deleted', second)
+  assert.equal((await remove({ 'if-match': '*' })).status, 202)
+  for (const headers of [{ 'if-match': '*' }, { 'if-none-match': '*' }, {}]) {
+    assert.equal((await remove(headers)).status, 404)
+  }
 })
 
 test('a precondition is about a tag, and one that cannot be read is none', async () => {
