@@ -1,13 +1,13 @@
 // What both engines promise about a transaction, whatever the work inside it does.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Sql, Tx } from './sql.ts'
+import type { Meeting, Sql, Tx } from './sql.ts'
 
 /** The engine's side of a Tx. */
 export type Steps = {
   all<T>(query: Sql): Promise<T[]>
   run(query: Sql): Promise<number>
   /** Absent where nobody meets. May throw, which ends the work. */
-  meet?(place: string, most: number): void
+  meet?(meeting: Meeting): void
 }
 
 /** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
@@ -57,7 +57,7 @@ export function createGuard(engine: Tx['engine']): Guard {
   }
 }
 
-function nobodyMeets(_place: string, _most: number): void {}
+function nobodyMeets(_meeting: Meeting): void {}
 
 type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
 
@@ -77,7 +77,7 @@ function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): T
     all: <T>(query: Sql) => step(steps.all<T>, query),
     get: async <T>(query: Sql) => (await step(steps.all<T>, query))[0],
     run: (query) => step(steps.run, query),
-    meet: (place, most) => step(steps.meet ?? nobodyMeets, place, most),
+    meet: (meeting) => step(steps.meet ?? nobodyMeets, meeting),
     after: (callback) => void state.after.push(callback),
   }
 }

@@ -1,5 +1,5 @@
 // Locks of single rows, for transactions of the isolation `rowLocks`: what they have to agree on, they lock first.
-import { raw, type Sql, type Tx } from './sql.ts'
+import { type Meeting, raw, type Sql, type Tx } from './sql.ts'
 
 /**
  * `shared`: others may have it too, and nobody changes the key of the row or deletes it. `alone`: nobody else has it alone.
@@ -24,7 +24,12 @@ export function locking(tx: Tx, lock: RowLock): Sql {
  */
 const mostAt = { shared: 5, alone: 2, deleting: 2 } as const
 
+/** Where those meet who lock what `name` names. */
+export function meetingAt(name: string, lock: RowLock): Meeting {
+  return { place: lock === 'shared' ? `${name} shared` : name, most: mostAt[lock] }
+}
+
 /** Before what `name` names is locked, so that whoever waits for it does not keep a connection that others need. */
 export function meetAt(tx: Tx, name: string, lock: RowLock): Promise<void> {
-  return tx.meet(lock === 'shared' ? `${name} shared` : name, mostAt[lock])
+  return tx.meet(meetingAt(name, lock))
 }

@@ -32,11 +32,11 @@ export type Tx = Reader & {
   /** Which counter shard this connection writes, 0..255, so that concurrent writers do not meet in one row. */
   readonly shard: number
   /**
-   * Says that this work is about to lock what others of this process lock too, by a name for it: at most `most` of them go on
-   * at once, and the others run again when it is their turn, without a connection until then. Rejects with UNAVAILABLE when
-   * too many wait. An embedded database has one writer, and nobody who waits for it in the middle.
+   * Says that this work is about to lock what others of this process lock too: as many go on at once as the meeting says,
+   * and the others run again when it is their turn, without a connection until then. Rejects with UNAVAILABLE when too
+   * many wait. An embedded database has one writer, and nobody who waits for it in the middle.
    */
-  meet(place: string, most: number): Promise<void>
+  meet(meeting: Meeting): Promise<void>
   /**
    * Calls back when this work has succeeded: on SQLite before its commit, so that a transaction asked for now shares it,
    * on PostgreSQL after. The callback must not throw.
@@ -58,7 +58,12 @@ export type TxOptions = {
    * the end of a statement.
    */
   aside?: 'disk'
+  /** What the work meets others at first of all, as `Tx.meet` says: it waits for its turn before it begins, and not within. */
+  meets?: Meeting
 }
+
+/** A name for what others of this process lock too, and how many of them may go on at once. */
+export type Meeting = { place: string; most: number }
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'

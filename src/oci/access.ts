@@ -2,7 +2,7 @@
 import type { EventTable } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { atRepo, type LockedRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
+import { atRepo, type LockedRepo, type PushLock, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
 import type { Found, RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { checkRepoBelow, pushToNewRepo } from '#domains/registry/repos/repos.service.ts'
@@ -63,7 +63,7 @@ export async function allowPush(visit: Visit): Promise<Target> {
     return { ...atRepo(visit.registry.app.db, repo), repo }
   }
   await checkMake(visit, found)
-  return { uid: found.group, repo, tx: (work) => pushInto(visit, found, work) }
+  return { uid: found.group, repo, tx: (lock, work) => pushInto(visit, found, lock, work) }
 }
 
 /** Throws UNSUPPORTED for a repo that follows an upstream: it has what that has. */
@@ -251,7 +251,7 @@ async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   await checkRepoBelow(visit.call, missing)
 }
 
-async function pushInto<T>(visit: Visit, missing: Missing, work: InRepo<T>): Promise<T> {
+async function pushInto<T>(visit: Visit, missing: Missing, lock: PushLock, work: InRepo<T>): Promise<T> {
   try {
     return await pushToNewRepo(visit.call, missing, work)
   } catch (error) {
@@ -259,9 +259,9 @@ async function pushInto<T>(visit: Visit, missing: Missing, work: InRepo<T>): Pro
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
   const found = await find(visit)
-  if (found.repo) return atRepo(visit.registry.app.db, found.repo).tx(work)
+  if (found.repo) return atRepo(visit.registry.app.db, found.repo).tx(lock, work)
   await checkMake(visit, found)
-  return pushInto(visit, found, work)
+  return pushInto(visit, found, lock, work)
 }
 
 type Event = Parameters<EventTable['methods']>[0]

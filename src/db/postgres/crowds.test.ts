@@ -7,7 +7,7 @@ const usual = { mostInside: 10, mostWaiting: 10, waitMs: 60_000 }
 
 function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined {
   try {
-    turn.enter(place, most)
+    turn.enter({ place, most })
     return undefined
   } catch (error) {
     if (error instanceof Crowded) return error
@@ -71,8 +71,8 @@ test('who gives one place up for another, and that for the first, waits no longe
   let now = 0
   const nextTurn = createCrowds({ ...usual, monotonic: () => now })
   const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]
-  atA.enter('a', 1)
-  atB.enter('b', 1)
+  atA.enter({ place: 'a', most: 1 })
+  atB.enter({ place: 'b', most: 1 })
   const first = both.wait(crowdedOf(both, 'a', 1)!)
   now = 40_000
   atA.leave()
@@ -81,7 +81,7 @@ test('who gives one place up for another, and that for the first, waits no longe
   now = 60_000
   atB.leave()
   await second
-  atA.enter('a', 1)
+  atA.enter({ place: 'a', most: 1 })
   const third = both.wait(crowdedOf(both, 'a', 1)!)
   atA.leave()
   await assert.rejects(third, again)
@@ -90,7 +90,7 @@ test('who gives one place up for another, and that for the first, waits no longe
 test('where too many wait, or for too long, the next one is told to come again in a moment', async () => {
   const nextTurn = createCrowds({ ...usual, mostWaiting: 1, waitMs: 1 })
   const first = nextTurn()
-  first.enter('a', 1)
+  first.enter({ place: 'a', most: 1 })
   const [late, tooMany] = [nextTurn(), nextTurn()]
   const waited = assert.rejects(late.wait(crowdedOf(late, 'a', 1)!), again)
   await assert.rejects(tooMany.wait(crowdedOf(tooMany, 'a', 1)!), again)

@@ -1,15 +1,17 @@
 // Works of this process that lock the same thing. Each would wait for the lock with a connection of its own, until those that
 // everybody else needs are used up; so only a few may, at one place and at all of them together, and the others wait here.
 import { busy } from '#lib/errors.ts'
+import type { Meeting } from '../sql.ts'
 
-/** The work has to give its connection back, and to run again once `Turn.wait` has resolved. */
-export class Crowded extends Error {
-  override name = 'Crowded'
+/**
+ * Thrown: the work has to give its connection back, and to run again once `Turn.wait` has resolved. No Error, since where it
+ * comes from is of no use to anybody, and costs more than all the rest of it.
+ */
+export class Crowded implements Meeting {
   readonly place: string
   readonly most: number
 
-  constructor(place: string, most: number) {
-    super(`too many are at ${place}`)
+  constructor({ place, most }: Meeting) {
     this.place = place
     this.most = most
   }
@@ -17,8 +19,8 @@ export class Crowded extends Error {
 
 /** What one work holds, however often it runs. */
 export type Turn = {
-  /** Throws Crowded when there are `most` already, too many at all places together, or others were here before. */
-  enter(place: string, most: number): void
+  /** Throws Crowded when there are as many already, too many at all places together, or others were here before. */
+  enter(meeting: Meeting): void
   /**
    * Gives back what it holds, and waits for its turn. Rejects with UNAVAILABLE when too many wait, or for too long: all waits of a
    * work together, since one that needs two places may come back to each of them.
@@ -49,6 +51,7 @@ export function createCrowds({
   monotonic = () => performance.now(),
 }: Crowds): () => Turn {
   const places = new Map<string, Place>()
+  const everybody = { place: anywhere, most: mostInside }
 
   const leave = (name: string): void => {
     const place = places.get(name)!
@@ -65,18 +68,19 @@ export function createCrowds({
       for (const name of held) leave(name)
       held.clear()
     }
-    const enter = (name: string, most: number): void => {
+    const enter = (meeting: Meeting): void => {
+      const { place: name, most } = meeting
       if (held.has(name)) return
       const place = places.get(name) ?? { inside: 0, waiting: [] }
-      if (place.inside >= most || place.waiting.length > 0) throw new Crowded(name, most)
+      if (place.inside >= most || place.waiting.length > 0) throw new Crowded(meeting)
       place.inside++
       places.set(name, place)
       held.add(name)
     }
     return {
-      enter(name, most) {
-        enter(name, most)
-        enter(anywhere, mostInside)
+      enter(meeting) {
+        enter(meeting)
+        enter(everybody)
       },
       async wait({ place: name, most }) {
         // Whoever waited with something in hand could wait for somebody who waits for that. Those inside wait for no place, so

@@ -102,6 +102,66 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual([await waits(), await waits({ durability: 'later' }), await waits()], ['on', 'off', 'on'])
   })
 
+  test('a transaction begins with its first statement, and one that has none asks the server nothing', async () => {
+    await using opened = await open()
+    const { db, admin } = opened
+    const begun = async () => {
+      const of = `SELECT 1 FROM pg_stat_activity WHERE pid = ${backend} AND xact_start IS NOT NULL`
+      return (await admin.query(of)).rowCount! > 0
+    }
+    // The one connection that there is by now does all of them.
+    const backend = await db.tx(pid)
+    await db.tx(async (tx) => {
+      assert.equal(await begun(), false)
+      await tx.run(sql`INSERT INTO items (name) VALUES ('a')`)
+      assert.equal(await begun(), true)
+    })
+    assert.equal(await begun(), false)
+    await db.tx(async () => assert.equal(await begun(), false))
+    assert.deepEqual(await db.all(sql`SELECT name FROM items`), [{ name: 'a' }])
+    // What was begun together is begun once.
+    await db.tx((tx) => Promise.all(['b', 'c'].map((name) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))))
+    assert.equal((await db.all(sql`SELECT name FROM items`)).length, 3)
+    const failed = db.tx((tx) =>
+      Promise.all(['d', 'a'].map((name) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))),
+    )
+    await assert.rejects(failed, { code: '23505' })
+    assert.equal((await db.all(sql`SELECT name FROM items`)).length, 3)
+  })
+
+  test('whoever says before what it meets others at waits for its turn before it begins', async () => {
+    await using opened = await open({ poolSize: 2, waitMs: 5000 })
+    const { db } = opened
+    const meeting = { place: 'somewhere', most: 1 }
+    const held = Promise.withResolvers<void>()
+    const entered = Promise.withResolvers<void>()
+    const first = db.tx(async (tx) => {
+      await tx.meet(meeting)
+      await tx.run(sql`INSERT INTO items (name) VALUES ('first')`)
+      entered.resolve()
+      await held.promise
+    })
+    await entered.promise
+    let runs = 0
+    const second = db.tx(
+      async (tx) => {
+        runs++
+        // It has its turn already.
+        await tx.meet(meeting)
+        return tx.all(sql`SELECT name FROM items`)
+      },
+      { meets: meeting },
+    )
+    // With the other of the two connections, which nobody has.
+    const answers = await Promise.allSettled([db.ping(), db.ping(), db.ping()])
+    const before = runs
+    held.resolve()
+    await first
+    assert.deepEqual([before, ...answers.map(({ status }) => status)], [0, 'fulfilled', 'fulfilled', 'fulfilled'])
+    assert.deepEqual(await second, [{ name: 'first' }])
+    assert.equal(runs, 1)
+  })
+
   test('a conflict is tried again even when the work hides it in an error of its own', async () => {
     await using opened = await open()
     const conflict = raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$`)

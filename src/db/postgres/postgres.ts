@@ -70,6 +70,7 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
     try {
       for (;;) {
         try {
+          if (options.meets) turn.enter(options.meets)
           return await withClient((client) => transact(client, turn, work, options))
         } catch (error) {
           if (!(error instanceof Crowded)) throw error

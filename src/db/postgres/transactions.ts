@@ -84,10 +84,14 @@ async function attempt<T>(
   const one = oneAtATime(client)
   const changes = new Set<Change>()
   let command: Command | undefined
+  let begun: Promise<unknown> | undefined
   const step = async (query: Sql): Promise<pg.QueryResult> => {
     const config = toQuery(query)
     for (const change of changesOf(config.text)) changes.add(change)
     try {
+      // With the first statement, so that a work which has to wait for its turn before it has asked the server nothing.
+      begun ??= one({ text: begin })
+      await begun
       return await one(config)
     } catch (error) {
       command ??= commandOf(config.text)
@@ -99,8 +103,8 @@ async function attempt<T>(
     run: async (query: Sql) => (await step(query)).rowCount ?? 0,
     meet: turn.enter,
   }
-  await one({ text: begin })
   let outcome = await guard.run(steps, shard, work)
+  if (!begun) return { outcome, changes, command }
   if (outcome.ok) {
     try {
       const { command } = await one({ text: 'COMMIT' })

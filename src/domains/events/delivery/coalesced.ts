@@ -9,12 +9,14 @@ export type Coalesced = {
 
 /**
  * Runs one at a time. Asked again while it runs, it runs once more afterwards, unless the work has not said `begun` yet:
- * then it will see what it was asked for.
+ * then it will see what it was asked for. With `everyMs` a run begins that long after the last one at the earliest, so that
+ * it finds together what many ask for one after the other; the first of them does not wait.
  */
 export function coalesced(
   work: (begun: () => void) => Promise<void>,
   onEnd: () => void,
   onError: (error: unknown) => void,
+  everyMs = 0,
 ): Coalesced {
   let running: Promise<void> | undefined
   let again = false
@@ -24,7 +26,9 @@ export function coalesced(
   const runAll = async (): Promise<void> => {
     do {
       again = false
+      const over = everyMs > 0 ? new Promise((resolve) => setTimeout(resolve, everyMs)) : undefined
       await work(begun).then(onEnd, onError)
+      await over
     } while (again)
     running = undefined
   }

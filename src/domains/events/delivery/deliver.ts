@@ -22,6 +22,8 @@ export type Deliveries = {
 const busyLookMs = 100
 const idleLookMs = 1000
 const retryMs = 1000
+/** Events that come one after the other are routed together, which costs the database as much as routing one. */
+const routeMs = 10
 /** A timer cannot wait longer; by then it looks once for nothing. */
 const longestTimer = 2 ** 31 - 1
 /** How many queues a node takes on by itself; the rest is for others. */
@@ -65,7 +67,7 @@ class DeliveryWorker implements Deliveries {
     this.#trust = createTrust(this.#leaseMs, site.monotonic)
     this.#queueDeps = this.#depsOfQueues()
     const heldUp = (error: unknown) => this.#heldUp(error)
-    this.#routing = coalesced((begun) => this.#route(begun), site.ran, heldUp)
+    this.#routing = coalesced((begun) => this.#route(begun), site.ran, heldUp, routeMs)
     this.#looking = coalesced((begun) => this.#look(begun), site.ran, heldUp)
     this.#beating = coalesced(
       (begun) => this.#beat(begun),

@@ -9,7 +9,7 @@ import * as store from './blobs.store.ts'
 import { deleteUploadsOf } from './uploads.store.ts'
 import { requireBytes } from './usage.service.ts'
 
-export { atRepo, type LockedRepo, type PushTarget } from './blobs.store.ts'
+export { atRepo, type LockedRepo, type PushLock, type PushTarget } from './blobs.store.ts'
 
 /** What reading takes, whoever it is for. */
 type Looking = Pick<Work, 'app' | 'log'>
@@ -106,8 +106,8 @@ export async function mountBlob(
   { target, from, digest }: { target: store.PushTarget; from: number; digest: string },
   origin: Origin,
 ): Promise<boolean> {
-  return target.tx(async (tx, there) => {
-    const repo = (await store.findRepoBlob(tx, from, digest)) && (await there('shared'))
+  return target.tx('shared', async (tx, there) => {
+    const repo = (await store.findRepoBlob(tx, from, digest)) && (await there())
     if (!repo) return false
     const added = await store.linkBlob(tx, repo, digest, work.cause.now)
     await requireBytes(tx, work, repo, added)

@@ -1,4 +1,4 @@
-import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
+import { locking, meetAt, meetingAt, type RowLock } from '#db/row-locks.ts'
 import { type Db, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -132,16 +132,21 @@ export const inRepo = { isolation: 'rowLocks' } as const
  */
 export type PushTarget = {
   uid: string
-  tx<T>(work: (tx: Tx, repo: LockedRepo) => Promise<T>): Promise<T>
+  tx<T>(lock: PushLock, work: (tx: Tx, repo: LockedRepo) => Promise<T>): Promise<T>
 }
 
-export type LockedRepo = (lock: 'shared' | 'alone') => Promise<RepoRef | undefined>
+export type PushLock = 'shared' | 'alone'
+
+export type LockedRepo = () => Promise<RepoRef | undefined>
 
 export function atRepo(db: Db, repo: RepoRef): PushTarget {
   return {
     uid: repo.uid,
-    tx: (work) =>
-      db.tx((tx) => work(tx, async (lock) => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), inRepo),
+    tx: (lock, work) =>
+      db.tx((tx) => work(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
+        ...inRepo,
+        meets: meetingAt(repo.uid, lock),
+      }),
   }
 }
 

@@ -26,8 +26,8 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
   const uid = randomBytes(16).toString('hex')
   const organization = rootOf(target.uid)
   // Nearly every organisation has this limit. Uploads of one begin one after the other, which takes a moment.
-  return target.tx(async (tx, there) => {
-    const repo = await there('shared')
+  return target.tx('shared', async (tx, there) => {
+    const repo = await there()
     if (!repo) return undefined
     await store.insertUpload(tx, uid, repo, work.cause.now)
     const { uploads } = await usageOf(tx, organization)
@@ -172,7 +172,7 @@ export async function keepBlob(
   try {
     const known = await blobs.findBlob(db, digest)
     const lost = known && !(await hasContent(work, known, false)) ? known : undefined
-    const linked = known && !lost && (await target.tx((tx, there) => linkStored(tx, there, digest, link)))
+    const linked = known && !lost && (await target.tx('shared', (tx, there) => linkStored(tx, there, digest, link)))
     if (linked) {
       meter?.end()
       await removeAll(work, ended)
@@ -180,8 +180,8 @@ export async function keepBlob(
     }
     if (typeof part !== 'string') await part.finish(/^sha256:(.*)$/.exec(digest)?.[1])
     location = await files.keep(name, digest)
-    const stored = await target.tx(async (tx, there) => {
-      const repo = await there('shared')
+    const stored = await target.tx('shared', async (tx, there) => {
+      const repo = await there()
       if (!repo) return 'gone'
       const mended = lost && (await blobs.moveBlob(tx, lost, location))
       const inserted = mended || (await blobs.insertBlob(tx, { digest, size, location }, now))
@@ -225,7 +225,7 @@ async function linkStored(
   link: Link,
 ): Promise<'linked' | 'gone' | undefined> {
   if (!(await blobs.findBlob(tx, digest))) return undefined
-  const repo = await there('shared')
+  const repo = await there()
   if (!repo) return 'gone'
   await link(tx, repo)
   return 'linked'

@@ -60,8 +60,8 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   // What rules say of the tags is remembered when it was read outside of a transaction.
   await work.app.laws.of(work.app.db, push.target.uid)
   let isNew = false
-  const result = await push.target.tx(async (tx, there): Promise<PushResult> => {
-    const repo = await there('alone')
+  const result = await push.target.tx('alone', async (tx, there): Promise<PushResult> => {
+    const repo = await there()
     if (!repo) return 'no repo'
     isNew = !(await store.hasManifest(tx, repo.id, manifest.digest))
     if (isNew) {
