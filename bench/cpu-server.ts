@@ -21,7 +21,12 @@ export type Measured = Awaited<ReturnType<typeof startMeasured>>
 
 /** Keeps this process, which makes the load, off the processor of the servers. */
 export function pinLoad(): void {
-  if (canPin) spawnSync('taskset', ['-acp', loadCore, String(process.pid)])
+  pin(process.pid, loadCore)
+}
+
+/** Keeps a process on one processor, where the machine can. */
+export function pin(pid: number, core: string): void {
+  if (canPin) spawnSync('taskset', ['-acp', core, String(pid)])
 }
 
 /** Starts the server of `checkout` on a data folder (or schema) of its own, with logs that nobody keeps, and fills it. */

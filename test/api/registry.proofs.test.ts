@@ -2,15 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '#db/leases.ts'
-import { ident, type Sql, sql, type Tx } from '#db/sql.ts'
+import { type Db, ident, type Sql, sql, type Tx } from '#db/sql.ts'
 import { backfillSome } from '#domains/registry/proofs/backfill.service.ts'
 import { endLogs } from '#domains/registry/proofs/logs.store.ts'
+import { proofOf } from '#domains/registry/proofs/proofs.service.ts'
 import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, isConsistent, leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { parseNote, signedBy, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
+import { parseProofs } from '#lib/tlog/proof-text.ts'
 import { parseEntry } from '#lib/tlog/tag-entry.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
 import { nodesOf, openTiles, tileKey, tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
@@ -85,6 +87,41 @@ const claimOf = (url: string, tag: string, image: string, at: string) => ({
   tag,
   digest: digestOf(image),
   at,
+})
+
+test('whatever is logged between two questions of a proof, it says what holds at the head that it names', async () => {
+  const { pinfold, repo } = await scene()
+  await using _ = pinfold
+  const { app } = pinfold
+  await plantTag(pinfold, repo, 'v1', 'image 0')
+  await logged(pinfold)
+  const last = async () =>
+    (await app.db.get<{ time: string; size: number }>(sql`
+      SELECT max(h.time) AS time, (SELECT max(size) FROM ledger_logs) AS size FROM tag_history h WHERE h.tag = 'v1'`))!
+  const lengths: number[] = []
+  for (let meanwhile = 1; ; meanwhile++) {
+    const { time: at, size: covered } = await last()
+    let asked = 0
+    const ask = async <T>(answer: () => Promise<T>): Promise<T> => {
+      if (++asked === meanwhile) {
+        await plantTag(pinfold, repo, 'v1', `image ${meanwhile}`)
+        await logged(pinfold)
+      }
+      return answer()
+    }
+    const db: Db = {
+      ...app.db,
+      all: (query) => ask(() => app.db.all(query)),
+      get: (query) => ask(() => app.db.get(query)),
+    }
+    const proofs = parseProofs(await proofOf({ ...app, db }, { repo, tag: 'v1', at }))!
+    if (asked < meanwhile) break
+    const head = parseCheckpoint(parseNote(proofs[0]!.checkpoint)!.text)!
+    // Either the next row is not below the head, or it is shown.
+    assert.equal(proofs.length, head.size > covered ? 2 : 1, `before question ${meanwhile}`)
+    lengths.push(proofs.length)
+  }
+  assert.ok(lengths.includes(1) && lengths.includes(2), `${lengths}`)
 })
 
 test('every row of the ledger becomes an entry, and the log holds together as it grows', async () => {

@@ -1,6 +1,6 @@
 // Random histories through clients that we did not write, by hand: each pulls what the whole history says, or is refused.
-// bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1]. Crane, oras, regctl, skopeo and podman, those that are on the
-// PATH, several at a time:
+// bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1] [--only podman,containerd]. Crane, oras, regctl, skopeo, podman
+// and containerd, those that are on the PATH, several at a time; on PostgreSQL when PINFOLD_TEST_DATABASE names one:
 //
 //   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras and regctl the same way
 import { createHash } from 'node:crypto'
@@ -16,9 +16,11 @@ import { makePlace, startProcess, tokenOf } from '../support/process.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 import { judge, type Move } from '../support/view-oracle.ts'
-import { byName, folder, image, write } from './view-ways.ts'
+import { byName, folder, image, startContainerd, type Way, write } from './view-ways.ts'
 
-const { values } = parseArgs({ options: { cases: { type: 'string', default: '500' }, seed: { type: 'string' } } })
+const { values } = parseArgs({
+  options: { cases: { type: 'string', default: '500' }, seed: { type: 'string' }, only: { type: 'string' } },
+})
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 console.log(`--seed ${seed}`)
 const random = randomFrom(seed)
@@ -93,12 +95,18 @@ const atATime = 100
 
 let failed = 0
 try {
-  const ways = byName(await scene())
+  using daemon = await startContainerd()
+  const only = values.only?.split(',')
+  const waysNow = async (): Promise<Way[]> => {
+    const now = await scene()
+    return [...byName(now), ...daemon.ways(now)].filter(({ client }) => only?.includes(client) ?? true)
+  }
+  const ways = await waysNow()
   for (const { client, how, version } of ways) {
     const counts = { served: 0, refused: 0, wrong: 0 }
     const began = performance.now()
     for (const some of chunks(list, atATime)) {
-      const way = byName(await scene()).find((one) => one.client === client && one.how === how)!
+      const way = (await waysNow()).find((one) => one.client === client && one.how === how)!
       await atOnce(lanes, some.length, async (i) => {
         const { tag, moves, view, at, age, hold } = some[i]!
         const moment = at === Infinity ? Date.now() : at

@@ -1,8 +1,9 @@
 // How clients that we did not write pull through a view.
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanEnv, run } from '../support/process.ts'
 
 /** Of this run; whoever uses it removes it. */
@@ -161,4 +162,46 @@ async function podman({ host, authfile, policyFile, isNamed }: Podman, view: str
   // The image keeps the name by which it was asked for.
   const isSame = isNamed || shown.out.includes(`${host}/${image}:${tag}`)
   return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
+}
+
+/** A daemon with folders of its own, where the machine has one, and how it pulls: with hosts.toml as docs/views.md has it. */
+export async function startContainerd() {
+  if (!(isThere('containerd') && isThere('ctr'))) return { ways: (): Way[] => [], [Symbol.dispose]() {} }
+  const at = join(folder, 'containerd')
+  mkdirSync(at)
+  const socket = `${at}/c.sock`
+  const config = write(
+    'containerd.toml',
+    `version = 2\nroot = "${at}/root"\nstate = "${at}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\n  address = "${socket}"\n[ttrpc]\n  address = "${at}/t.sock"\n`,
+  )
+  const daemon = spawn('containerd', ['--config', config, '--log-level', 'error'], { stdio: 'ignore' })
+  for (let left = 200; left > 0 && !existsSync(socket); left--) await sleep(100)
+  const ctr = (...args: string[]) => play('ctr', ['-a', socket, '-n', 'views', ...args])
+  const pullOf =
+    ({ host, token }: Scene): Way['pull'] =>
+    async (view, tag = 'stable') => {
+      const hosts = fresh()
+      const through = `http://${host}/v2/${view}`
+      const text = `server = "${through}"\n[host."${through}"]\n  capabilities = ["pull", "resolve"]\n  override_path = true\n`
+      for (const name of [host, `${host.replace(':', '_')}_`]) {
+        mkdirSync(`${hosts}/${name}`)
+        writeFileSync(`${hosts}/${name}/hosts.toml`, text)
+      }
+      const name = `${host}/${image}:${tag}`
+      await ctr('image', 'rm', name)
+      const pulled = await ctr('content', 'fetch', '--hosts-dir', hosts, '--user', `_token:${token}`, name)
+      const listed = pulled.code === 0 ? await ctr('image', 'ls', `name==${name}`) : pulled
+      return { ...listed, all: pulled.all + listed.all, digest: digestIn(listed) }
+    }
+  return {
+    ways: (scene: Scene): Way[] => [
+      {
+        client: 'containerd',
+        version: () => firstWord(sh('containerd', ['--version']).out),
+        how: '`hosts.toml`',
+        pull: pullOf(scene),
+      },
+    ],
+    [Symbol.dispose]: () => void daemon.kill('SIGKILL'),
+  }
 }

@@ -1,11 +1,9 @@
 // Views through clients that we did not write, by hand: crane, oras, regctl, skopeo, podman and containerd, those that are on
 // the PATH. Pulls through both kinds of views and the two joined, and prints the table of docs/views.md.
 // bin/pinfold-node test/clients/views.ts
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
 import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
 import {
@@ -17,50 +15,15 @@ import {
   goVersion,
   image,
   isThere,
-  type Pulled,
   play,
   type Scene,
   sh,
+  startContainerd,
   type Way,
   write,
 } from './view-ways.ts'
 
 const dayMs = 86_400_000
-
-/** A daemon with folders of its own, and hosts.toml as docs/views.md has it. */
-async function containerd({ host, token }: Scene) {
-  const at = fresh()
-  const socket = `${at}/c.sock`
-  const config = write(
-    'containerd.toml',
-    `version = 2\nroot = "${at}/root"\nstate = "${at}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\n  address = "${socket}"\n[ttrpc]\n  address = "${at}/t.sock"\n`,
-  )
-  const daemon = spawn('containerd', ['--config', config, '--log-level', 'error'], { stdio: 'ignore' })
-  for (let left = 200; left > 0 && !existsSync(socket); left--) await sleep(100)
-  const ctr = (...args: string[]) => play('ctr', ['-a', socket, '-n', 'views', ...args])
-  const pull = async (view: string): Promise<Pulled> => {
-    const hosts = fresh()
-    mkdirSync(`${hosts}/${host.replace(':', '_')}_`, { recursive: true })
-    const through = `http://${host}/v2/${view}`
-    const text = `server = "${through}"\n[host."${through}"]\n  capabilities = ["pull", "resolve"]\n  override_path = true\n`
-    for (const name of [host, `${host.replace(':', '_')}_`]) {
-      mkdirSync(`${hosts}/${name}`, { recursive: true })
-      writeFileSync(`${hosts}/${name}/hosts.toml`, text)
-    }
-    const name = `${host}/${image}:stable`
-    await ctr('image', 'rm', name)
-    const pulled = await ctr('content', 'fetch', '--hosts-dir', hosts, '--user', `_token:${token}`, name)
-    const listed = pulled.code === 0 ? await ctr('image', 'ls', `name==${name}`) : pulled
-    return { ...listed, all: pulled.all + listed.all, digest: digestIn(listed) }
-  }
-  const way: Way = {
-    client: 'containerd',
-    version: () => firstWord(sh('containerd', ['--version']).out),
-    how: '`hosts.toml`',
-    pull,
-  }
-  return { way, [Symbol.dispose]: () => void daemon.kill('SIGKILL') }
-}
 
 /** A host that stands for a view, as Docker's mirrors are given one. */
 function byHost({ mirror, env, authfile }: Scene): Way[] {
@@ -152,13 +115,9 @@ try {
   const env = login('reader', token)
   const scene: Scene = { host, mirror, token, env, authfile: join(env.DOCKER_CONFIG, 'config.json') }
   console.log('| Client | By | `at-` | `min-` | Both | A refusal shows |\n| --- | --- | --- | --- | --- | --- |')
-  const daemon = isThere('containerd') && isThere('ctr') ? await containerd(scene) : undefined
-  try {
-    for (const way of [...byName(scene), ...(daemon ? [daemon.way] : [])]) await report(way, old, views)
-    for (const way of byHost(scene)) if (isThere(way.client)) await report(way, old, ['min-7d'])
-  } finally {
-    daemon?.[Symbol.dispose]()
-  }
+  using daemon = await startContainerd()
+  for (const way of [...byName(scene), ...daemon.ways(scene)]) await report(way, old, views)
+  for (const way of byHost(scene)) if (isThere(way.client)) await report(way, old, ['min-7d'])
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
