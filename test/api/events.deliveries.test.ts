@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { localSinks, type Received, startReceiver, verifyDelivery } from '../support/receiver.ts'
@@ -192,4 +193,19 @@ test('a push arrives with what was pushed in its headers, and the removal of a g
   await receiver.until((got) => got.some(({ subject }) => subject === mapping.uid))
   const mapped = receiver.got.find(({ subject }) => subject === mapping.uid)!
   assert.equal(mapped.headers['ce-identityprovider'], provider.uid)
+})
+
+test('what is routed because a subscription is made is told to who delivers and who follows, since nobody else would', async () => {
+  await using pinfold = await startPinfold({ ...localSinks, duties: [] })
+  const { app, seed } = pinfold
+  const org = await seed.group()
+  const told: string[] = []
+  app.events.queued.subscribe(() => told.push('queued'))
+  app.events.routed.subscribe(() => told.push('routed'))
+  await seed.subscription(org.uid, 'http://127.0.0.1:9/hook')
+  assert.deepEqual(new Set(told), new Set(['queued', 'routed']))
+  // Once they were committed: with another look they are found.
+  assert.ok(
+    await app.db.get(sql`SELECT 1 AS found FROM events_outbox WHERE position > 0 AND type LIKE '%group.created%'`),
+  )
 })

@@ -90,11 +90,12 @@ const claimOf = (url: string, tag: string, image: string, at: string) => ({
 })
 
 test('whatever is logged between two questions of a proof, it says what holds at the head that it names', async () => {
-  const { pinfold, repo } = await scene()
+  const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
-  const { app } = pinfold
+  const { app, operator, url } = pinfold
   await plantTag(pinfold, repo, 'v1', 'image 0')
   await logged(pinfold)
+  const policy = parsePolicy((await operator.get(`${prefix}/policy`)).text)
   const last = async () =>
     (await app.db.get<{ time: string; size: number }>(sql`
       SELECT max(h.time) AS time, (SELECT max(size) FROM ledger_logs) AS size FROM tag_history h WHERE h.tag = 'v1'`))!
@@ -114,11 +115,14 @@ test('whatever is logged between two questions of a proof, it says what holds at
       all: (query) => ask(() => app.db.all(query)),
       get: (query) => ask(() => app.db.get(query)),
     }
-    const proofs = parseProofs(await proofOf({ ...app, db }, { repo, tag: 'v1', at }))!
+    const text = await proofOf({ ...app, db }, { repo, tag: 'v1', at })
     if (asked < meanwhile) break
+    const { until } = provedBy(text, policy, claimOf(url, 'v1', `image ${meanwhile - 1}`, at))
+    const proofs = parseProofs(text)!
     const head = parseCheckpoint(parseNote(proofs[0]!.checkpoint)!.text)!
     // Either the next row is not below the head, or it is shown.
-    assert.equal(proofs.length, head.size > covered ? 2 : 1, `before question ${meanwhile}`)
+    const isOver = head.size > covered
+    assert.deepEqual([proofs.length, until !== ''], [isOver ? 2 : 1, isOver], `before question ${meanwhile}`)
     lengths.push(proofs.length)
   }
   assert.ok(lengths.includes(1) && lengths.includes(2), `${lengths}`)

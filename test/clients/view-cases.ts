@@ -4,7 +4,7 @@
 //
 //   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras and regctl the same way
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,9 +14,9 @@ import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, startProcess, tokenOf } from '../support/process.ts'
 import { type Random, randomFrom } from '../support/random.ts'
-import { registryClient } from '../support/registry.ts'
+import { imageOf, registryClient, types } from '../support/registry.ts'
 import { judge, type Move } from '../support/view-oracle.ts'
-import { byName, folder, image, startContainerd, type Way, write } from './view-ways.ts'
+import { byName, folder, image, sh, startContainerd, type Way, write } from './view-ways.ts'
 
 const { values } = parseArgs({
   options: { cases: { type: 'string', default: '500' }, seed: { type: 'string' }, only: { type: 'string' } },
@@ -66,7 +66,7 @@ const org = ok(await operator.post('/iam/v2/groups/', { name: 'acme' }))
 ok(await operator.post(`/registry/v2/repos/${org.uid}`, { name: 'app' }))
 const pusher = registryClient(origin, await atRegistry())
 const digests: string[] = []
-for (let i = 0; i < 6; i++) digests.push((await pusher.pushImage(image)).digest)
+for (let i = 0; i < 6; i++) digests.push(await pushTar(`image ${i}`))
 const here = new Set(digests)
 const gone = `sha256:${createHash('sha256').update('gone').digest('hex')}`
 const list = Array.from({ length: cases }, (_, i): Case => {
@@ -76,6 +76,22 @@ const [repo] = ok(await operator.get(`/registry/v2/repos?uidp.descendants_of=${o
 for (const { tag, moves } of list) {
   const records = moves.map(({ time, digest }) => ({ time: new Date(time).toISOString(), digest }))
   ok(await operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: tag, records }] }))
+}
+
+/** An image that a client can unpack. */
+async function pushTar(text: string): Promise<string> {
+  const name = `${text.replace(' ', '-')}.txt`
+  write(name, text)
+  sh('tar', ['-cf', `${name}.tar`, name])
+  const content = readFileSync(join(folder, `${name}.tar`))
+  const layer = await pusher.pushBlob(image, content, 'application/vnd.oci.image.layer.v1.tar')
+  const rootfs = { type: 'layers', diff_ids: [layer.digest] }
+  const config = await pusher.pushBlob(
+    image,
+    JSON.stringify({ architecture: 'amd64', os: 'linux', rootfs }),
+    types.config,
+  )
+  return (await pusher.pushManifest(image, imageOf(config, [layer]))).digest
 }
 
 /** Tokens live for an hour, and a run may take longer. */
@@ -117,7 +133,9 @@ try {
         if (isRight) counts[typeof expected === 'string' ? 'refused' : 'served']++
         else {
           counts.wrong++
-          console.error(`${client} ${view} ${tag}: ${JSON.stringify(expected)}, and it says ${code} ${all.slice(-500)}`)
+          console.error(
+            `${client} ${view} ${tag}: ${JSON.stringify(expected)}, and it says ${code} ${digest} ${all.slice(-500)}`,
+          )
         }
       })
       for (const out of readdirSync(folder)) if (out.startsWith('out-')) rmSync(join(folder, out), { recursive: true })

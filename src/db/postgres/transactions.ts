@@ -12,7 +12,8 @@ const conflictRetries = 12
 const constraintRetries = 3
 const patience = 6
 
-type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
+/** Sends it once it is its turn, and not at all where `needs` has failed, which throws the same. */
+type Send = (config: pg.QueryConfig, needs?: Promise<unknown>) => Promise<pg.QueryResult>
 type TxWork<T> = (tx: Tx) => Promise<T>
 /** `command` is the first that has failed. */
 type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change>; command: Command | undefined }
@@ -90,9 +91,9 @@ async function attempt<T>(
     for (const change of changesOf(config.text)) changes.add(change)
     try {
       // With the first statement, so that a work which has to wait for its turn before it has asked the server nothing.
+      // In line at once, so that what nobody waits for is not sent after the end either.
       begun ??= one({ text: begin })
-      await begun
-      return await one(config)
+      return await one(config, begun)
     } catch (error) {
       command ??= commandOf(config.text)
       throw error
@@ -134,8 +135,8 @@ function beginOf({ isolation, durability }: TxOptions): string {
 // pg wants one statement at a time, while a work may start several at once.
 function oneAtATime(client: pg.PoolClient): Send {
   let last: Promise<unknown> = Promise.resolve()
-  return (config) => {
-    const result = last.then(() => send(client, config))
+  return (config, needs) => {
+    const result = last.then(() => needs).then(() => send(client, config))
     last = result.catch(() => {})
     return result
   }

@@ -48,19 +48,33 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
   return { events: events.length, isMore, queues: queues.filter(({ owner }) => owner === node && node !== '') }
 }
 
-/** Routes all that is there, so that what is added to the transaction now gets only what commits after it. */
-export async function routeEverything(app: Routing, tx: Tx, now: string): Promise<void> {
-  while ((await route(app, tx, now, '')).isMore) {
-    // The next batch.
+/**
+ * Routes all that is there, so that what is added to the transaction now gets only what commits after it. Call `tellRouted`
+ * with what it answers once that has committed.
+ */
+export async function routeEverything(app: Routing, tx: Tx, now: string): Promise<number> {
+  let events = 0
+  for (;;) {
+    const routed = await route(app, tx, now, '')
+    events += routed.events
+    if (!routed.isMore) return events
   }
 }
 
 /** Outside of any transaction: leaves at most one batch for `routeEverything`, however much there is. */
-export async function routeBacklog(app: Pick<App, 'db' | 'vendor'>, now: string): Promise<void> {
-  const routed = () => app.db.tx((tx) => route(app, tx, now, ''), { isolation: 'rowLocks' })
-  while ((await routed()).isMore) {
-    // The next batch.
+export async function routeBacklog(app: Routing & Pick<App, 'db' | 'events'>, now: string): Promise<void> {
+  for (;;) {
+    const { events, isMore } = await app.db.tx((tx) => route(app, tx, now, ''), { isolation: 'rowLocks' })
+    tellRouted(app, events)
+    if (!isMore) return
   }
+}
+
+/** So many events were routed by somebody who serves no queue: whoever does, and whoever follows, has to look. */
+export function tellRouted({ events: { routed, queued } }: Pick<App, 'events'>, events: number): void {
+  if (events === 0) return
+  routed.notify()
+  queued.notify()
 }
 
 /** The first of the events, at least one, and the deliveries that are wanted, not more than `most` if there are several events. */

@@ -9,7 +9,7 @@ import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { routeBacklog, routeEverything } from '../delivery/routing.ts'
+import { routeBacklog, routeEverything, tellRouted } from '../delivery/routing.ts'
 import { emit } from '../outbox/emit.ts'
 import { newSecret } from './secrets.ts'
 import {
@@ -49,7 +49,7 @@ export async function createSubscription(call: Call, parent: string, sink: strin
   // keeps the group from being deleted meanwhile.
   const work = db.tx(
     async (tx) => {
-      await routeEverything(call.app, tx, call.now)
+      const routed = await routeEverything(call.app, tx, call.now)
       await requireGroup(tx, parent)
       const limits = await limitsOf(tx, call, rootOf(parent))
       requireRoom(limits, 'subscriptions', await store.countOf(tx, rootOf(parent)))
@@ -57,10 +57,11 @@ export async function createSubscription(call: Call, parent: string, sink: strin
       await store.insertSubscription(tx, created, secret, call.vendor?.token ?? '')
       const resource = aSubscription(created)
       await emit(tx, call, 'events.subscription.created', { subject: created.uid, group: parent, resource })
+      return routed
     },
     { isolation: 'rowLocks' },
   )
-  await work
+  tellRouted(call.app, await work)
   call.log.info('subscription created', { uid: created.uid })
   return created
 }

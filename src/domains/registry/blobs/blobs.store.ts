@@ -145,7 +145,8 @@ export function atRepo(db: Db, repo: RepoRef): PushTarget {
     tx: (lock, work) =>
       db.tx((tx) => work(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
         ...inRepo,
-        meets: meetingAt(repo.uid, lock),
+        // What locks it alone does so first of all; the other looks before whether it has to.
+        ...(lock === 'alone' && { meets: meetingAt(repo.uid, lock) }),
       }),
   }
 }
