@@ -75,6 +75,7 @@ async function measure(): Promise<void> {
     return (await once(servers[which]!, 'message'))[0] as number
   }
   const rounds = Number(values.rounds)
+  if (rounds % 2 !== 0) throw new Error('--rounds must be even, since the two servers take turns')
   const perRound = Math.ceil(Number(values.pulls) / rounds)
   const took = { counted: [] as number[][], plain: [] as number[][] }
   for (let round = 0; round < rounds; round++) {

@@ -1,6 +1,7 @@
 // `bin/pinfold-node bench/cpu.ts --before DIR`: the processor time that a request costs the server of this checkout (or of
 // `--after DIR`) against that of another, each with its node_modules. `--rounds 9` and `--turns 40` are the defaults; with `--database URL`
-// on PostgreSQL, of which only the server's own time is counted; `--only 'tag move,manifest by tag'` measures these. Uses taskset where there is one.
+// on PostgreSQL, of which only the server's own time is counted; `--only 'tag move,manifest by tag'` measures these. Uses taskset where
+// there is one. How many requests each answers in a second is compared as well.
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -96,17 +97,23 @@ const all: Case[] = [
 const only = values.only?.split(',')
 const cases = all.filter(({ name }) => only?.includes(name) ?? true)
 
+/** Of one round. `rate` is how many requests are answered after in the time in which one was answered before. */
+type Compared = Record<Side, number> & { rate: number }
+
 /**
  * Microseconds for each request of a case, with what it leaves to be done in the background. The two sides take short
  * turns, so that a slow spell of the machine meets both.
  */
-async function compare(servers: Record<Side, Measured>, one: Case, first: Side): Promise<Record<Side, number>> {
+async function compare(servers: Record<Side, Measured>, one: Case, first: Side): Promise<Compared> {
   const second: Side = first === 'before' ? 'after' : 'before'
   const connections = { before: one.connect(servers.before), after: one.connect(servers.after) }
   const turns = { before: 0, after: 0 }
+  const took = { before: 0, after: 0 }
   const play = async (side: Side) => {
     const start = turns[side]++ * one.turn
+    const began = performance.now()
     await atOnce(one.lanes ?? lanes, one.turn, (i, lane) => connections[side].send(lane, start + i))
+    took[side] += performance.now() - began
   }
   const playAll = async (count: number) => {
     for (let i = 0; i < count; i += 2) for (const side of [first, second, second, first]) await play(side)
@@ -115,19 +122,20 @@ async function compare(servers: Record<Side, Measured>, one: Case, first: Side):
   const used = (side: Side) => cpuSeconds(servers[side].pid)
   await playAll(warmUp)
   const began = { before: used('before'), after: used('after') }
+  Object.assign(took, { before: 0, after: 0 })
   await playAll(measured)
   for (const side of sides) connections[side].close()
   const each = (side: Side) => ((used(side) - began[side]) * 1e6) / (one.turn * measured)
-  return { before: each('before'), after: each('after') }
+  return { before: each('before'), after: each('after'), rate: took.before / took.after }
 }
 
-async function playRound(first: Side): Promise<Record<Side, number>[]> {
+async function playRound(first: Side): Promise<Compared[]> {
   await using stack = new AsyncDisposableStack()
   const servers = {} as Record<Side, Measured>
   for (const side of first === 'before' ? sides : sides.toReversed()) {
     servers[side] = stack.use(await startMeasured(checkouts[side]))
   }
-  const results: Record<Side, number>[] = []
+  const results: Compared[] = []
   for (const one of cases) results.push(await compare(servers, one, first))
   return results
 }
@@ -142,7 +150,7 @@ else process.env.PINFOLD_TEST_DATABASE = values.database
 pinLoad()
 const engine = values.database === undefined ? 'SQLite' : 'PostgreSQL'
 const title = `Before: ${versionOf(checkouts.before)}, after: ${versionOf(checkouts.after)}, ${values.rounds} rounds on ${engine}.`
-const rounds: Record<Side, number>[][] = []
+const rounds: Compared[][] = []
 for (let round = 0; round < Number(values.rounds); round++) {
   const began = performance.now()
   rounds.push(await playRound(round % 2 === 0 ? 'before' : 'after'))
@@ -153,19 +161,22 @@ for (let round = 0; round < Number(values.rounds); round++) {
 const rows = cases.map(({ name, most: bound = most }, i) => {
   const of = (side: Side) => median(rounds.map((round) => round[i]![side]))
   const ratios = rounds.map((round) => round[i]!.after / round[i]!.before)
-  return { name, bound, before: of('before'), after: of('after'), ratio: median(ratios), ratios }
+  const rates = rounds.map((round) => round[i]!.rate)
+  return { name, bound, before: of('before'), after: of('after'), ratio: median(ratios), ratios, rates }
 })
-const lines = rows.map(({ name, before, after, ratio, ratios }) => {
-  const spread = [Math.min(...ratios), Math.max(...ratios)].map((one) => one.toFixed(3)).join(' to ')
+const spreadOf = (list: readonly number[]) =>
+  [Math.min(...list), Math.max(...list)].map((one) => one.toFixed(3)).join(' to ')
+const lines = rows.map(({ name, before, after, ratio, ratios, rates }) => {
   const medians = `${before.toFixed(1)} | ${after.toFixed(1)} | ${(after / before).toFixed(3)}`
-  return `| ${name} | ${medians} | **${ratio.toFixed(3)}** | ${spread} |`
+  const rate = `${median(rates).toFixed(3)} (${spreadOf(rates)})`
+  return `| ${name} | ${medians} | **${ratio.toFixed(3)}** | ${spreadOf(ratios)} | ${rate} |`
 })
 const over = rows.filter(({ ratio, bound }) => ratio > bound)
 console.log(`
 ${title}
 
-| µs of processor time for a request | before | after | ratio of medians | median of the rounds' ratios | from to |
-| --- | --- | --- | --- | --- | --- |
+| µs of processor time for a request | before | after | ratio of medians | median of the rounds' ratios | from to | requests a second, by each other |
+| --- | --- | --- | --- | --- | --- | --- |
 ${lines.join('\n')}
 
 More than ${most}, or ${mostOfPulls} of pulls: ${over.map(({ name, ratio }) => `${name} (${ratio.toFixed(3)})`).join(', ') || 'none'}.
