@@ -12,7 +12,7 @@ import { roleUids } from '../test/support/pinfold.ts'
 import { startRegistry, types } from '../test/support/registry.ts'
 import { httpConnections } from './connections.ts'
 import { pin, pinLoad } from './cpu-server.ts'
-import { median, serverCore } from './load.ts'
+import { median, serverCore, spreadOf } from './load.ts'
 
 const { values } = parseArgs({
   options: {
@@ -100,12 +100,11 @@ async function measure(): Promise<void> {
   const [[counting, without], [fast, plain]] = [of(0.99), of(0.5)] as [[number[], number[]], [number[], number[]]]
   const ratios = counting.map((ms, i) => ms / without[i]!)
   const all = quantile(took.counted.flat(), 0.99) / quantile(took.plain.flat(), 0.99)
-  const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
   console.log(
     `${rounds} rounds of ${perRound} pulls by ${identities} identities, ${sums.join(' and ')} counted; medians: ` +
       `p50 ${median(fast).toFixed(3)} and ${median(plain).toFixed(3)} ms, p99 ${median(counting).toFixed(3)} and ` +
       `${median(without).toFixed(3)} ms; p99 of all by each other **${all.toFixed(3)}**, of the rounds ` +
-      `${median(ratios).toFixed(3)} (${spread})`,
+      `${median(ratios).toFixed(3)} (${spreadOf(ratios)})`,
   )
   if (sums[0]! + sums[1]! !== rounds * (warmUp + perRound)) throw new Error('the counts are wrong')
   if (values.check && all > bound) process.exitCode = 1

@@ -11,7 +11,7 @@ import { atOnce } from '../test/support/at-once.ts'
 import { types } from '../test/support/registry.ts'
 import { type Connections, grpcConnections, httpConnections } from './connections.ts'
 import { idle, type Measured, pinLoad, startMeasured } from './cpu-server.ts'
-import { cpuSeconds, median } from './load.ts'
+import { cpuSeconds, median, spreadOf } from './load.ts'
 
 const lanes = 32
 const movingTags = 128
@@ -164,12 +164,10 @@ const rows = cases.map(({ name, most: bound = most }, i) => {
   const rates = rounds.map((round) => round[i]!.rate)
   return { name, bound, before: of('before'), after: of('after'), ratio: median(ratios), ratios, rates }
 })
-const spreadOf = (list: readonly number[]) =>
-  [Math.min(...list), Math.max(...list)].map((one) => one.toFixed(3)).join(' to ')
 const lines = rows.map(({ name, before, after, ratio, ratios, rates }) => {
   const medians = `${before.toFixed(1)} | ${after.toFixed(1)} | ${(after / before).toFixed(3)}`
-  const rate = `${median(rates).toFixed(3)} (${spreadOf(rates)})`
-  return `| ${name} | ${medians} | **${ratio.toFixed(3)}** | ${spreadOf(ratios)} | ${rate} |`
+  const rate = `${median(rates).toFixed(3)} (${spreadOf(rates, 3)})`
+  return `| ${name} | ${medians} | **${ratio.toFixed(3)}** | ${spreadOf(ratios, 3)} | ${rate} |`
 })
 const over = rows.filter(({ ratio, bound }) => ratio > bound)
 console.log(`

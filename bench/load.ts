@@ -38,6 +38,11 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
+/** The least and the most of them, as a table shows how far rounds are from each other. */
+export function spreadOf(numbers: readonly number[], digits = 2): string {
+  return [Math.min(...numbers), Math.max(...numbers)].map((one) => one.toFixed(digits)).join(' to ')
+}
+
 export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!

@@ -17,7 +17,7 @@ import { type Client, clientOf, type Json, startPinfold } from '../test/support/
 import { lastingToken, makePlace, startProcess, tokenOf } from '../test/support/process.ts'
 import { registryClient, types } from '../test/support/registry.ts'
 import { httpConnections } from './connections.ts'
-import { median } from './load.ts'
+import { median, spreadOf } from './load.ts'
 
 const { values } = parseArgs({
   options: {
@@ -133,7 +133,7 @@ function showPulls(figures: Figures, perRound: number): void {
   for (const [name, list] of Object.entries(figures)) {
     const ratios = list.map(({ p99 }, i) => p99 / figures.plain![i]!.p99)
     const of = (q: 'p50' | 'p99') => median(list.map((one) => one[q])).toFixed(2)
-    const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
+    const spread = spreadOf(ratios)
     console.log(`| ${name} | ${of('p50')} | ${of('p99')} | **${median(ratios).toFixed(2)}** (${spread}) |`)
     bounded(`p99 of pulls through ${name} by the plain one`, median(ratios), bounds.ratio)
   }

@@ -105,7 +105,7 @@ test('an image that is pushed is scanned, and the report lands where reports do 
     await pass(seconds - 1)
     const before = adapter.asked.length
     await ask()
-    assert.equal(adapter.asked.length, before, 'before its time nothing is asked for')
+    assert.equal(adapter.asked.length, before, `before its time nothing is asked for: ${adapter.asked}`)
     await pass(1)
     await ask()
   }

@@ -66,7 +66,7 @@ const org = ok(await operator.post('/iam/v2/groups/', { name: 'acme' }))
 ok(await operator.post(`/registry/v2/repos/${org.uid}`, { name: 'app' }))
 const pusher = registryClient(origin, await atRegistry())
 const digests: string[] = []
-for (let i = 0; i < 6; i++) digests.push(await pushTar(`image ${i}`))
+for (let i = 0; i < 6; i++) digests.push(await pushTar(`image-${i}`))
 const here = new Set(digests)
 const gone = `sha256:${createHash('sha256').update('gone').digest('hex')}`
 const list = Array.from({ length: cases }, (_, i): Case => {
@@ -79,18 +79,14 @@ for (const { tag, moves } of list) {
 }
 
 /** An image that a client can unpack. */
-async function pushTar(text: string): Promise<string> {
-  const name = `${text.replace(' ', '-')}.txt`
-  write(name, text)
+async function pushTar(name: string): Promise<string> {
+  write(name, name)
   sh('tar', ['-cf', `${name}.tar`, name])
   const content = readFileSync(join(folder, `${name}.tar`))
   const layer = await pusher.pushBlob(image, content, 'application/vnd.oci.image.layer.v1.tar')
   const rootfs = { type: 'layers', diff_ids: [layer.digest] }
-  const config = await pusher.pushBlob(
-    image,
-    JSON.stringify({ architecture: 'amd64', os: 'linux', rootfs }),
-    types.config,
-  )
+  const about = JSON.stringify({ architecture: 'amd64', os: 'linux', rootfs })
+  const config = await pusher.pushBlob(image, about, types.config)
   return (await pusher.pushManifest(image, imageOf(config, [layer]))).digest
 }
 

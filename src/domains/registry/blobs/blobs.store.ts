@@ -127,7 +127,7 @@ export const inRepo = { isolation: 'rowLocks' } as const
 
 /**
  * Where a push goes: each of its transactions runs here, and `repo` gives the repo in it, `undefined` when that was deleted
- * meanwhile, locked as `lockRepo` says. One that the push makes is made then, so that a push which is refused leaves none
+ * meanwhile, with the lock of which `lockRepo` says what it is for. One that the push makes is made then, so that a push which is refused leaves none
  * behind; nobody else can see it.
  */
 export type PushTarget = {
