@@ -195,11 +195,11 @@ function createSignals(
   }
 }
 
-/** A clock that goes by the database's. */
+/** A clock that goes by the database's; one that is given stays as it is. */
 async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
   const skew = createSkew(db, machine)
   await skew.measure()
-  return { skew, clock: ours ? () => new Date(ours().getTime() + skew.offsetMs()) : skew.now }
+  return { skew, clock: ours ?? skew.now }
 }
 
 async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {

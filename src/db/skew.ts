@@ -37,7 +37,9 @@ export function createSkew(db: Pick<Db, 'engine' | 'get'>, { time, passed }: Clo
       const sent = passed()
       const row = await db.get<{ now: number }>(sql`
         SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
-      const [received, here] = [passed(), time()]
+      // In this order: a pause between the two only widens what is known.
+      const here = time()
+      const received = passed()
       began = adjusted(began, row!.now - received, row!.now + 1 - sent, here - received)
       // In the time that the machine has now: it may have been set while the database was asked.
       offset = adjusted(offset, row!.now - here, row!.now + 1 - here + (received - sent))

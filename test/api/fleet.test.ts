@@ -106,6 +106,35 @@ test('the time is that of the database whatever happens to the clock of the mach
   assert.ok(Math.abs(off()) < 5, `${off()}`)
 })
 
+test('a server that is held up while it looks at its clocks does not take them for wrong', async () => {
+  const start = Date.parse('2026-03-01T08:00:00Z')
+  for (const paused of ['time', 'passed'] as const) {
+    let ms = 0
+    let isHeldUp = false
+    const look = (which: typeof paused) => {
+      if (isHeldUp && which === paused) ms += 40
+      return ms
+    }
+    const get = async () => ({ now: start + ++ms }) as never
+    const clocks = { time: () => start + look('time'), passed: () => look('passed') }
+    const skew = createSkew({ engine: 'postgres', get }, clocks)
+    await skew.measure()
+    isHeldUp = true
+    await skew.measure()
+    isHeldUp = false
+    assert.deepEqual([skew.offsetMs(), skew.now().getTime()], [0, start + ms], paused)
+  }
+})
+
+test('a clock that a server is given is the one it goes by, whatever the database says', async () => {
+  const at = new Date('2026-03-01T08:00:00.000Z')
+  await using pinfold = await startPinfold({ clock: () => at })
+  for (const offset of [-1, 1]) {
+    pinfold.app.skew.offsetMs = () => offset
+    assert.equal(pinfold.app.clock().getTime(), at.getTime())
+  }
+})
+
 test('what is known of a clock is kept while an answer of the database allows it', () => {
   assert.equal(adjusted(0, -5, 5), 0)
   assert.equal(adjusted(0, 100, 120), 110)

@@ -108,6 +108,7 @@ test('an image that is pushed is scanned, and the report lands where reports do 
     assert.equal(adapter.asked.length, before, `before its time nothing is asked for: ${adapter.asked}`)
     await pass(1)
     await ask()
+    assert.equal(adapter.asked.length, before + 1, 'in time it is')
   }
   assert.equal([...adapter.scans.values()][0]?.looks, 4)
   assert.ok(adapter.headers.every(({ authorization }) => authorization === 'Bearer opener'))
