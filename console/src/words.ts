@@ -509,8 +509,6 @@ const rules = {
   deletePullRuleText: 'What it held back can be pulled within a second.',
   rule: 'Rule',
   pullsTried: 'What is too young now, of the tags that moved last',
-  rulesNotTried: (count: number) =>
-    `Rules that count from any tag of the repository are not tried here (${numbers(count)}), so there may be more.`,
   allOldEnough: (count: number) =>
     count === 0
       ? 'There are no tags to try the rules on.'

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { operatorUid } from '#issuer/access-token.ts'
+import { ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
@@ -290,6 +291,10 @@ test('images resolve shows what a tag stands for at an age or a moment, why, and
   assert.deepEqual(first, [minute(2), digest('x'), 'young', new Date(start + 2 * 60_000 + 3_600_000).toISOString()])
   const json = await cli('resolve', `${repo}:1.0`, '--min-age', '1h', '--at', minute(3), '-o', 'json')
   assert.equal(JSON.parse(json.stdout).reason, 'young')
+  const tags = [{ name: 'old', records: [{ time: minute(-600), digest: digest('x') }] }]
+  ok(await pinfold.operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags }))
+  const imported = await cli('resolve', 'acme/team/app:old', '--min-age', '1h')
+  assert.equal(imported.stdout, `acme/team/app:old is ${digest('x')} of ${minute(-600)}, as was imported\n`)
   assert.equal((await cli('resolve', 'acme/team/app')).code, 64)
   const wrong = await cli('resolve', 'acme/team/app', '--min-age', 'soon')
   assert.match(wrong.stderr, /min_age/)
@@ -313,6 +318,17 @@ test('images repos pull-rules makes, lists, changes and deletes rules, and excep
     'v* stable',
     'acme/team',
   ])
+  const image = (...args: string[]) => run(['images', 'resolve', 'acme/team/app:1.0', ...args], { env: owner })
+  assert.equal((await cli('update', rule.uid, '--tags', '1.*')).code, 0)
+  const held = await image('--rule', 'a week')
+  assert.equal(held.code, 1)
+  assert.match(
+    held.stdout,
+    /^acme\/team\/app:1\.0 is nothing: nothing is old enough\nby the rule a week \(deny\), which refuses pulls by this tag now\nnext is /,
+  )
+  const { uid: member } = await pinfold.seed.member(team, roleUids.viewer)
+  assert.equal((await image('--as', member)).stdout, held.stdout)
+  assert.match((await image('--as', member, '--rule', 'a week')).stderr, /pull_rule_uid/)
   const until = new Date(start + 5 * 86_400_000).toISOString()
   const except = await cli('except', digestOf('x'), '--group', 'acme', '--reason', 'a fix', '--until', until)
   assert.match(except.stdout, new RegExp(`^${digestOf('x')} passes until ${until}: ${org}/`))

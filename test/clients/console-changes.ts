@@ -137,17 +137,30 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
     await page.getByLabel('At least as old as').fill('3d')
     await press(page, 'Create')
     await rowOf(page, 'nodes').filter({ hasText: '3d' }).waitFor()
+    const tried = async () => {
+      await goTo(page, `/ui/r/${scene.path}?view=pulls`)
+      const table = page.getByRole('table', { name: 'What is too young now, of the tags that moved last' })
+      await table.or(page.getByText(/^All of the last .* are old enough for every rule\.$/)).waitFor()
+      const rows = await table.locator('tbody tr').allInnerTexts()
+      return rows.filter((text) => text.startsWith('stable') && text.includes('nodes'))
+    }
+    const held = await tried()
+    expect(held.length === 1, held)
 
     await page.getByText('New exception').click()
-    await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
+    const { operator } = scene.pinfold
+    const { chosen } = (await operator.get(`/registry/v2/repos/${scene.repo.uid}/resolvedTags/stable`)).body
+    await page.getByLabel('Digest', { exact: true }).fill(chosen.digest)
     await page.getByLabel('Reason').fill('mends a hole')
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
     await page.getByLabel('Until (UTC)').fill(tomorrow)
     await press(page, 'Let it through')
     await rowOf(page, 'mends a hole').waitFor()
-    const listed = await scene.pinfold.operator.get(`/registry/v2/pullRuleExceptions?scopeUid=${scene.repo.uid}`)
+    const listed = await operator.get(`/registry/v2/pullRuleExceptions?scopeUid=${scene.repo.uid}`)
     const found = listed.body.pullRuleExceptions.find((one: { reason: string }) => one.reason === 'mends a hole')
     expect(found.expireTime.startsWith(tomorrow), listed.body)
+    const left = await tried()
+    expect(left.length === 0, left)
     await context.close()
   })
 }

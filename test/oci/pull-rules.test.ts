@@ -69,7 +69,7 @@ test('a rule that denies names what may be pulled, and when the present image ma
   })
   assert.deepEqual((await (await as()).ok(200, 'GET', `${name}/tags/list`)).body.tags, [])
   const resolved = await (await as()).ok(200, 'GET', `${name}/_svc/resolve/stable`)
-  assert.deepEqual(resolved.body.rule, { uid: rule.uid, name: 'strict', mode: 'DENY' })
+  assert.deepEqual(resolved.body.rule, { uid: rule.uid, name: 'strict', mode: 'DENY', refuses: true })
   assert.equal(resolved.body.chosen.digest, first.digest)
 })
 

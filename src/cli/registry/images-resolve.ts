@@ -1,7 +1,9 @@
 import { callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
+import { findIdentity } from '../shape/names.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { imageOf, momentOf } from './image-options.ts'
+import { pullRuleNamed } from './pull-rules.ts'
 
 type Assignment = { digest: string; assignTime: string; imported?: boolean }
 type Skipped = Assignment & { reason: string; eligibleTime?: string }
@@ -12,6 +14,7 @@ type Resolved = {
   deleteTime?: string
   skipped?: Skipped[]
   next?: Skipped
+  rule?: { uid: string; name?: string; mode: string; refuses?: boolean }
 }
 
 const reasons: Record<string, string> = {
@@ -23,20 +26,26 @@ const reasons: Record<string, string> = {
 
 export const imagesResolve: Command = {
   name: 'resolve',
-  summary: 'Show what a tag stands for as of a moment, or at an age, and why',
-  details: `What at-20261101/acme/app:stable and min-7d/acme/app:stable are pulled as. Ends with 1 when that is nothing.`,
+  summary: 'Show what a tag stands for as of a moment, at an age, or for somebody whom a rule binds, and why',
+  details: `What at-20261101/acme/app:stable and min-7d/acme/app:stable are pulled as, or acme/app:stable by whom pull rules
+bind. Ends with 1 when that is nothing.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:stable; latest without a tag' }],
   options: [
     { flags: '--at <time>', summary: 'As of this time: 2026-11-01, or 2026-11-01T12:00:00Z' },
     { flags: '--min-age <span>', summary: 'The newest that has been the tag for so long: 12h, 7d, 2w' },
     { flags: '--hold <span>', summary: 'A stay that ended after less does not count; 6h unless given' },
+    { flags: '--as <identity>', summary: 'As this identity pulls it, by name, GROUP/NAME or uid' },
+    { flags: '--rule <rule>', summary: 'As whoever this pull rule binds pulls it, also where it only observes' },
     outputOption,
     ...callerOptions,
   ],
   async run(terminal, options) {
     const at = options.at === undefined ? undefined : momentOf(String(options.at), '--at')
-    if (at === undefined && options.minAge === undefined) {
-      throw new CliError(exitCodes.usage, 'say as of when, by --at, or how old, by --min-age')
+    if ([at, options.minAge, options.as, options.rule].every((one) => one === undefined)) {
+      throw new CliError(
+        exitCodes.usage,
+        'say as of when, by --at, how old, by --min-age, or for whom, by --as or --rule',
+      )
     }
     const { api, repo, tag = 'latest', path } = await imageOf(terminal, options)
     const query = new URLSearchParams()
@@ -44,6 +53,8 @@ export const imagesResolve: Command = {
       ['at', at],
       ['minAge', options.minAge],
       ['hold', options.hold],
+      ['identityUid', options.as === undefined ? undefined : await findIdentity(api, String(options.as))],
+      ['pullRuleUid', options.rule === undefined ? undefined : await pullRuleNamed(api, String(options.rule))],
     ] as const) {
       if (value !== undefined) query.set(name, String(value))
     }
@@ -51,14 +62,14 @@ export const imagesResolve: Command = {
     const found = (await api.call('GET', where)) as Resolved
     if (options.output === 'json') terminal.print(jsonText(found, 2))
     else tell(terminal, `${path}:${tag}`, found)
-    return found.chosen ? exitCodes.ok : exitCodes.failed
+    return found.chosen && !found.rule?.refuses ? exitCodes.ok : exitCodes.failed
   },
 }
 
 function tell(
   terminal: Terminal,
   name: string,
-  { chosen, reason = '', deleteTime, skipped = [], next }: Resolved,
+  { chosen, reason = '', deleteTime, skipped = [], next, rule }: Resolved,
 ): void {
   if (chosen) {
     const imported = chosen.imported ? ', as was imported' : ''
@@ -66,6 +77,12 @@ function tell(
   } else {
     const when = deleteTime === undefined ? '' : ` on ${deleteTime}`
     terminal.print(plain(`${name} is nothing: ${reasons[reason] ?? reason}${when}`))
+  }
+  if (rule) {
+    const [called, mode] = [rule.name || rule.uid, rule.mode.toLowerCase().replace('_', '-')]
+    terminal.print(
+      plain(`by the rule ${called} (${mode})${rule.refuses ? ', which refuses pulls by this tag now' : ''}`),
+    )
   }
   if (next) terminal.print(plain(`next is ${next.digest}, from ${next.eligibleTime}`))
   if (skipped.length === 0) return

@@ -51,7 +51,7 @@ const fieldOptions: readonly OptionSpec[] = [
   },
 ]
 
-const named = ruleNamed({
+export const pullRuleNamed = ruleNamed({
   path,
   member: 'pullRules',
   words: ['pull rule', 'pull rules'],
@@ -149,7 +149,7 @@ const update: Command = {
     const api = await apiReader(terminal, options)
     const body = await bodyOf(api, options)
     if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
-    const made = (await api.call('PATCH', `${path}/${await named(api, String(options.rule))}`, body)) as Rule
+    const made = (await api.call('PATCH', `${path}/${await pullRuleNamed(api, String(options.rule))}`, body)) as Rule
     return printMade(terminal, options, made, `changed the rule ${made.uid}`)
   },
 }
@@ -161,7 +161,7 @@ const remove: Command = {
   options: [...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const uid = await named(api, String(options.rule))
+    const uid = await pullRuleNamed(api, String(options.rule))
     await api.call('DELETE', `${path}/${uid}`)
     terminal.print(plain(`deleted the rule ${uid}`))
     return exitCodes.ok

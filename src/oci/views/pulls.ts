@@ -1,37 +1,31 @@
 // Pulls by tag that are not plain ones: in a view of the repository, or by somebody whom a rule holds back from what is
 // too young.
 
-import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
 import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
-import { type Bound, boundBy, Passing, together } from '#domains/registry/pull-rules/bound-pulls.service.ts'
-import { type PullRule, strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
+import {
+  type Asked,
+  askedOf,
+  pullStatement,
+  unviewed,
+  type Viewed,
+} from '#domains/registry/pull-rules/asked-tags.service.ts'
+import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import { strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { explain, type Nothing, type Question, type Served } from '#domains/registry/views/resolve.service.ts'
-import { durationText, timePlus, type View } from '#domains/registry/views/views.model.ts'
+import { durationText, timePlus } from '#domains/registry/views/views.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 import { judgedBy } from './judged.ts'
 
-/** What the view says is asked. Throws NAME_INVALID where its moment has not come. */
-export function questionOf({ call }: Visit, { at, age }: Pick<View, 'at' | 'age'>): Question {
+/** The time of the request. Throws NAME_INVALID where the moment of the view has not come. */
+export function timeFor({ call }: Visit, { at }: Viewed): string {
   const { now } = call.cause
   if (at !== undefined && at > now) {
     throw new OciError('NAME_INVALID', `${at} has not come yet: it is ${now}`, { detail: { at, now } })
   }
-  return { until: at ?? now, isNow: at === undefined, age }
-}
-
-/** What is asked of a tag by the view and the rule together; a rule is always about now. */
-export type Asked = { question: Question; rule: PullRule | undefined }
-
-export function askedOf(visit: Visit, view: Pick<View, 'at' | 'age'>, bound: Bound | undefined, tag: string): Asked {
-  const question = questionOf(visit, view)
-  const rule = bound && strictest(bound.enforced, tag)
-  if (!rule || view.at !== undefined) return { question, rule }
-  const age = view.age ? together(view.age, rule.age) : rule.age
-  return { question: { ...question, age, accepted: view.age ? [] : bound.accepted }, rule }
+  return now
 }
 
 /** `isAged`: it was chosen by its age or as of a moment. */
@@ -42,10 +36,11 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   const { call, view } = visit
   const bound = await boundBy(call, repo)
   if (!bound && !view) return pullTag(call, repo, tag)
-  const asked = askedOf(visit, view ?? { at: undefined, age: undefined }, bound, tag)
+  const viewed = view ?? unviewed
+  const asked = askedOf(timeFor(visit, viewed), viewed, bound, tag)
   const { rule } = asked
   const passing = bound && new Passing(call, repo, bound.enforced, bound.accepted)
-  const pulled = (await pullStatement(visit, repo, tag, asked, passing)) ?? (await pullAged(visit, repo, tag, asked))
+  const pulled = (await pullStatement(call, repo, tag, asked, passing)) ?? (await pullAged(visit, repo, tag, asked))
   // Of a moment that is past, the ledger knows less than a rule has to.
   const isPast = view?.at !== undefined
   if (rule) judgedBy(visit, rule, isPast && !(await passing!.tag(pulled.manifest.digest, tag)))
@@ -57,31 +52,17 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   return pulled
 }
 
-/** Signatures and the like come after what they are about, and may say of it that it is bad. */
-export async function pullStatement(
-  visit: Visit,
-  repo: RepoRef,
-  tag: string,
-  { question, rule }: Asked,
-  passing: Passing | undefined,
-): Promise<PulledTag | undefined> {
-  if (digestAbout(tag) === undefined) return undefined
-  const pulled = await pullTag(visit.call, repo, tag)
-  if (!pulled) return undefined
-  if (rule)
-    return isStatement(pulled.manifest) && (await passing!.tag(pulled.manifest.digest, tag)) ? pulled : undefined
-  return !question.age || isStatement(pulled.manifest) ? pulled : undefined
-}
-
 async function pullAged(visit: Visit, repo: RepoRef, tag: string, { question, rule }: Asked): Promise<PulledTag> {
+  // A rule is about now: what a moment that is past gives is judged once it is known.
+  const ageRule = question.isNow ? rule : undefined
   const served = await visit.call.app.views.of(repo, tag, question)
   if (!served.chosen) {
     const refusal = await refusalOf(visit, repo, tag, question, served)
-    if (rule && served.why === 'young') judgedBy(visit, rule, true, refusal)
+    if (ageRule && served.why === 'young') judgedBy(visit, ageRule, true, refusal)
     throw refusal
   }
-  if (rule?.mode === 'DENY' && question.age && served.chosen.digest !== served.latest.digest) {
-    judgedBy(visit, rule, true, tooYoung(tag, served))
+  if (ageRule?.mode === 'DENY' && question.age && served.chosen.digest !== served.latest.digest) {
+    judgedBy(visit, ageRule, true, tooYoung(tag, served))
   }
   const pulled = await pullFound(visit.call, repo, served.chosen)
   if (!pulled) throw unknownTag(tag, 'what the tag stood for has just been deleted')

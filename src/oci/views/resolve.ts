@@ -1,39 +1,27 @@
 // /v2/<name>/_svc/resolve/<tag>: what a tag stands for as of a moment or at an age, why newer assignments are passed over,
 // and what is served next.
+import { askedOf, explainAsked, type Viewed } from '#domains/registry/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/registry/pull-rules/bound-pulls.service.ts'
-import {
-  type Chosen,
-  type Explanation,
-  explain,
-  type Question,
-  type Resolved,
-  resolveTag,
-} from '#domains/registry/views/resolve.service.ts'
-import {
-  defaultHold,
-  durationText,
-  maxAge,
-  maxHold,
-  readDuration,
-  type View,
-} from '#domains/registry/views/views.model.ts'
+import type { Chosen, Explanation, Question, Resolved } from '#domains/registry/views/resolve.service.ts'
+import { defaultHold, durationText, maxAge, maxHold, readDuration } from '#domains/registry/views/views.model.ts'
 import { allow } from '../access.ts'
 import { OciError } from '../errors.ts'
 import { timeOf } from '../parameters.ts'
 import type { Visit } from '../visit.ts'
-import { askedOf } from './pulls.ts'
+import { timeFor } from './pulls.ts'
 
 export async function getResolution(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
-  const { question, rule } = askedOf(visit, askedBy(visit), await boundBy(visit.call, repo), tag)
-  const { db } = visit.call.app
-  const resolved = await resolveTag(db, repo, tag, question)
+  const [viewed, bound] = [askedBy(visit), await boundBy(visit.call, repo)]
+  const asked = askedOf(timeFor(visit, viewed), viewed, bound, tag)
+  const { resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, asked, bound)
+  const { question } = asked
   if ('why' in resolved && resolved.why === 'no tag') {
     throw new OciError('MANIFEST_UNKNOWN', `there was no such tag at ${question.until}`, { detail: { tag } })
   }
   const text = JSON.stringify({
-    ...bodyOf(tag, question, resolved, await explain(db, repo, tag, question, resolved)),
-    ...(rule && { rule: { uid: rule.uid, name: rule.name, mode: rule.mode } }),
+    ...bodyOf(tag, question, resolved, explanation),
+    ...(rule && { rule: { uid: rule.uid, name: rule.name, mode: rule.mode, refuses: rule.refuses } }),
   })
   const { res, req } = visit
   const type = { 'content-type': 'application/json', 'cache-control': 'no-store' }
@@ -42,7 +30,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
 }
 
 /** The view of the path, or what the query says; one of them has to say everything. */
-function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
+function askedBy(visit: Visit): Viewed {
   const { query, view } = visit
   const [at, minimum] = [timeOf(visit, 'at', 'down'), spanOf(visit, 'min_age', maxAge)]
   const hold = spanOf(visit, 'hold', maxHold)

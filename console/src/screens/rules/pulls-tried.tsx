@@ -7,7 +7,7 @@ import { isAbout } from '../../data/patterns.ts'
 import { readPlaced, whereOf } from '../../data/placed.ts'
 import type { PullRule, Resolution, Tag } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -27,35 +27,31 @@ function Tries({ names, repo }: Props) {
     const rules = items.filter(({ uid }) => whereOf(uid, repo) !== 'below')
     const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
     const { items: tags } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: tried, query, signal })
-    const asked = rules.filter(({ countFrom }) => countFrom !== 'REPO')
-    const pairs = asked.flatMap((rule) => tags.filter(({ name }) => isAbout(rule, name)).map((tag) => ({ rule, tag })))
+    const pairs = rules.flatMap((rule) => tags.filter(({ name }) => isAbout(rule, name)).map((tag) => ({ rule, tag })))
     const found = pairs.map(async ({ rule, tag: { name, digest } }): Promise<Held[]> => {
       const path = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(name)}`
-      const given = { minAge: rule.minAge, hold: rule.hold }
-      const answer = await ask<Partial<Resolution>>('GET', path, { query: given, signal })
+      const asked = { query: { pullRuleUid: rule.uid }, signal }
+      const answer = await ask<Partial<Resolution>>('GET', path, asked)
       return answer.chosen?.digest === digest ? [] : [{ tag: name, rule, answer }]
     })
-    return { held: (await Promise.all(found)).flat(), left: rules.length - asked.length, count: tags.length }
+    return { held: (await Promise.all(found)).flat(), count: tags.length }
   })
   return (
     <>
       <h2>{words.pullsTried}</h2>
       <Shown of={read}>
-        {({ held, left, count }) => (
-          <>
-            {left > 0 && <Note kind="warn">{words.rulesNotTried(left)}</Note>}
-            {held.length === 0 ? (
-              <Empty>{words.allOldEnough(count)}</Empty>
-            ) : (
-              <Table
-                caption={words.pullsTried}
-                columns={columnsFor(names)}
-                items={held}
-                keyOf={({ tag, rule }) => `${tag} ${rule.uid}`}
-              />
-            )}
-          </>
-        )}
+        {({ held, count }) =>
+          held.length === 0 ? (
+            <Empty>{words.allOldEnough(count)}</Empty>
+          ) : (
+            <Table
+              caption={words.pullsTried}
+              columns={columnsFor(names)}
+              items={held}
+              keyOf={({ tag, rule }) => `${tag} ${rule.uid}`}
+            />
+          )
+        }
       </Shown>
     </>
   )

@@ -24,11 +24,31 @@ export type Bound = {
 }
 
 /** `undefined` where no rule is for the caller, as on a server without any. */
-export async function boundBy({ app, caller, cause }: Work, repo: Pick<RepoRef, 'uid'>): Promise<Bound | undefined> {
+export async function boundBy(work: Work, repo: Pick<RepoRef, 'uid'>): Promise<Bound | undefined> {
+  const { app, caller } = work
   if (app.pullRules.isEmpty() || caller.uid === '') return undefined
+  return boundAs(work, repo, caller.uid)
+}
+
+/** The rules that hold for somebody else. */
+export async function boundAs(work: Work, repo: Pick<RepoRef, 'uid'>, identity: string): Promise<Bound | undefined> {
+  return boundTo(work, repo, (rule) => binds(rule, repo.uid, identity))
+}
+
+/** As if one rule alone held in the repo, and were enforced; `undefined` where it is none of a place that the repo is in. */
+export async function boundByRule(work: Work, repo: Pick<RepoRef, 'uid'>, uid: string): Promise<Bound | undefined> {
+  const bound = await boundTo(work, repo, (rule) => rule.uid === uid && isAtOrBelow(repo.uid, rule.scopeUid))
+  return bound && { ...bound, enforced: [...bound.enforced, ...bound.observed], observed: [] }
+}
+
+async function boundTo(
+  { app, cause }: Work,
+  repo: Pick<RepoRef, 'uid'>,
+  isWanted: (rule: PullRule) => boolean,
+): Promise<Bound | undefined> {
   const known = await app.pullRules.of(rootOf(repo.uid))
   if (!known) return undefined
-  const rules = known.rules.filter((rule) => binds(rule, repo.uid, caller.uid))
+  const rules = known.rules.filter(isWanted)
   if (rules.length === 0) return undefined
   const accepted = known.exceptions
     .filter(({ scopeUid, expireTime }) => isAtOrBelow(repo.uid, scopeUid) && expireTime > cause.now)

@@ -2,8 +2,8 @@
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { Newest } from '#lib/caches/newest.ts'
-import { isUid, lineage, top } from '#lib/uid.ts'
-import type { Found, PathCache } from './repos.model.ts'
+import { isUid, lineage, parentOf, top } from '#lib/uid.ts'
+import type { Found, PathCache, RepoRef } from './repos.model.ts'
 import { type FollowingRepoRow, findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
 
 /** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
@@ -56,6 +56,12 @@ export async function pathIn(reader: Reader, group: string, name: string): Promi
   const names: string[] = []
   for (const uid of lineage(group).reverse()) names.push((await findGroupName(reader, uid)) ?? '')
   return [...names, name].join('/')
+}
+
+/** The repo of a row, with where it is. */
+export async function placed(reader: Reader, { id, uid, name, ledger }: RepoRow): Promise<RepoRef> {
+  const group = parentOf(uid)
+  return { id, uid, ledger, group, path: await pathIn(reader, group, name) }
 }
 
 type Named = { uid: string; name: string }

@@ -1,14 +1,21 @@
 import type { Handlers } from '#app.ts'
-import type { ResolveTagResponse, TagAssignment, ViewsService } from '#gen/pinfold/control/registry/v1/views_pb.ts'
+import { PullRule_Mode } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
+import type {
+  DecidingRule,
+  ResolveTagResponse,
+  TagAssignment,
+  ViewsService,
+} from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
+import type { Explained } from '../pull-rules/asked-tags.service.ts'
 import type { Chosen } from './resolve.service.ts'
 import type { Skipped } from './stays.model.ts'
 import { resolveFor } from './views.service.ts'
 
 export const views: Handlers<typeof ViewsService> = {
-  async resolveTag(call, { repoUid, tag, at, minAge, hold }): Promise<ResolveTagResponse> {
-    const asked = { tag, at: at && toIso(at), minAge, hold }
-    const { resolved, skipped, next } = await resolveFor(call, repoUid, asked)
+  async resolveTag(call, { repoUid, tag, at, minAge, hold, identityUid, pullRuleUid }): Promise<ResolveTagResponse> {
+    const asked = { tag, at: at && toIso(at), minAge, hold, identityUid, pullRuleUid }
+    const { resolved, skipped, next, rule } = await resolveFor(call, repoUid, asked)
     return {
       $typeName: 'pinfold.control.registry.v1.ResolveTagResponse',
       reason: 'why' in resolved ? resolved.why : '',
@@ -17,8 +24,13 @@ export const views: Handlers<typeof ViewsService> = {
       ...('latest' in resolved && { latest: assignmentOf(resolved.latest) }),
       skipped: skipped.map(skippedOf),
       ...(next && { next: skippedOf(next) }),
+      ...(rule && { rule: ruleOf(rule) }),
     }
   },
+}
+
+function ruleOf({ uid, name, mode, refuses }: NonNullable<Explained['rule']>): DecidingRule {
+  return { $typeName: 'pinfold.control.registry.v1.DecidingRule', uid, name, mode: PullRule_Mode[mode], refuses }
 }
 
 function assignmentOf({ digest, since, imported }: Chosen): TagAssignment {

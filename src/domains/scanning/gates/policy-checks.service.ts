@@ -1,12 +1,11 @@
 // Asks the gates about an image without pulling it.
 import type { Call } from '#app.ts'
 import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
-import { findRepoByUid, pathIn } from '#domains/registry/repos/paths.service.ts'
+import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
 import { tagForPull } from '#domains/registry/tags/tags.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { isTagName } from '#lib/oci-names.ts'
-import { parentOf } from '#lib/uid.ts'
 import { type Outcome, outcomesOf } from './outcomes.service.ts'
 
 export type { Outcome } from './outcomes.service.ts'
@@ -22,8 +21,7 @@ export async function checkPolicies(
   checkAsked(asked)
   const { db } = call.app
   const row = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
-  const group = parentOf(repoUid)
-  const repo = { id: row.id, uid: row.uid, ledger: row.ledger, group, path: await pathIn(db, group, row.name) }
+  const repo = await placed(db, row)
   const digest = asked.digest || (await tagForPull(db, repo, asked.tag))?.digest
   if (!digest) throw notFound('registry.pinfold.dev/Tag', asked.tag)
   if (!(await pullDigest(call, repo, digest))) throw notFound('registry.pinfold.dev/Image', digest)

@@ -2,9 +2,9 @@
 import type { Work } from '#app.ts'
 import { atRepo } from '#domains/registry/blobs/blobs.service.ts'
 import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
-import { pathIn, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
+import { placed, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
 import { digestOf } from '#lib/digest.ts'
-import { parentOf, rootOf } from '#lib/uid.ts'
+import { rootOf } from '#lib/uid.ts'
 
 /** The digest of the content, once the repo has it; `undefined` when the repo is gone. `url` is what clients call us. */
 export async function keepReport(
@@ -14,8 +14,7 @@ export async function keepReport(
   url: string,
 ): Promise<string | undefined> {
   const { db, blobs } = work.app
-  const group = parentOf(row.uid)
-  const repo = { ...row, group, path: await pathIn(db, group, row.name) }
+  const repo = await placed(db, row)
   const digest = digestOf('sha256', content)
   const part = await blobs.begin(content.length, rootOf(row.uid))
   try {

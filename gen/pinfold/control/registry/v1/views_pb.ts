@@ -11,13 +11,15 @@ import { file_google_api_field_behavior } from "../../../../google/api/field_beh
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../../annotations/annotations_pb.ts";
+import type { PullRule_Mode, PullRule_ModeJson } from "./pull_rules_pb.ts";
+import { file_pinfold_control_registry_v1_pull_rules } from "./pull_rules_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file pinfold/control/registry/v1/views.proto.
  */
 export const file_pinfold_control_registry_v1_views: GenFile = /*@__PURE__*/
-  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdmlld3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSKWAQoRUmVzb2x2ZVRhZ1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEAoDdGFnGAIgASgJQgPgQQISKwoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFAoHbWluX2FnZRgEIAEoCUID4EEBEhEKBGhvbGQYBSABKAlCA+BBASJiCg1UYWdBc3NpZ25tZW50Eg4KBmRpZ2VzdBgBIAEoCRIvCgthc3NpZ25fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIaW1wb3J0ZWQYAyABKAgilwEKEVNraXBwZWRBc3NpZ25tZW50Eg4KBmRpZ2VzdBgBIAEoCRIvCgthc3NpZ25fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAMgASgJEjEKDWVsaWdpYmxlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIswCChJSZXNvbHZlVGFnUmVzcG9uc2USOgoGY2hvc2VuGAEgASgLMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ0Fzc2lnbm1lbnQSDgoGcmVhc29uGAIgASgJEi8KC2RlbGV0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI6CgZsYXRlc3QYBCABKAsyKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnQXNzaWdubWVudBI/Cgdza2lwcGVkGAUgAygLMi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlNraXBwZWRBc3NpZ25tZW50EjwKBG5leHQYBiABKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2tpcHBlZEFzc2lnbm1lbnQy0QEKDFZpZXdzU2VydmljZRLAAQoKUmVzb2x2ZVRhZxIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXNvbHZlVGFnUmVxdWVzdBovLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXNvbHZlVGFnUmVzcG9uc2UiUYq1GAYSBAoCzQyatRgIGAEgACgBMACC0+STAjUSMy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3Jlc29sdmVkVGFncy97dGFnfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdmlld3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSLNAQoRUmVzb2x2ZVRhZ1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEAoDdGFnGAIgASgJQgPgQQISKwoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFAoHbWluX2FnZRgEIAEoCUID4EEBEhEKBGhvbGQYBSABKAlCA+BBARIZCgxpZGVudGl0eV91aWQYBiABKAlCA+BBARIaCg1wdWxsX3J1bGVfdWlkGAcgASgJQgPgQQEiYgoNVGFnQXNzaWdubWVudBIOCgZkaWdlc3QYASABKAkSLwoLYXNzaWduX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGltcG9ydGVkGAMgASgIIpcBChFTa2lwcGVkQXNzaWdubWVudBIOCgZkaWdlc3QYASABKAkSLwoLYXNzaWduX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCRIxCg1lbGlnaWJsZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ0CgxEZWNpZGluZ1J1bGUSCwoDdWlkGAEgASgJEgwKBG5hbWUYAiABKAkSOAoEbW9kZRgDIAEoDjIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZS5Nb2RlEg8KB3JlZnVzZXMYBCABKAgihQMKElJlc29sdmVUYWdSZXNwb25zZRI6CgZjaG9zZW4YASABKAsyKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnQXNzaWdubWVudBIOCgZyZWFzb24YAiABKAkSLwoLZGVsZXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKBmxhdGVzdBgEIAEoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdBc3NpZ25tZW50Ej8KB3NraXBwZWQYBSADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2tpcHBlZEFzc2lnbm1lbnQSPAoEbmV4dBgGIAEoCzIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ta2lwcGVkQXNzaWdubWVudBI3CgRydWxlGAcgASgLMikucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRlY2lkaW5nUnVsZTLRAQoMVmlld3NTZXJ2aWNlEsABCgpSZXNvbHZlVGFnEi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc29sdmVUYWdSZXF1ZXN0Gi8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc29sdmVUYWdSZXNwb25zZSJRirUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCNRIzL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vcmVzb2x2ZWRUYWdzL3t0YWd9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_registry_v1_pull_rules]);
 
 /**
  * Which tag, and as of when.
@@ -60,6 +62,22 @@ export type ResolveTagRequest = Message<"pinfold.control.registry.v1.ResolveTagR
    * @generated from field: string hold = 5;
    */
   hold: string;
+
+  /**
+   * The uid of an identity: what it pulls, with the rules that bind it. Asking for another one than the caller takes
+   * `registry.settings.update` at the repo.
+   *
+   * @generated from field: string identity_uid = 6;
+   */
+  identityUid: string;
+
+  /**
+   * The uid of a pull rule, in place of an identity: what anybody pulls whom it binds, also where it only observes. Takes
+   * `registry.settings.update` at the repo.
+   *
+   * @generated from field: string pull_rule_uid = 7;
+   */
+  pullRuleUid: string;
 };
 
 /**
@@ -103,6 +121,22 @@ export type ResolveTagRequestJson = {
    * @generated from field: string hold = 5;
    */
   hold?: string;
+
+  /**
+   * The uid of an identity: what it pulls, with the rules that bind it. Asking for another one than the caller takes
+   * `registry.settings.update` at the repo.
+   *
+   * @generated from field: string identity_uid = 6;
+   */
+  identityUid?: string;
+
+  /**
+   * The uid of a pull rule, in place of an identity: what anybody pulls whom it binds, also where it only observes. Takes
+   * `registry.settings.update` at the repo.
+   *
+   * @generated from field: string pull_rule_uid = 7;
+   */
+  pullRuleUid?: string;
 };
 
 /**
@@ -255,6 +289,83 @@ export const SkippedAssignmentSchema: GenMessage<SkippedAssignment, {jsonType: S
   messageDesc(file_pinfold_control_registry_v1_views, 2);
 
 /**
+ * The pull rule by which it was decided: of those that are about the tag, that with the largest age.
+ *
+ * @generated from message pinfold.control.registry.v1.DecidingRule
+ */
+export type DecidingRule = Message<"pinfold.control.registry.v1.DecidingRule"> & {
+  /**
+   * Its uid.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * What it is called.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * What it does with what is too young.
+   *
+   * @generated from field: pinfold.control.registry.v1.PullRule.Mode mode = 3;
+   */
+  mode: PullRule_Mode;
+
+  /**
+   * Whether a pull by the tag is refused. What would be chosen is named all the same.
+   *
+   * @generated from field: bool refuses = 4;
+   */
+  refuses: boolean;
+};
+
+/**
+ * The pull rule by which it was decided: of those that are about the tag, that with the largest age.
+ *
+ * @generated from message pinfold.control.registry.v1.DecidingRule
+ */
+export type DecidingRuleJson = {
+  /**
+   * Its uid.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * What it is called.
+   *
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * What it does with what is too young.
+   *
+   * @generated from field: pinfold.control.registry.v1.PullRule.Mode mode = 3;
+   */
+  mode?: PullRule_ModeJson;
+
+  /**
+   * Whether a pull by the tag is refused. What would be chosen is named all the same.
+   *
+   * @generated from field: bool refuses = 4;
+   */
+  refuses?: boolean;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.DecidingRule.
+ * Use `create(DecidingRuleSchema)` to create a new message.
+ */
+export const DecidingRuleSchema: GenMessage<DecidingRule, {jsonType: DecidingRuleJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_views, 3);
+
+/**
  * What the tag stands for, and why.
  *
  * @generated from message pinfold.control.registry.v1.ResolveTagResponse
@@ -301,6 +412,13 @@ export type ResolveTagResponse = Message<"pinfold.control.registry.v1.ResolveTag
    * @generated from field: pinfold.control.registry.v1.SkippedAssignment next = 6;
    */
   next?: SkippedAssignment | undefined;
+
+  /**
+   * Not set where none is about the tag, or neither an identity nor a rule was named.
+   *
+   * @generated from field: pinfold.control.registry.v1.DecidingRule rule = 7;
+   */
+  rule?: DecidingRule | undefined;
 };
 
 /**
@@ -350,6 +468,13 @@ export type ResolveTagResponseJson = {
    * @generated from field: pinfold.control.registry.v1.SkippedAssignment next = 6;
    */
   next?: SkippedAssignmentJson;
+
+  /**
+   * Not set where none is about the tag, or neither an identity nor a rule was named.
+   *
+   * @generated from field: pinfold.control.registry.v1.DecidingRule rule = 7;
+   */
+  rule?: DecidingRuleJson;
 };
 
 /**
@@ -357,7 +482,7 @@ export type ResolveTagResponseJson = {
  * Use `create(ResolveTagResponseSchema)` to create a new message.
  */
 export const ResolveTagResponseSchema: GenMessage<ResolveTagResponse, {jsonType: ResolveTagResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_views, 3);
+  messageDesc(file_pinfold_control_registry_v1_views, 4);
 
 /**
  * Tells what the registry serves for a tag in a view, such as `at-20261101/acme/app:stable` or `min-7d/acme/app:stable`.
@@ -366,7 +491,8 @@ export const ResolveTagResponseSchema: GenMessage<ResolveTagResponse, {jsonType:
  */
 export const ViewsService: GenService<{
   /**
-   * Resolves a tag as of a moment or at an age, and says what is passed over and why. NOT_FOUND without such a repo.
+   * Resolves a tag as of a moment, at an age or for an identity, and says what is passed over and why. NOT_FOUND without
+   * such a repo.
    *
    * @generated from rpc pinfold.control.registry.v1.ViewsService.ResolveTag
    */

@@ -1,0 +1,80 @@
+// What a tag gives whoever asks for it: in a view, as the rules that bind them let them, or both. Pulls, lists and explanations go by
+// this.
+import type { Work } from '#app.ts'
+import { isStatement } from '../manifests/manifest-document.ts'
+import { type Pulled, pullTag } from '../manifests/manifests.service.ts'
+import type { RepoRef } from '../repos/repos.model.ts'
+import { digestAbout } from '../tags/tags.model.ts'
+import { type Explanation, explain, type Question, type Resolved, resolveTag } from '../views/resolve.service.ts'
+import type { View } from '../views/views.model.ts'
+import { type Bound, Passing, together } from './bound-pulls.service.ts'
+import { type PullRule, strictest } from './pull-rules.model.ts'
+
+/** What a view says, where there is one. */
+export type Viewed = Pick<View, 'at' | 'age'>
+
+export const unviewed: Viewed = { at: undefined, age: undefined }
+
+/** What is asked of a tag by the view and the rule together; a rule is always about now. */
+export type Asked = { question: Question; rule: PullRule | undefined }
+
+/** `now` is the time of the request, which `at` is not later than. */
+export function askedOf(now: string, { at, age }: Viewed, bound: Bound | undefined, tag: string): Asked {
+  const question = { until: at ?? now, isNow: at === undefined, age }
+  const rule = bound && strictest(bound.enforced, tag)
+  if (!rule || at !== undefined) return { question, rule }
+  const both = age ? together(age, rule.age) : rule.age
+  return { question: { ...question, age: both, accepted: age ? [] : bound.accepted }, rule }
+}
+
+/** Signatures and the like come after what they are about, and may say of it that it is bad: they are of now. */
+export async function pullStatement(
+  work: Work,
+  repo: RepoRef,
+  tag: string,
+  { question, rule }: Asked,
+  passing: Passing | undefined,
+): Promise<Pulled | undefined> {
+  if (digestAbout(tag) === undefined) return undefined
+  const pulled = await pullTag(work, repo, tag)
+  if (!pulled) return undefined
+  if (rule)
+    return isStatement(pulled.manifest) && (await passing!.tag(pulled.manifest.digest, tag)) ? pulled : undefined
+  return !question.age || isStatement(pulled.manifest) ? pulled : undefined
+}
+
+/** `refuses`: the rule lets nothing be pulled by the tag, though there may be something else to choose. */
+export type Explained = Explanation & { resolved: Resolved; rule: (PullRule & { refuses: boolean }) | undefined }
+
+/** What a pull by the tag gives, and why, without pulling anything. */
+export async function explainAsked(
+  work: Work,
+  repo: RepoRef,
+  tag: string,
+  asked: Asked,
+  bound: Bound | undefined,
+): Promise<Explained> {
+  const { db } = work.app
+  const passing = bound && new Passing(work, repo, bound.enforced, bound.accepted)
+  const isOfNow = (await pullStatement(work, repo, tag, asked, passing)) !== undefined
+  const question = isOfNow ? { until: work.cause.now, isNow: true, age: undefined } : asked.question
+  const resolved = await resolveTag(db, repo, tag, question)
+  const explanation = await explain(db, repo, tag, question, resolved)
+  const { rule } = asked
+  if (!rule) return { ...explanation, resolved, rule }
+  const refuses = !isOfNow && (await isRefused(rule, question, resolved, (digest) => passing!.tag(digest, tag)))
+  return { ...explanation, resolved, rule: { ...rule, refuses } }
+}
+
+async function isRefused(
+  rule: PullRule,
+  { age, isNow }: Question,
+  resolved: Resolved,
+  passes: (digest: string) => Promise<boolean>,
+): Promise<boolean> {
+  if (rule.mode === 'OBSERVE') return false
+  // Of a moment that is past, the ledger knows less than a rule has to.
+  if (!isNow) return resolved.chosen !== undefined && !(await passes(resolved.chosen.digest))
+  if (!resolved.chosen) return resolved.why === 'young'
+  return rule.mode === 'DENY' && age !== undefined && resolved.chosen.digest !== resolved.latest.digest
+}
