@@ -183,31 +183,31 @@ export async function isEligible(
   tag: string,
   { age, cut, until, looks }: Omit<Aged, 'accepted'>,
 ): Promise<boolean> {
-  return (await firstStay(reader, repo, digest, tag, { age, began: cut, until, looks })) !== undefined
+  return (await firstStay(reader, repo, digest, tag, { age, began: cut, until, looks, isAny: true })) !== undefined
 }
 
-/** When the first stay of a digest that counts began, among those that began early enough. */
+/** When the first stay of a digest that counts began, among those that began early enough; or any of them. */
 async function firstStay(
   reader: Reader,
   repo: Repo,
   digest: string,
   tag: string,
-  { age, began, until, looks }: { age: Age; began: string; until: string; looks: Looks },
+  { age, began, until, looks, isAny }: { age: Age; began: string; until: string; looks: Looks; isAny: boolean },
 ): Promise<string | undefined> {
   const under = age.countFrom === 'tag' ? tag : undefined
+  let first: string | undefined
   for (const most of [8, mostStays]) {
-    if (looks.left <= 0) return undefined
+    if (looks.left <= 0) return first
     const stays = await store.staysOf(reader, repo, digest, { tag: under, began, until, most })
-    let first: string | undefined
     for (const stay of stays) {
       if (stay.deletion || stay.since > began) continue
       if ((first === undefined || stay.since < first) && (await counts(reader, repo, stay, { age, looks })))
         first = stay.since
       if (first !== undefined && under !== undefined) return first
     }
-    if (first !== undefined || stays.length < most) return first
+    if ((first !== undefined && isAny) || stays.length < most) return first
   }
-  return undefined
+  return first
 }
 
 /**
@@ -267,7 +267,7 @@ async function skippedOf(
 ): Promise<Skipped> {
   const { digest, begin: time, tag } = stay
   if (!here) return { digest, time, reason: 'gone' }
-  const began = await firstStay(reader, repo, digest, tag, { age, began: until, until, looks })
+  const began = await firstStay(reader, repo, digest, tag, { age, began: until, until, looks, isAny: false })
   if (began !== undefined) return { digest, time, reason: 'young', eligible: timePlus(began, age.ms) }
   return { digest, time, reason: problemOf(stay, age.hold) ?? 'rolled back' }
 }
