@@ -67,7 +67,7 @@ ok(await operator.post(`/registry/v2/repos/${org.uid}`, { name: 'app' }))
 const pusher = registryClient(origin, await atRegistry())
 const digests: string[] = []
 for (let i = 0; i < 6; i++) digests.push(await pushTar(`image-${i}`))
-const here = new Set(digests)
+const contents = { came: new Map(digests.map((digest) => [digest, begin])), quarantined: new Set<string>() }
 const gone = `sha256:${createHash('sha256').update('gone').digest('hex')}`
 const list = Array.from({ length: cases }, (_, i): Case => {
   return { tag: `case-${i}`, moves: randomMoves(random, [...digests, gone]), ...randomView() }
@@ -123,7 +123,7 @@ try {
         const { tag, moves, view, at, age, hold } = some[i]!
         const moment = at === Infinity ? Date.now() : at
         const asked = { tag, at: moment, hold, ...(age !== undefined && { age }) }
-        const expected = judge(new Map([[tag, moves]]), here, asked)
+        const expected = judge(new Map([[tag, moves]]), contents, asked)
         const { code, digest, all } = await way.pull(view, tag)
         const isRight = typeof expected === 'string' ? code !== 0 : code === 0 && digest === expected.digest
         if (isRight) counts[typeof expected === 'string' ? 'refused' : 'served']++

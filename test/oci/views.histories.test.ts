@@ -1,45 +1,88 @@
-// What tags stand for in views, for random histories: the server reads as little as it can of each, and must answer what
-// the whole history says.
+// What tags stand for in views, for random histories: the server reads as little as it can of each, and remembers what it
+// has found. It must answer what the whole history says.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { sql } from '#db/sql.ts'
-import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import { findRepoRow, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { insertRecords } from '#domains/registry/tags/tag-history.store.ts'
-import { type Question, type Resolved, resolveTag } from '#domains/registry/views/resolve.service.ts'
-import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { assignTag } from '#domains/registry/tags/tag-moves.service.ts'
+import {
+  type Nothing,
+  type Question,
+  type Resolved,
+  resolveTag,
+  type Served,
+} from '#domains/registry/views/resolve.service.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { ok } from '../support/expect.ts'
+import { onPostgres } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
+import { digestOf, indexOf, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
-import { type Asked, judge, type Move, type Verdict } from '../support/view-oracle.ts'
+import { type Asked, type Contents, heldUntil, judge, type Move, type Verdict } from '../support/view-oracle.ts'
 
-const hour = 3_600_000
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const start = Date.parse('2026-01-01T00:00:00.000Z')
 const iso = (time: number): string => new Date(time).toISOString()
+const pick = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
 
-let pinfold: Pinfold
+let now = start
+/** What is remembered grows old by this, and by nothing else. */
+let monotonic = 0
+let registry: TestRegistry
 before(async () => {
-  pinfold = await startPinfold()
+  registry = await startRegistry({ clock: () => new Date(now), monotonic: () => monotonic })
 })
-after(() => pinfold[Symbol.asyncDispose]())
+after(() => registry[Symbol.asyncDispose]())
+
+const randomOf = (): { seed: number; random: Random } => {
+  const seed = Number(process.env.PINFOLD_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  return { seed, random: randomFrom(seed) }
+}
+
+/** A repository, the whole history of its tags, and what it has. */
+type Scene = {
+  name: string
+  repo: RepoRow
+  history: Map<string, Move[]>
+  contents: Contents & { quarantined: Map<string, string> }
+}
 
 let repos = 0
-async function newRepo(digests: number): Promise<{ repo: RepoRow; digests: string[] }> {
-  const org = await pinfold.seed.group('', { name: `org${repos++}` })
-  const { uid } = await pinfold.seed.repo(org.uid)
-  const planted: string[] = []
-  for (let i = 0; i < digests; i++) planted.push(await plantManifest(pinfold, uid, `image ${i}`))
-  return { repo: (await findRepoRow(pinfold.app.db, { uid }))!, digests: planted }
+/** The clock begins anew with each. */
+async function newScene(tags: readonly string[] = []): Promise<Scene> {
+  now = start
+  const short = `app${repos++}`
+  const { uid } = await registry.seed.repo(registry.org.uid, { name: short })
+  const repo = (await findRepoRow(registry.app.db, { uid }))!
+  const history = new Map(tags.map((tag) => [tag, []]))
+  return { name: `acme/${short}`, repo, history, contents: { came: new Map(), quarantined: new Map() } }
+}
+
+/** Manifests that came at these times. */
+async function plant({ name, repo, contents }: Scene, cameAt: readonly number[]): Promise<string[]> {
+  const before = now
+  const digests: string[] = []
+  for (const [i, time] of cameAt.entries()) {
+    now = time
+    const digest = await plantManifest(registry, repo.uid, `${name} ${i}`)
+    contents.came.set(digest, time)
+    digests.push(digest)
+  }
+  now = before
+  return digests
 }
 
 /** Writes to the ledger what happened. */
-async function write(repo: RepoRow, tag: string, moves: readonly Move[]): Promise<void> {
-  const records = moves.map(({ time, digest }, i) => {
+async function write({ repo, history }: Scene, tag: string, moves: Move[]): Promise<void> {
+  history.set(tag, moves)
+  const records = moves.map(({ time, digest, source }, i) => {
     const previousDigest = moves[i - 1]?.digest ?? ''
     const event = digest === '' ? 'deleted' : previousDigest === '' ? 'created' : 'moved'
     const held = digest === '' ? previousDigest : digest
-    return { tag, time: iso(time), event, digest: held, previousDigest, actor: '', source: 'oci' } as const
+    return { tag, time: iso(time), event, digest: held, previousDigest, actor: '', source: source ?? 'oci' } as const
   })
-  await pinfold.app.db.tx((tx) => insertRecords(tx, repo, records))
+  await registry.app.db.tx((tx) => insertRecords(tx, repo, records))
 }
 
 /** Steps of minutes, hours and days, so that stays are of all lengths; now and then a deletion, or the way back. */
@@ -48,99 +91,333 @@ function randomMoves(random: Random, digests: readonly string[]): Move[] {
   let time = start + random.below(48) * hour
   for (let i = 1 + random.below(24); i > 0; i--) {
     const last = moves.at(-1)?.digest ?? ''
-    const others = digests.filter((one) => one !== last)
     const deletes = last !== '' && random.below(8) === 0
-    moves.push({ time, digest: deletes ? '' : others[random.below(others.length)]! })
-    time += [1 + random.below(90) * 60_000, random.below(12) * hour + 1, random.below(5) * 24 * hour + 1][
-      random.below(3)
-    ]!
+    moves.push({
+      time,
+      digest: deletes
+        ? ''
+        : pick(
+            random,
+            digests.filter((one) => one !== last),
+          ),
+    })
+    time += randomSpan(random, 5)
   }
   return moves
 }
 
-function verdictOf(resolved: Resolved): Verdict {
+function randomSpan(random: Random, days: number): number {
+  return pick(random, [1 + random.below(90) * minute, random.below(12) * hour + 1, random.below(days) * day + 1])
+}
+
+function verdictOf(resolved: Resolved | Served | Nothing): Verdict {
   if (!resolved.chosen) return resolved.why
-  return { digest: resolved.chosen.digest, since: Date.parse(resolved.chosen.since) }
+  const { digest, since, imported } = resolved.chosen
+  return { digest, since: Date.parse(since), imported }
 }
 
-function questionOf({ at, age, hold = 0, anyTag }: Asked): Question {
+function questionOf({ at, age, hold = 0, anyTag, accepted = [] }: Asked, isNow: boolean): Question {
   const countFrom = anyTag ? 'repo' : 'tag'
-  return { until: iso(at), age: age === undefined ? undefined : { ms: age, hold, countFrom } }
+  return { until: iso(at), isNow, age: age === undefined ? undefined : { ms: age, hold, countFrom }, accepted }
 }
 
-function randomQuestion(random: Random, tag: string): Asked {
-  const at = start + random.below(60 * 24) * hour
-  if (random.below(4) === 0) return { tag, at }
-  const ages = [1, 6, 24, 3 * 24, 7 * 24, 20 * 24]
-  const age = ages[random.below(ages.length)]! * hour
-  return { tag, at, age, hold: [1, 6, 24][random.below(3)]! * hour, anyTag: random.below(3) === 0 }
+/** What is asked of tags, but when. */
+function randomQuestion(random: Random, tags: readonly string[], digests: readonly string[]): Omit<Asked, 'at'> {
+  const tag = pick(random, tags)
+  if (random.below(4) === 0) return { tag }
+  const age = pick(random, [1, 6, 24, 3 * 24, 7 * 24, 20 * 24]) * hour
+  const hold = pick(random, [1, 6, 24]) * hour
+  const accepted = random.below(6) === 0 ? [pick(random, digests)] : []
+  return { tag, age, hold, anyTag: random.below(3) === 0, accepted }
 }
+
+/** Of several servers none remembers what other tags decide. */
+const isKept = ({ age, anyTag }: Asked): boolean => !(onPostgres && age !== undefined && anyTag)
+
+/** Asks the ledger, and twice what pulls ask. Answers with what was right, and what was served. */
+async function ask({ repo, history, contents }: Scene, asked: Asked, isNow: boolean, about: string) {
+  const question = questionOf(asked, isNow)
+  const expected = judge(history, contents, asked)
+  const why = `${about}: ${JSON.stringify(asked)}`
+  assert.deepEqual(verdictOf(await resolveTag(registry.app.db, repo, asked.tag, question)), expected, why)
+  const held = heldUntil(history, contents, asked)
+  const given: Served[] = []
+  for (const turn of ['first', 'second']) {
+    const served = await registry.app.views.of(repo, asked.tag, question)
+    assert.deepEqual(verdictOf(served), expected, `${turn}, ${why}`)
+    if (!served.chosen) continue
+    assert.equal(served.latest.since, iso(history.get(asked.tag)!.findLast(({ time }) => time <= asked.at)!.time), why)
+    assert.equal(served.heldUntil, held === undefined ? '' : iso(held), `${turn}, ${why}`)
+    given.push(served)
+  }
+  if (given.length > 0) assert.equal(given[0] === given[1], isKept(asked), `what is served is remembered, ${why}`)
+  return { expected, served: given[0] }
+}
+
+function countKind(verdicts: Map<string, number>, verdict: Verdict) {
+  const kind = typeof verdict === 'string' ? verdict : verdict.imported ? 'imported' : 'served'
+  verdicts.set(kind, (verdicts.get(kind) ?? 0) + 1)
+}
+const kinds = ['deleted', 'gone', 'imported', 'no tag', 'served', 'young']
 
 test('random histories resolve as their whole history says, at any moment, age and hold', async () => {
-  const seed = Number(process.env.PINFOLD_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
-  const random = randomFrom(seed)
+  const { seed, random } = randomOf()
   const verdicts = new Map<string, number>()
-  for (let round = 0; round < 30 * times; round++) {
-    const { repo, digests } = await newRepo(7)
-    const gone = digests.pop()!
-    await pinfold.app.db.tx(async (tx) => {
-      await tx.run(sql`DELETE FROM manifests WHERE repo_id = ${repo.id} AND digest = ${gone}`)
-    })
-    const history = new Map<string, Move[]>()
-    for (const tag of ['a', 'b', 'c']) {
-      history.set(tag, randomMoves(random, [...digests, gone]))
-      await write(repo, tag, history.get(tag)!)
+  const tags = ['a', 'b', 'c']
+  for (let round = 0; round < 15 * times; round++) {
+    const scene = await newScene()
+    const digests = await plant(
+      scene,
+      Array.from({ length: 8 }, () => start + random.below(40 * 24) * hour),
+    )
+    await remove(scene, digests[7]!)
+    await quarantine(scene, random, digests[6]!)
+    for (const tag of tags) {
+      const moves = randomMoves(random, digests)
+      const [kind, imported] = [random.below(3), random.below(moves.length + 1)]
+      if (kind === 1) for (const move of moves.slice(0, imported)) move.source = 'import'
+      if (kind === 2) for (const move of moves) move.source = 'upstream'
+      await write(scene, tag, moves)
     }
     for (let i = 0; i < 70; i++) {
-      const asked = randomQuestion(random, ['a', 'b', 'c'][random.below(3)]!)
-      const expected = judge(history, new Set(digests), asked)
-      const answer = verdictOf(await resolveTag(pinfold.app.db, repo, asked.tag, questionOf(asked)))
-      assert.deepEqual(answer, expected, `seed ${seed}, round ${round}: ${JSON.stringify(asked)}`)
-      const kind = typeof expected === 'string' ? expected : 'served'
-      verdicts.set(kind, (verdicts.get(kind) ?? 0) + 1)
+      const asked = { ...randomQuestion(random, tags, digests), at: start + random.below(60 * 24) * hour }
+      const { expected } = await ask(scene, asked, false, `seed ${seed}, round ${round}`)
+      countKind(verdicts, expected)
     }
+    await releaseAll(scene)
   }
-  assert.deepEqual([...verdicts.keys()].sort(), ['deleted', 'gone', 'no tag', 'served', 'young'])
+  assert.deepEqual([...verdicts.keys()].sort(), kinds)
+})
+
+/** Tokens do not live for days. */
+const door = () => registry.registryAs(operatorUid)
+
+function note({ history }: Scene, tag: string, move: Omit<Move, 'time'>) {
+  const moves = history.get(tag)!
+  if ((moves.at(-1)?.digest ?? '') !== move.digest) moves.push({ time: now, ...move })
+}
+const digestIn = ({ history }: Scene, tag: string): string => history.get(tag)!.at(-1)?.digest ?? ''
+
+async function push(scene: Scene, text: string, tag?: string) {
+  const { digest } = await (await door()).pushManifest(scene.name, text, tag)
+  if (!scene.contents.came.has(digest)) scene.contents.came.set(digest, now)
+  if (tag !== undefined) note(scene, tag, { digest })
+}
+
+async function remove(scene: Scene, digest: string) {
+  await (await door()).ok(202, 'DELETE', `${scene.name}/manifests/${digest}`)
+  scene.contents.came.delete(digest)
+  for (const tag of scene.history.keys()) if (digestIn(scene, tag) === digest) note(scene, tag, { digest: '' })
+}
+
+async function removeTag(scene: Scene, tag: string) {
+  await (await door()).ok(202, 'DELETE', `${scene.name}/manifests/${tag}`)
+  note(scene, tag, { digest: '' })
+}
+
+async function quarantine({ repo, contents }: Scene, random: Random, digest: string) {
+  const place = pick(random, [registry.org.uid, repo.uid])
+  const api = await registry.as(operatorUid)
+  const mark = { digest, reason: 'it mines coins' }
+  const { uid } = ok(await api.post(`/registry/v2/quarantined/${place}:quarantine`, mark))
+  contents.quarantined.set(digest, uid)
+}
+
+async function release({ contents }: Scene, digest: string) {
+  const uid = contents.quarantined.get(digest)!
+  ok(await (await registry.as(operatorUid)).post(`/registry/v2/quarantined/${uid}:release`))
+  contents.quarantined.delete(digest)
+}
+
+/** An organisation may have so many of them. */
+async function releaseAll(scene: Scene) {
+  for (const digest of scene.contents.quarantined.keys()) await release(scene, digest)
+}
+
+/** As what follows an upstream does: the content may come later, or never. */
+async function seeUpstream(scene: Scene, tag: string, digest: string) {
+  const { app } = registry
+  const by = { now: iso(now), actor: '', source: 'upstream' } as const
+  await app.db.tx(async (tx) => {
+    const repo = (await lockRepoRow(tx, scene.repo.uid, 'alone'))!
+    await assignTag(tx, { app }, { ...by, repo, name: tag, digest })
+  })
+  note(scene, tag, { digest, source: 'upstream' })
+}
+
+/** One of what may happen now, through the doors by which it happens, every other time to what is `served`. */
+async function change(scene: Scene, random: Random, texts: ReadonlyMap<string, string>, served = '') {
+  const some = (list: readonly string[]) =>
+    list.includes(served) && random.below(2) === 0 ? served : pick(random, list)
+  const { contents, history } = scene
+  const all = [...texts.keys()]
+  const present = all.filter((one) => contents.came.has(one))
+  const free = all.filter((one) => !contents.quarantined.has(one))
+  const tagged = [...history.keys()].filter((tag) => digestIn(scene, tag) !== '')
+  const possible: (() => Promise<void>)[] = [
+    () => push(scene, pick(random, [...texts.values()]), pick(random, own)),
+    () => push(scene, pick(random, [...texts.values()]), pick(random, own)),
+    () => push(scene, pick(random, [...texts.values()])),
+    ...(history.has(seen) ? [() => seeUpstream(scene, seen, pick(random, all))] : []),
+    ...(tagged.length > 0 ? [() => removeTag(scene, pick(random, tagged))] : []),
+    ...(present.length > 2 ? [() => remove(scene, some(present))] : []),
+    ...(free.length > 2 ? [() => quarantine(scene, random, some(free))] : []),
+    ...(free.length < all.length ? [() => release(scene, pick(random, [...contents.quarantined.keys()]))] : []),
+  ]
+  await pick(random, possible)()
+}
+const own = ['a', 'b']
+/** Follows an upstream. */
+const seen = 'seen'
+
+/** A repository with some images, and tags whose first weeks were imported. */
+async function beginLife(random: Random, isFollowing: boolean) {
+  const scene = await newScene(isFollowing ? [...own, seen] : own)
+  const texts = new Map<string, string>()
+  for (let i = 0; i < 6; i++) {
+    const text = JSON.stringify(indexOf([], { annotations: { image: `${scene.name} ${i}` } }))
+    texts.set(digestOf(text), text)
+  }
+  for (const text of [...texts.values()].slice(2)) await push(scene, text)
+  now += 30 * day
+  for (const tag of own) {
+    const moves = randomMoves(random, [...texts.keys()]).filter(({ time, digest }) => time < now && digest !== '')
+    const imported = moves.filter(({ digest }, i) => digest !== moves[i - 1]?.digest)
+    scene.history.set(
+      tag,
+      imported.map((move) => ({ ...move, source: 'import' })),
+    )
+  }
+  const tags = own.map((name) => ({
+    name,
+    records: scene.history.get(name)!.map(({ time, digest }) => ({ time: iso(time), digest })),
+  }))
+  const api = await registry.as(operatorUid)
+  ok(await api.post('/control/v1/tagHistory:import', { repoUid: scene.repo.uid, tags }))
+  return { scene, texts }
+}
+
+/** By minutes, hours or days, or to when something gets old enough, or just before. */
+function moveClock(random: Random, { history, contents }: Scene, ages: readonly number[]) {
+  const begins = [...[...history.values()].flat().map(({ time }) => time), ...contents.came.values()]
+  const due = begins.flatMap((time) => ages.map((age) => time + age)).filter((time) => time > now + 1)
+  now = random.below(3) === 0 && due.length > 0 ? Math.min(...due) - random.below(2) : now + randomSpan(random, 3)
+}
+
+/** About now, unless it has a moment. */
+type Remembered = Omit<Asked, 'at'> & { moment?: number }
+
+/** Some that differ in one thing, so that none may get the answer of another. */
+function questionsOf(random: Random, tags: readonly string[], digests: readonly string[]): Remembered[] {
+  return tags.flatMap((tag) => {
+    const aged = { tag, age: pick(random, [24, 3 * 24, 7 * 24]) * hour, hold: hour, anyTag: false }
+    const moment = start + random.below(60 * 24) * hour
+    return [
+      aged,
+      { ...aged, age: 2 * aged.age },
+      { ...aged, hold: 24 * hour },
+      { ...aged, anyTag: true },
+      { ...aged, accepted: [pick(random, digests)] },
+      { ...aged, moment },
+      { tag, moment },
+      { tag },
+    ]
+  })
+}
+
+test('what is remembered of random histories is what they say, whatever happens between the questions', async () => {
+  const { seed, random } = randomOf()
+  const verdicts = new Map<string, number>()
+  const old = new WeakSet<Served>()
+  let remembered = 0
+  for (let round = 0; round < 6 * times; round++) {
+    const isFollowing = round % 2 === 1
+    const { scene, texts } = await beginLife(random, isFollowing)
+    const tags = [...scene.history.keys()]
+    const pool = questionsOf(random, tags, [...texts.keys()])
+    const ages = pool.flatMap(({ age }) => age ?? [])
+    let question = pick(random, pool)
+    for (let step = 0; step < 70; step++) {
+      moveClock(random, scene, ages)
+      // When the content of what an upstream has came is not looked at: that may be remembered for some seconds.
+      if (isFollowing) monotonic += 5000
+      const about = `seed ${seed}, round ${round}, step ${step}`
+      const answer = async ({ moment, ...rest }: Remembered) => {
+        const asked = { ...rest, at: Math.min(moment ?? now, now) }
+        const { expected, served } = await ask(scene, asked, moment === undefined, about)
+        countKind(verdicts, expected)
+        if (served && old.has(served)) remembered++
+        if (served) old.add(served)
+        return served?.chosen.digest
+      }
+      // Often the same one again, some time later; then one that is almost the same.
+      if (random.below(2) === 0) question = pick(random, pool)
+      const served = await answer(question)
+      if (random.below(2) === 0) await change(scene, random, texts, served)
+      const alike = pool.filter(({ tag }) => tag === question.tag)
+      for (const one of [question, pick(random, alike)]) await answer(one)
+    }
+    await releaseAll(scene)
+  }
+  assert.deepEqual([...verdicts.keys()].sort(), kinds)
+  assert.ok(remembered > 20 * times, `${remembered} answers were those of before`)
 })
 
 test('a nightly tag yields an image of seven to eight days on each of ninety days after the first eight', async () => {
-  const { repo, digests } = await newRepo(90)
+  const scene = await newScene()
+  const digests = await plant(
+    scene,
+    Array.from({ length: 90 }, () => start),
+  )
   for (let round = 0; round < 4 * times; round++) {
     const tag = `nightly-${round}`
     // Each at an hour of its own.
-    const first = start + round * 7 * 60_000
+    const first = start + round * 7 * minute
     await write(
-      repo,
+      scene,
       tag,
-      digests.map((digest, day) => ({ time: first + day * 24 * hour, digest })),
+      digests.map((digest, night) => ({ time: first + night * day, digest })),
     )
-    for (let now = first + 8 * 24 * hour; now < first + 90 * 24 * hour; now += 13 * hour) {
-      const asked = { tag, at: now, age: 7 * 24 * hour, hold: 6 * hour }
-      const answer = verdictOf(await resolveTag(pinfold.app.db, repo, tag, questionOf(asked)))
-      assert.ok(typeof answer !== 'string', `nothing is served on ${iso(now)}`)
-      const age = now - answer.since
-      assert.ok(age >= 7 * 24 * hour && age < 8 * 24 * hour, `${age / hour} hours on ${iso(now)}`)
+    for (let at = first + 8 * day; at < first + 90 * day; at += 13 * hour) {
+      const question = questionOf({ tag, at, age: 7 * day, hold: 6 * hour }, false)
+      const answer = verdictOf(await resolveTag(registry.app.db, scene.repo, tag, question))
+      assert.ok(typeof answer !== 'string', `nothing is served on ${iso(at)}`)
+      const age = at - answer.since
+      assert.ok(age >= 7 * day && age < 8 * day, `${age / hour} hours on ${iso(at)}`)
     }
   }
 })
 
+test('what is held back is served from its first day under any tag, however often it was another one', async () => {
+  const scene = await newScene()
+  const [good, fresh, other] = (await plant(scene, [start, start, start])) as [string, string, string]
+  const flapping = Array.from({ length: 17 }, (_, i) => ({
+    time: start + 11 * day + i * 6 * hour,
+    digest: i % 2 ? other : fresh,
+  }))
+  await write(scene, 'a', [{ time: start, digest: good }, ...flapping])
+  await write(scene, 'z', [{ time: start + 10 * day, digest: fresh }])
+  const asked = { tag: 'a', at: start + 16 * day, age: 7 * day, hold: hour, anyTag: true }
+  assert.equal((await ask(scene, asked, true, 'flapping')).served?.heldUntil, iso(start + 17 * day))
+})
+
 test('hundreds of moves are looked through as a few are', async () => {
-  const { repo, digests } = await newRepo(300)
+  const scene = await newScene()
+  const digests = await plant(
+    scene,
+    Array.from({ length: 300 }, () => start),
+  )
   const [good, other] = [digests[0]!, digests[1]!]
   // A good image for a month, then one that changes back and forth every few minutes, then ever new ones.
   const flapping = Array.from({ length: 400 }, (_, i) => ({
-    time: start + 30 * 24 * hour + i * 300_000,
+    time: start + 30 * day + i * 300_000,
     digest: i % 2 ? good : other,
   }))
-  const fresh = digests.slice(2).map((digest, i) => ({ time: start + 40 * 24 * hour + i * 60_000, digest }))
-  const moves = [{ time: start, digest: good }, ...flapping, ...fresh]
-  await write(repo, 'busy', moves)
-  const history = new Map([['busy', moves]])
+  const fresh = digests.slice(2).map((digest, i) => ({ time: start + 40 * day + i * 60_000, digest }))
+  await write(scene, 'busy', [{ time: start, digest: good }, ...flapping, ...fresh])
   for (const days of [29, 33, 40.1, 47.2, 48]) {
-    for (const age of [hour, 24 * hour, 7 * 24 * hour]) {
-      const asked = { tag: 'busy', at: start + days * 24 * hour, age, hold: 6 * hour }
-      const answer = verdictOf(await resolveTag(pinfold.app.db, repo, 'busy', questionOf(asked)))
-      assert.deepEqual(answer, judge(history, new Set(digests), asked), JSON.stringify(asked))
+    for (const age of [hour, day, 7 * day]) {
+      await ask(scene, { tag: 'busy', at: start + days * day, age, hold: 6 * hour }, false, 'busy')
     }
   }
 })

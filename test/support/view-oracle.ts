@@ -2,7 +2,9 @@
 // server, which reads as little as it can, must answer.
 
 /** A row of the ledger; `digest` is empty for a deletion. Times are numbers. */
-export type Move = { time: number; digest: string }
+export type Move = { time: number; digest: string; source?: 'import' | 'upstream' }
+/** Since when each digest is in the repository, and which are in quarantine. */
+export type Contents = { came: Map<string, number>; quarantined: { has(digest: string): boolean } }
 export type Asked = {
   tag: string
   /** The moment. */
@@ -11,48 +13,69 @@ export type Asked = {
   age?: number
   hold?: number
   anyTag?: boolean
+  /** What needs no age. */
+  accepted?: readonly string[]
 }
 
-/** The digest and since when, or why there is none. */
-export type Verdict = { digest: string; since: number } | 'no tag' | 'deleted' | 'gone' | 'young'
+/** The digest, and since when by which kind of row; or why there is none. */
+export type Verdict = { digest: string; since: number; imported: boolean } | 'no tag' | 'deleted' | 'gone' | 'young'
 
-/** The rows of each tag in the order of their times; `here` are the digests that can be served. */
-export function judge(history: Map<string, Move[]>, here: Set<string>, asked: Asked): Verdict {
-  const past = (tag: string): Move[] => history.get(tag)!.filter(({ time }) => time <= asked.at)
-  const rows = past(asked.tag)
+/** The rows of each tag in the order of their times. */
+export function judge(history: Map<string, Move[]>, contents: Contents, asked: Asked): Verdict {
+  const rows = past(history, asked.tag, asked.at)
   const last = rows.at(-1)
   if (last === undefined) return 'no tag'
   if (last.digest === '') return 'deleted'
-  if (asked.age === undefined) {
-    return here.has(last.digest) ? { digest: last.digest, since: last.time } : 'gone'
+  if (asked.age === undefined) return isHere(contents, last.digest) ? served(last) : 'gone'
+  const old = new Set(asked.accepted)
+  for (const { digest, begin } of goodStays(history, contents, asked)) {
+    if (begin <= asked.at - asked.age) old.add(digest)
   }
-  const old = new Set<string>()
-  for (const tag of asked.anyTag ? history.keys() : [asked.tag]) {
-    for (const stay of stays(past(tag))) {
-      if (stay.good(asked.hold!) && stay.begin <= asked.at - asked.age) old.add(stay.digest)
-    }
-  }
-  for (const { time, digest } of [...rows].reverse()) {
-    if (digest !== '' && here.has(digest) && old.has(digest)) return { digest, since: time }
-  }
-  return 'young'
+  const newest = rows.findLast(({ digest }) => isHere(contents, digest) && old.has(digest))
+  return newest ? served(newest) : 'young'
 }
 
-type OracleStay = { digest: string; begin: number; good(hold: number): boolean }
+/** When the last assignment will be served if nothing is written until then; `undefined` where it is, or never will be. */
+export function heldUntil(history: Map<string, Move[]>, contents: Contents, asked: Asked): number | undefined {
+  const [verdict, last] = [judge(history, contents, asked), past(history, asked.tag, asked.at).at(-1)]
+  if (typeof verdict === 'string' || !last || last.time === verdict.since) return undefined
+  if (!isHere(contents, last.digest)) return undefined
+  const stays = goodStays(history, contents, asked).filter(({ digest }) => digest === last.digest)
+  // What came after the moment that is asked for was not known then.
+  const begins = stays.map(({ begin }) => begin).filter((begin) => begin <= asked.at)
+  return begins.length === 0 ? undefined : Math.min(...begins) + asked.age!
+}
 
-function stays(rows: Move[]): OracleStay[] {
+function past(history: Map<string, Move[]>, tag: string, at: number): Move[] {
+  return history.get(tag)!.filter(({ time }) => time <= at)
+}
+
+function isHere({ came, quarantined }: Contents, digest: string): boolean {
+  return came.has(digest) && !quarantined.has(digest)
+}
+
+function served({ digest, time, source }: Move): Verdict {
+  return { digest, since: time, imported: source === 'import' }
+}
+
+type OracleStay = { digest: string; begin: number }
+
+/** The stays that say something, under the tag, or under any where that is asked. */
+function goodStays(history: Map<string, Move[]>, contents: Contents, asked: Asked): OracleStay[] {
+  const tags = asked.anyTag ? [...history.keys()] : [asked.tag]
+  return tags.flatMap((tag) => staysOf(past(history, tag, asked.at), contents, asked.hold!))
+}
+
+function staysOf(rows: Move[], { came }: Contents, hold: number): OracleStay[] {
   const found: OracleStay[] = []
-  for (const [i, { time: begin, digest }] of rows.entries()) {
+  for (const [i, { time, digest, source }] of rows.entries()) {
     if (digest === '') continue
+    // Nobody could pull what had only been seen at an upstream.
+    const begin = source === 'upstream' ? Math.max(time, came.get(digest) ?? time) : time
     const next = rows[i + 1]
-    const before = new Set(rows.slice(0, i).map((row) => row.digest))
-    const good = (hold: number): boolean => {
-      if (next === undefined) return true
-      if (next.digest === '') return false
-      if (next.time - begin < hold) return false
-      return !before.has(next.digest)
-    }
-    found.push({ digest, begin, good })
+    const isCut = next !== undefined && next.time - begin < hold
+    const isUndone = rows.slice(0, i).some((row) => row.digest === next?.digest)
+    if (next?.digest !== '' && !isCut && !isUndone) found.push({ digest, begin })
   }
   return found
 }
