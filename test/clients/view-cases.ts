@@ -30,7 +30,7 @@ const begin = Date.now() - 90 * day
 
 type Case = { tag: string; moves: Move[]; view: string; at: number; age?: number; hold: number }
 
-/** Stays of minutes, hours and days, and now and then the way back. */
+/** What can be imported: stays of minutes, hours and days, and now and then the way back. */
 function randomMoves(random: Random, digests: readonly string[]): Move[] {
   const moves: Move[] = []
   let time = begin + random.below(48) * hour
@@ -67,15 +67,37 @@ ok(await operator.post(`/registry/v2/repos/${org.uid}`, { name: 'app' }))
 const pusher = registryClient(origin, await atRegistry())
 const digests: string[] = []
 for (let i = 0; i < 6; i++) digests.push(await pushTar(`image-${i}`))
+const lost = await pushTar('lost')
 const contents = { came: new Map(digests.map((digest) => [digest, begin])), quarantined: new Set<string>() }
 const gone = `sha256:${createHash('sha256').update('gone').digest('hex')}`
 const list = Array.from({ length: cases }, (_, i): Case => {
-  return { tag: `case-${i}`, moves: randomMoves(random, [...digests, gone]), ...randomView() }
+  return { tag: `case-${i}`, moves: randomMoves(random, [...digests, lost, gone]), ...randomView() }
 })
 const [repo] = ok(await operator.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).repos
 for (const { tag, moves } of list) {
   const records = moves.map(({ time, digest }) => ({ time: new Date(time).toISOString(), digest }))
   ok(await operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: tag, records }] }))
+}
+
+await deleteSome()
+
+/** An image goes with the tags that point to it, and some tags go by themselves, of which some come again. */
+async function deleteSome(): Promise<void> {
+  const remove = (reference: string) => pusher.ok(202, 'DELETE', `${image}/manifests/${reference}`)
+  const isDeleted = ({ moves }: Case): boolean => moves.at(-1)!.digest === ''
+  await remove(lost)
+  for (const { moves } of list) if (moves.at(-1)!.digest === lost) moves.push({ time: Date.now(), digest: '' })
+  for (const one of list) {
+    const { tag, moves } = one
+    if (!isDeleted(one) && random.below(6) === 0) {
+      await remove(tag)
+      moves.push({ time: Date.now(), digest: '' })
+    }
+    if (!isDeleted(one) || random.below(2) === 0) continue
+    const digest = pick(digests)
+    ok(await operator.post(`/registry/v2/tags/${repo.uid}`, { name: tag, digest }))
+    moves.push({ time: Date.now(), digest })
+  }
 }
 
 /** An image that a client can unpack. */
