@@ -14,9 +14,9 @@ import {
 } from '#domains/registry/views/resolve.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
-import { onPostgres } from '../support/pinfold.ts'
+import { onPostgres, roleUids } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
-import { digestOf, indexOf, startRegistry, type TestRegistry } from '../support/registry.ts'
+import { codeOf, digestOf, indexOf, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 import { type Asked, type Contents, heldUntil, judge, type Move, type Verdict } from '../support/view-oracle.ts'
@@ -363,30 +363,139 @@ test('what is remembered of random histories is what they say, whatever happens 
   assert.ok(remembered > 20 * times, `${remembered} answers were those of before`)
 })
 
-test('a nightly tag yields an image of seven to eight days on each of ninety days after the first eight', async () => {
+/** The pushes of a tag, and those of its images that stay good, each with when it became the tag. */
+type Nights = { moves: Move[]; kept: Map<string, number> }
+
+/**
+ * Ninety nights, each at about the same hour and some of them missed; now and then what was pushed is corrected within hours, or
+ * undone some hours or days later by a move back to an image that was good.
+ */
+function randomNights(random: Random, first: number, digests: readonly string[]): Nights {
+  const [moves, kept]: [Move[], Map<string, number>] = [[], new Map()]
+  const next = digests.values()
+  const put = (time: number, digest: string) => moves.push({ time, digest })
+  const timeOf = (night: number): number => first + night * day + random.below(4 * hour)
+  let time = timeOf(0)
+  for (let night = 0; night < 90; ) {
+    const missed = random.below(8) > 0 ? 0 : 1 + random.below(random.below(4) > 0 ? 3 : 12)
+    night += 1 + missed
+    const following = timeOf(night)
+    put(time, next.next().value!)
+    for (let left = 2; left > 0 && random.below(5) === 0; left--) {
+      time += 10 * minute + random.below(5 * hour)
+      put(time, next.next().value!)
+    }
+    const undone = random.below(10) === 0 && kept.size > 0
+    if (undone) {
+      const span = Math.min(following - time - 2 * hour, 6 * day)
+      put(time + hour + random.below(span), pick(random, [...kept.keys()].slice(-3)))
+    } else kept.set(moves.at(-1)!.digest, time)
+    time = following
+  }
+  return { moves, kept }
+}
+
+/** At all hours, and for each image just before it is old enough, and then. */
+function asksOf(random: Random, { moves, kept }: Nights): number[] {
+  const asks = [...kept.values()].flatMap((time) => [time + week - 1, time + week])
+  const [first, last] = [moves[0]!.time, moves.at(-1)!.time]
+  for (let time = first; time < last + 8 * day; time += random.below(26 * hour) + 1) asks.push(time)
+  return asks.filter((time) => time < first + 90 * day).sort((a, b) => a - b)
+}
+const week = 7 * day
+
+/**
+ * What must be served at a time: of all that was the tag, the newest that is an image which stayed good and became the tag a week
+ * ago at least. A missed night makes it a day older. There is one from a week after the first such image, which comes on the first day.
+ */
+function nightlyAt({ moves, kept }: Nights, now: number): Move | undefined {
+  return moves.findLast(
+    ({ time, digest }) => time <= now && (kept.get(digest) ?? Number.POSITIVE_INFINITY) <= now - week,
+  )
+}
+
+test('a nightly tag yields nothing younger than a week, and something from the eighth day on, whatever becomes of its builds', async () => {
+  const { seed, random } = randomOf()
   const scene = await newScene()
   const digests = await plant(
     scene,
-    Array.from({ length: 90 }, () => start),
+    Array.from({ length: 270 }, () => start),
   )
   for (let round = 0; round < 4 * times; round++) {
     const tag = `nightly-${round}`
     // Each at an hour of its own.
-    const first = start + round * 7 * minute
-    await write(
-      scene,
-      tag,
-      digests.map((digest, night) => ({ time: first + night * day, digest })),
-    )
-    for (let at = first + 8 * day; at < first + 90 * day; at += 13 * hour) {
-      const question = questionOf({ tag, at, age: 7 * day, hold: 6 * hour }, false)
-      const answer = verdictOf(await resolveTag(registry.app.db, scene.repo, tag, question))
-      assert.ok(typeof answer !== 'string', `nothing is served on ${iso(at)}`)
-      const age = at - answer.since
-      assert.ok(age >= 7 * day && age < 8 * day, `${age / hour} hours on ${iso(at)}`)
+    const nights = randomNights(random, start + round * 7 * minute, digests)
+    const [{ time: first }] = nights.moves as [Move]
+    await write(scene, tag, nights.moves)
+    for (const at of asksOf(random, nights)) {
+      const asked = { tag, at, age: week, hold: 6 * hour }
+      const expected = nightlyAt(nights, at)
+      const about = `seed ${seed}, ${tag} on ${iso(at)}`
+      assert.ok(expected || at < first + 8 * day, `nothing is good, ${about}`)
+      const answer = verdictOf(await resolveTag(registry.app.db, scene.repo, tag, questionOf(asked, false)))
+      assert.deepEqual(
+        answer,
+        expected ? { digest: expected.digest, since: expected.time, imported: false } : 'young',
+        about,
+      )
     }
   }
 })
+
+test('a nightly tag is pulled so by whom a rule binds, and as it is by others', async () => {
+  const { seed, random } = randomOf()
+  const names = Array.from({ length: 1 + Math.floor(times / 10) }, (_, i) => `nightly-${i}`)
+  const scene = await newScene(names)
+  const runner = (await registry.seed.member(registry.org.uid, roleUids.pull)).uid as string
+  const given = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }
+  ok(await (await registry.as(operatorUid)).post(`/registry/v2/pullRules/${scene.repo.uid}`, given))
+  const happens = names.flatMap((tag, i): { time: number; run: () => Promise<void> }[] => {
+    const texts = new Map<string, string>()
+    for (let image = 0; image < 270; image++) {
+      const text = JSON.stringify(indexOf([], { annotations: { image: `${scene.name}:${tag} ${image}` } }))
+      texts.set(digestOf(text), text)
+    }
+    const nights = randomNights(random, start + i * 7 * minute, [...texts.keys()])
+    const pushes = nights.moves.map(({ time, digest }) => {
+      return { time, run: () => pushNightly(scene, tag, texts.get(digest)!) }
+    })
+    const pulls = asksOf(random, nights).map((time) => ({
+      time,
+      run: () => pullNightly(scene, tag, nights, runner, seed),
+    }))
+    return [...pushes, ...pulls]
+  })
+  for (const { time, run } of happens.sort((a, b) => a.time - b.time)) {
+    now = time
+    await run()
+  }
+})
+
+async function pushNightly(scene: Scene, tag: string, text: string) {
+  await push(scene, text, tag)
+  const free = await registry.registryAs(registry.puller.uid)
+  const { headers } = await free.ok(200, 'HEAD', `${scene.name}/manifests/${tag}`)
+  assert.equal(headers['docker-content-digest'], digestOf(text), 'whom no rule binds has it at once')
+}
+
+async function pullNightly(
+  { name, history, contents }: Scene,
+  tag: string,
+  nights: Nights,
+  runner: string,
+  seed: number,
+) {
+  const path = `${name}/manifests/${tag}`
+  const expected = nightlyAt(nights, now)
+  const about = `seed ${seed}, ${tag} on ${iso(now)}`
+  const oracle = judge(history, contents, { tag, at: now, age: week, hold: 6 * hour })
+  assert.deepEqual(typeof oracle === 'string' ? undefined : oracle.digest, expected?.digest, about)
+  assert.ok(expected || now < nights.moves[0]!.time + 8 * day, `nothing is good, ${about}`)
+  const reply = await (await registry.registryAs(runner)).call('GET', path)
+  assert.equal(reply.status, expected ? 200 : 403, about)
+  if (expected) assert.equal(reply.headers['docker-content-digest'], expected.digest, about)
+  else assert.equal(codeOf(reply), 'DENIED')
+}
 
 test('what is held back is served from its first day under any tag, however often it was another one', async () => {
   const scene = await newScene()
@@ -397,7 +506,7 @@ test('what is held back is served from its first day under any tag, however ofte
   }))
   await write(scene, 'a', [{ time: start, digest: good }, ...flapping])
   await write(scene, 'z', [{ time: start + 10 * day, digest: fresh }])
-  const asked = { tag: 'a', at: start + 16 * day, age: 7 * day, hold: hour, anyTag: true }
+  const asked = { tag: 'a', at: start + 16 * day, age: week, hold: hour, anyTag: true }
   assert.equal((await ask(scene, asked, true, 'flapping')).served?.heldUntil, iso(start + 17 * day))
 })
 
