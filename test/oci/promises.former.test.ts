@@ -1,20 +1,21 @@
 // A date that was ever given stays, whatever becomes of the rules: also where nothing but the rules of that day gave it.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { noEnd } from '#domains/registry/retention/retention.model.ts'
+import { aboutTags } from '#domains/registry/rules/patterns.model.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertError, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Place, startPromises } from '../support/promises.ts'
-import { randomFrom } from '../support/random.ts'
+import { type Random, randomFrom } from '../support/random.ts'
 import type { RegistryClient } from '../support/registry.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 
-const day = 86_400_000
+const [hour, day] = [3_600_000, 86_400_000]
 const registry = await startPromises()
 const { app, clock, owner, place, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
@@ -241,9 +242,102 @@ test('an organisation has so much of what rules said before, and a change that w
   ok(await operator.patch(`/registry/v2/retentionRules/${made.uid}`, { keepDaysAfter: 4 }))
 })
 
+/** Of `PINFOLD_SEED`, or by chance. */
+function seedOf(t: TestContext): number {
+  const seed = Number(process.env.PINFOLD_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  t.diagnostic(`PINFOLD_SEED=${seed}`)
+  return seed
+}
+
+const someTags = ['v1', 'v2', 'stable', 'nightly']
+/** `tags` are those that it has or has had. */
+type Image = { digest: string; tags: string[] }
+type Says = { tags: string[]; exceptTags: string[]; keepDaysAfter: number; untaggedDays: number; mode: string }
+
+/** Some never were a tag, most have been one or two, and four are one now; all of that before there is any rule. */
+async function plantImages(at: Place): Promise<Image[]> {
+  const images: Image[] = []
+  for (let i = 0; i < 40; i++) {
+    const digest = await plantManifest(registry, at.repo, `${at.repo} ${i}`)
+    images.push({ digest, tags: [] })
+    for (const each of i % 5 === 0 ? [] : i % 3 === 0 ? [i, i + 1] : [i]) {
+      await moveTag(at, someTags[each % someTags.length]!, images[i]!)
+    }
+  }
+  return images
+}
+
+async function moveTag({ repo }: Place, name: string, { digest, tags }: Image): Promise<void> {
+  clock.now += 1000
+  ok(await (await owner()).post(`/registry/v2/tags/${repo}`, { name, digest }))
+  tags.push(name)
+}
+
+/** For how many days a rule that says this keeps what such tags have left, or what never had one. */
+function daysOf(says: Says, { tags }: Image): number {
+  if (says.mode !== 'ENFORCE') return 0
+  if (tags.length === 0) return says.untaggedDays
+  return tags.some(aboutTags(says)) ? says.keepDaysAfter : 0
+}
+
+const oneOf = <T>(random: Random, all: readonly T[]): T => all[random.below(all.length)]!
+const nothing: Says = { tags: [], exceptTags: [], keepDaysAfter: 0, untaggedDays: 0, mode: 'OFF' }
+const shortenings: Record<string, (random: Random, says: Says) => Partial<Says>> = {
+  'fewer days after a tag': (random, { keepDaysAfter }) => ({ keepDaysAfter: random.below(keepDaysAfter) }),
+  'fewer days without a tag': (random, { untaggedDays }) => ({ untaggedDays: random.below(untaggedDays) }),
+  OFF: () => ({ mode: 'OFF' }),
+  DRY_RUN: () => ({ mode: 'DRY_RUN' }),
+  'fewer tags': (random, { tags }) => ({ tags: [tags.length > 1 ? oneOf(random, tags) : 'v1'] }),
+  'more exceptions': (random, { tags }) => ({ exceptTags: [oneOf(random, tags.length > 0 ? tags : someTags)] }),
+  deleted: () => nothing,
+}
+
+test('a date that was given stays through all that shortens, narrows, turns off and deletes rules', async (t) => {
+  const seed = seedOf(t)
+  const random = randomFrom(seed)
+  const at = await place()
+  const images = await plantImages(at)
+  const ways = Object.entries(shortenings)
+  const rules: (string | undefined)[] = []
+  let told = images.map(() => '')
+  const look = async (what: string): Promise<Image[]> => {
+    const dates = await Promise.all(images.map(({ digest }) => untilOf(at, digest)))
+    for (const [i, date] of dates.entries()) {
+      assert.ok(date >= told[i]!, `PINFOLD_SEED=${seed}, ${what}: ${told[i]} of ${images[i]!.tags}, now ${date}`)
+    }
+    const later = images.filter((_, i) => dates[i]! > told[i]!)
+    told = dates
+    return later
+  }
+  let days = 10
+  for (let i = 0; i < 20 * times; i++) {
+    clock.now += random.below(4) * hour
+    // The first ones keep the tags that they have had, or none.
+    if (random.below(3) === 0) await moveTag(at, oneOf(random, someTags), oneOf(random, images.slice(10)))
+    // Longer than any before, so that these are the dates.
+    days += 1 + random.below(3)
+    const tags = oneOf(random, [[], ['v*'], ['nightly', 'stable'], ['v1', 'nightly']])
+    const says: Says = { tags, exceptTags: [], keepDaysAfter: days, untaggedDays: days, mode: 'ENFORCE' }
+    const uid = rules[i % 2]
+    if (uid === undefined) rules[i % 2] = await rule([at.folder, at.repo][i % 2]!, { ...says, keepLast: 1 })
+    else await change(uid, says)
+    const given = await look('longer')
+    const [way, shorten] = ways[i % ways.length]!
+    const less = shorten(random, says)
+    const isLess = given.some((image) => daysOf({ ...says, ...less }, image) < daysOf(says, image))
+    assert.ok(isLess, `PINFOLD_SEED=${seed}, ${i} ${way}: it takes no date back that the rule has given`)
+    clock.now += random.below(2) * hour
+    if (less !== nothing) await change(rules[i % 2]!, less)
+    else {
+      await end(rules[i % 2]!)
+      rules[i % 2] = undefined
+    }
+    await look(`${i} ${way} ${JSON.stringify(less)}`)
+  }
+})
+
 test('through any changes of rules and moves of tags no date that was ever told moves earlier', async (t) => {
-  const start = Number(process.env.PINFOLD_SEED ?? Math.floor(Math.random() * 2 ** 31))
-  t.diagnostic(`PINFOLD_SEED=${start}`)
+  const start = seedOf(t)
   const random = randomFrom(start)
   const at = await place()
   const told = new Map<string, string>()

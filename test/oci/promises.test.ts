@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { assertError, ok } from '../support/expect.ts'
 import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { randomFrom } from '../support/random.ts'
 import { codeOf, indexOf, type RegistryClient, registryClient, startRegistry, types } from '../support/registry.ts'
-import { times } from '../support/times.ts'
 
 const day = 86_400_000
 let now = Date.parse('2026-05-01T10:00:00.000Z')
@@ -92,38 +90,6 @@ test('a date never moves earlier: not when the rule is shortened, turned off or 
   assert.equal((await promise()).until, longer)
   assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
   assertKept(await pusherApi.delete(`/registry/v2/repos/${await repoOf(folder)}`))
-})
-
-test('a date that was given stays through any changes of rules that shorten, turn off, narrow and delete', async () => {
-  const { folder, name } = await place()
-  const client = await pushing()
-  const seed = Math.floor(Math.random() * 2 ** 31)
-  const random = randomFrom(seed)
-  const { digest } = await client.pushImage(name, 'v1')
-  const repo = await repoOf(folder)
-  let { uid } = await rule(folder, { keepDaysAfter: 400 })
-  now += 1000
-  await client.pushImage(name, 'v1')
-  const until = new Date(now + 400 * day).toISOString()
-  for (let change = 0; change < 20 * times; change++) {
-    now += 1000
-    const changes = [
-      { keepDaysAfter: 1 + random.below(399) },
-      { mode: ['OFF', 'DRY_RUN', 'ENFORCE'][random.below(3)]! },
-      { tags: [['v*'], ['other'], []][random.below(3)]! },
-      { keepDaysAfter: 0, keepLast: 1 },
-    ]
-    const index = random.below(changes.length + 1)
-    const body = changes[index]
-    const rules = `/registry/v2/retentionRules/${uid}`
-    if (body) ok(await owner.patch(rules, body))
-    else {
-      ok(await owner.delete(rules))
-      uid = (await rule(folder, { keepDaysAfter: 1 + random.below(399) })).uid
-    }
-    const promise = ok(await owner.get(`/registry/v2/repos/${repo}/promises/${digest}`))
-    assert.deepEqual([promise.reason, promise.until], ['PROMISED', until], `seed ${seed}, ${JSON.stringify(body)}`)
-  }
 })
 
 test('a push token and its maker try twenty-eight ways to destroy history, and none of them succeeds', async () => {
