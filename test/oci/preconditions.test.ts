@@ -129,6 +129,30 @@ test('whoever may not move a tag hears that, and not where it is', async () => {
   assert.ok(!refused.bytes.toString().includes(first.digest))
 })
 
+test('a tag that never moves is refused for that, whatever the client says of where it is', async () => {
+  await put('fixed', first)
+  const { body } = await registry.operator.post(`/registry/v2/tagRules/${registry.org.uid}`, {
+    tags: ['fixed'],
+    immutable: true,
+  })
+  const detail = { rule: body.uid, tags: ['fixed'] }
+  const before = await movesOf('fixed')
+  const remove = (headers: Record<string, string>) =>
+    registry.registryOperator.call('DELETE', 'acme/app/manifests/fixed', { headers })
+  for (const headers of [{ 'if-match': quoted(second) }, { 'if-none-match': '*' }]) {
+    const [moved, deleted] = [await put('fixed', second, headers), await remove(headers)]
+    assert.deepEqual([moved.status, moved.headers.etag, moved.body.errors[0].detail], [403, undefined, detail])
+    assert.deepEqual(
+      [deleted.status, deleted.headers.etag, deleted.body.errors[0].detail],
+      [409, undefined, { until: null, ...detail }],
+    )
+  }
+  // Nothing moves where it is already, so that only what the client says is left.
+  const same = await put('fixed', first, { 'if-match': quoted(second) })
+  assert.deepEqual([same.status, same.headers.etag], [412, quoted(first)])
+  assert.deepEqual([await digestAt('fixed'), await movesOf('fixed')], [first.digest, before])
+})
+
 test('of many clients that move a tag from the same digest, one wins each round', async () => {
   const writers = 16
   const rounds = 5
