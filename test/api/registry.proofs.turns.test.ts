@@ -1,12 +1,16 @@
 // Whose rows of the ledger get into the logs first where very many wait.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { type Sql, sql, type Tx } from '#db/sql.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { movedTags } from '#domains/registry/proofs/logs.store.ts'
 import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
+import { parseProofs } from '#lib/tlog/proof-text.ts'
+import { parseEntry } from '#lib/tlog/tag-entry.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
-import { digestOf, plantMoves } from '../support/tags.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
+import { digestOf, plantMoves, plantTag } from '../support/tags.ts'
 
 let pinfold: Pinfold
 before(async () => {
@@ -19,7 +23,7 @@ beforeEach(async () => {
 })
 
 let last = 0
-const newOrganization = async () => (await pinfold.seed.group('', { name: `org-${last}` })).uid as string
+const newOrganization = async () => (await pinfold.seed.group('', { name: `org-${last++}` })).uid as string
 
 /** New ledgers of an organisation, in the order of their numbers, in each of which so many rows wait. */
 async function plantWaiting(organization: string, count: number, rows: number): Promise<number[]> {
@@ -57,6 +61,64 @@ test('twenty ledgers with very many rows keep the next one waiting for one batch
   // And round again, until nothing waits.
   while ((await some()) > 0);
   assert.equal(await left(many), 0)
+})
+
+/** Moves that happened elsewhere, minutes ago, each tag with so many of them. */
+async function importMoves(repoUid: string, names: readonly string[], each: number): Promise<void> {
+  const from = Date.now() - 3_600_000
+  const records = Array.from({ length: each }, (_, i) => {
+    return { time: new Date(from + i * 1000).toISOString(), digest: digestOf(`${i}`) }
+  })
+  const tags = names.map((name) => ({ name, records }))
+  const { status, text } = await pinfold.operator.post('/control/v1/tagHistory:import', { repoUid, tags })
+  assert.equal(status, 200, text)
+}
+
+test('a move waits for no import into its repository or another one, and for that of its own tag by its turn', async () => {
+  const organization = await newOrganization()
+  const repoOf = async (name: string) => (await pinfold.seed.repo(organization, { name })).uid as string
+  const [busy, other] = [await repoOf('busy'), await repoOf('other')]
+  const names = Array.from({ length: 30 }, (_, i) => `${100 + i}`)
+  for (const part of ['a', 'b', 'c', 'd']) {
+    await importMoves(
+      busy,
+      names.map((name) => part + name),
+      50,
+    )
+  }
+  const count = async (): Promise<number> =>
+    (await pinfold.app.db.get<{ n: number }>(sql`SELECT CAST(count(*) AS INTEGER) AS n FROM ledger_pending`))!.n
+  assert.equal(await count(), 6000)
+  const placeOf = async (repo: string, tag: string) => {
+    const { text } = await pinfold.operator.get(`/ledger/${organization}/repos/${repo}/tags/${tag}/proof`)
+    const [proof] = parseProofs(text) ?? []
+    return proof && parseEntry(JSON.parse(proof.extra.toString()).entry)?.seq
+  }
+  for (let round = 0; round < 3; round++) {
+    const moved = [
+      [busy, `z-${round}`, 0],
+      [other, `z-${round}`, 0],
+      // What the import has of this tag stands before it.
+      [busy, `d${129 - round}`, 50],
+    ] as const
+    for (const [repo, tag] of moved) await plantTag(pinfold, repo, tag, `live ${round}`)
+    const before = await count()
+    for (let turn = 0; turn < 2; turn++) await some()
+    assert.ok(before - (await count()) <= 400)
+    await pinfold.app.db.tx((tx) => signSome(tx, pinfold.app))
+    for (const [repo, tag, seq] of moved)
+      assert.equal(await placeOf(repo, tag), seq, `${repo} ${tag} in round ${round}`)
+  }
+  assert.ok((await count()) > 4500)
+})
+
+test('what has moved lately is found among the newest rows of the repository, however many wait', async () => {
+  const waiting = { ledger: 1, organization: 'org', isReady: true }
+  for (const afterTag of [null, 'm']) {
+    const asked = (reader: Reader) => movedTags(reader as Tx, { ...waiting, afterTag }, '2026-01-01', 200)
+    const [query] = await queriesOf(asked)
+    await checkPlanOf(pinfold, query!, 'moved tags', [/tag_history_by_time/])
+  }
 })
 
 test('organisations have the same share of a batch, however many ledgers they have', async () => {

@@ -5,7 +5,7 @@ import { nameOf } from '#lib/naming/numbered.ts'
 import { type TileAt, type Tiles, tileKey } from '#lib/tlog/tiles.ts'
 import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
 import type { EntryRow, LedgerLog, OpeningRow, PendingRow, WaitingLedger } from './logs.model.ts'
-import { stateNumbers } from './logs.model.ts'
+import { kindNumbers, stateNumbers } from './logs.model.ts'
 
 const columns = sql`
   id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,
@@ -137,8 +137,46 @@ export async function waitingLedgers(reader: Reader, after: number, most: number
 
 type StoredPending = Omit<PendingRow, 'event' | 'source'> & { event: number; source: number }
 
+const readyTags = ({ afterTag }: WaitingLedger): Sql => (afterTag === null ? sql`1 = 1` : sql`q.tag < ${afterTag}`)
+
 /** Some of its rows, tag by tag in the order of time. */
-export async function readyRows(tx: Tx, { ledger, afterTag }: WaitingLedger, most: number): Promise<PendingRow[]> {
+export function readyRows(tx: Tx, waiting: WaitingLedger, most: number): Promise<PendingRow[]> {
+  return pendingRows(
+    tx,
+    sql`SELECT q.* FROM ledger_pending q
+         WHERE q.ledger_id = ${waiting.ledger} AND ${readyTags(waiting)} ORDER BY q.tag, q.time LIMIT ${most}`,
+  )
+}
+
+/** The tags of which moves wait that happened here since then, those first that have waited for longest. */
+export async function movedTags(tx: Tx, waiting: WaitingLedger, since: string, most: number): Promise<string[]> {
+  // As the index of whole repos is written.
+  const rows = await tx.all<{ tag: string }>(sql`
+    SELECT q.tag
+      FROM tag_history h
+      JOIN ledger_pending q ON q.ledger_id = ${waiting.ledger} AND q.tag = h.tag AND q.time = h.time
+     WHERE -h.repo_id = ${-waiting.ledger} AND h.time >= ${since}
+       AND q.kind = ${kindNumbers.live} AND ${readyTags(waiting)}
+     ORDER BY h.time, h.tag LIMIT ${most}`)
+  return [...new Set(rows.map(({ tag }) => tag))]
+}
+
+/** The first rows of each of these tags. */
+export function readyRowsOf(
+  tx: Tx,
+  { ledger }: WaitingLedger,
+  tags: readonly string[],
+  ofEach: number,
+): Promise<PendingRow[]> {
+  const each = tags.map(
+    (tag) => sql`
+    SELECT * FROM (SELECT q.* FROM ledger_pending q
+                    WHERE q.ledger_id = ${ledger} AND q.tag = ${tag} ORDER BY q.time LIMIT ${ofEach}) AS of_tag`,
+  )
+  return pendingRows(tx, join(each, ' UNION ALL '))
+}
+
+async function pendingRows(tx: Tx, picked: Sql): Promise<PendingRow[]> {
   const rows = await tx.all<StoredPending>(sql`
     SELECT p.ledger_id AS ledger, p.tag, p.time, p.path, p.kind,
            h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source, p.before,
@@ -147,9 +185,7 @@ export async function readyRows(tx: Tx, { ledger, afterTag }: WaitingLedger, mos
       FROM (SELECT q.ledger_id, q.tag, q.time, q.path, q.kind,
                    coalesce((SELECT max(x.time) FROM tag_history x
                               WHERE x.repo_id = q.ledger_id AND x.tag = q.tag AND x.time < q.time), '') AS before
-              FROM ledger_pending q
-             WHERE q.ledger_id = ${ledger} AND ${afterTag === null ? sql`1 = 1` : sql`q.tag < ${afterTag}`}
-             ORDER BY q.tag, q.time LIMIT ${most}) AS p
+              FROM (${picked}) AS q) AS p
       JOIN tag_history h ON h.repo_id = p.ledger_id AND h.tag = p.tag AND h.time = p.time
       LEFT JOIN ledger_openings o ON o.ledger_id = p.ledger_id AND o.tag = p.tag AND o.time = p.before
       LEFT JOIN ledger_entries e ON e.log_id = o.log_id AND e.idx = o.idx

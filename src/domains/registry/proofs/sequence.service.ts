@@ -38,6 +38,8 @@ const ledgersAtOnce = 20
 const ledgersLookedAt = 100
 const looksAtOnce = 10
 const logsAtOnce = 100
+/** Longer than a move is to wait for its entry. What is older of a ledger is not looked through. */
+const latelyMs = 120_000
 const secretBytes = 32
 const nonceBytes = 16
 
@@ -77,13 +79,27 @@ export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, hos
     // Each organisation has its share, and each ledger of it, so that a long import keeps nobody else waiting.
     const ofEach = Math.ceil(rowsAtOnce / organizations.size / some.length)
     const rows: PendingRow[] = []
-    for (const ready of some) rows.push(...(await store.readyRows(tx, ready, ofEach)))
+    for (const ready of some) rows.push(...(await nextRows(tx, by, ready, ofEach)))
     const log = rows.length > 0 ? await logOf(tx, by, organization, host) : undefined
     if (!log) continue
     await append(tx, by, log, rows)
     count += rows.length
   }
   return count
+}
+
+/**
+ * What is logged next of a ledger. Where more waits than that, tags that have moved here lately come before what an import has
+ * brought, each with what is to stand before it in its chain.
+ */
+async function nextRows(tx: Tx, { clock }: By, ready: WaitingLedger, most: number): Promise<PendingRow[]> {
+  const rows = await store.readyRows(tx, ready, most)
+  if (rows.length < most) return rows
+  const since = new Date(clock().getTime() - latelyMs).toISOString()
+  const moved = await store.movedTags(tx, ready, since, most)
+  if (moved.length === 0) return rows
+  const first = await store.readyRowsOf(tx, ready, moved, Math.ceil(most / moved.length))
+  return [...first, ...rows.filter(({ tag }) => !moved.includes(tag))].slice(0, most)
 }
 
 /** The log that is written; a new one where there is none, which names the one before. None while the last one is suspended. */
