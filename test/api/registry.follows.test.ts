@@ -256,6 +256,56 @@ test('how it goes is told by both versions', async () => {
   assert.equal(ok(await operator.get(`/registry/v1/repocountbysource/${upstream.uid}`)).count, '1')
 })
 
+test('what is due waits, is under way until the upstream has answered, and failed until a look does not', async () => {
+  const { there, repo, follow } = await scene()
+  there.move('3', 'one')
+  const standing = async () => {
+    const { status, createTime } = ok(await operator.get(`/registry/v1/repos/${repo}:syncstatus`))
+    const { state = 'STATE_WAITING', stateTime } = await followOf(repo)
+    assert.equal(stateTime, createTime)
+    const { items } = ok(await operator.get(`/registry/v1/syncstatuses?registry_id=${org.uid}`))
+    assert.deepEqual(items, [{ repoId: repo, repoStatus: { status, createTime } }])
+    return { said: [status, state], since: createTime as string }
+  }
+  const held = () => {
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    there.breakWith((req, res) => {
+      if (req.method !== 'HEAD') return false
+      asked.resolve()
+      void answer.promise.then(() => answering(200, { 'docker-content-digest': there.tags.get('3')! })(req, res))
+      return true
+    })
+    return { asked: asked.promise, answer: answer.resolve }
+  }
+  const dueAgain = (time: string) =>
+    app.db.tx((tx) => tx.run(sql`UPDATE follow_states SET due_time = ${time} WHERE repo_uid = ${repo}`))
+  ok(await follow())
+  assert.deepEqual((await standing()).said, ['QUEUED', 'STATE_QUEUED'])
+  for (const what of ['the first look', 'a later look']) {
+    const { asked, answer } = held()
+    const looking = look(61 * minute)
+    await asked
+    assert.deepEqual((await standing()).said, ['IN_PROGRESS', 'STATE_IN_PROGRESS'], what)
+    answer()
+    await looking
+    assert.deepEqual((await standing()).said, ['UNKNOWN', 'STATE_WAITING'], what)
+    await app.db.tx((tx) => tx.run(sql`UPDATE follow_states SET state_time = '2026-01-01T00:00:00.000Z'`))
+    await dueAgain('2026-01-02T00:00:00.000Z')
+    assert.deepEqual(await standing(), { said: ['QUEUED', 'STATE_QUEUED'], since: '2026-01-02T00:00:00.000Z' })
+  }
+  there.breakWith(answering(403))
+  await look(61 * minute)
+  const { since } = await standing()
+  const { asked, answer } = held()
+  await dueAgain(since)
+  const looking = look(61 * minute)
+  await asked
+  assert.deepEqual(await standing(), { said: ['FAILED', 'STATE_FAILED'], since })
+  answer()
+  await looking
+  assert.deepEqual((await standing()).said, ['UNKNOWN', 'STATE_WAITING'])
+})
+
 test('a password goes to the upstream and nowhere else', async () => {
   const { there, upstream, repo, follow } = await scene({ username: 'me', password: 'hidden words' })
   there.move('3', 'one')

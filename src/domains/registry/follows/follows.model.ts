@@ -81,6 +81,16 @@ export function newProgress(now: string): FollowProgress {
   }
 }
 
+/** As it stands at a moment: what is due waits for its turn, since it is due. */
+export function withStanding<T extends Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>>(
+  one: T,
+  now: string,
+): T {
+  const { state, stateTime, dueTime } = one
+  if (state !== syncStates.unknown || dueTime > now) return one
+  return { ...one, state: syncStates.queued, stateTime: dueTime > stateTime ? dueTime : stateTime }
+}
+
 /** A tag that is looked at. */
 export type FollowedTag = {
   tag: string

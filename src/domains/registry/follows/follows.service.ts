@@ -39,6 +39,7 @@ import {
   shortestIntervalMs,
   usualIntervalMs,
   usualStaleForMs,
+  withStanding,
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { forgetHistories } from './histories.store.ts'
@@ -60,7 +61,7 @@ export type FollowInput = {
 }
 
 export async function getFollow(call: Call, repo: string): Promise<FollowStatus> {
-  return found(await store.findFollow(call.app.db, repo), followType, repo)
+  return withStanding(found(await store.findFollow(call.app.db, repo), followType, repo), call.now)
 }
 
 /** A page of those at a group and below it; the total is not counted. */
@@ -69,7 +70,7 @@ export async function listFollows(call: Call, group: string, page: Page) {
   return toListed(
     call,
     page,
-    rows.map((row) => ({ ...row, uid: row.repo })),
+    rows.map((row) => ({ ...withStanding(row, call.now), uid: row.repo })),
     rows.length,
   )
 }
@@ -113,7 +114,7 @@ export async function checkNow(call: Call, repo: string): Promise<FollowStatus> 
   const { follow, isDue } = await call.app.db.tx(async (tx) => {
     found(await store.findFollow(tx, repo), followType, repo)
     const isDue = await store.makeDue(tx, repo, call.now, before)
-    return { follow: (await store.findFollow(tx, repo))!, isDue }
+    return { follow: withStanding((await store.findFollow(tx, repo))!, call.now), isDue }
   })
   if (isDue) call.app.follows.due.notify()
   return follow

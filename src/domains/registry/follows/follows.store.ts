@@ -2,7 +2,7 @@ import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type SyncStatus, syncStates } from '../syncs/syncs.model.ts'
-import type { Follow, FollowedTag, FollowProgress, FollowStatus } from './follows.model.ts'
+import { type Follow, type FollowedTag, type FollowProgress, type FollowStatus, withStanding } from './follows.model.ts'
 
 type Row = Omit<FollowStatus, 'tags' | 'platforms'> & { tags: string; platforms: string }
 
@@ -54,18 +54,34 @@ export async function followsBelow(
   return rows.map(fromRow)
 }
 
-const stateColumns = sql`repo_uid AS repo, state, state_time AS since`
+type StateRow = { repo: string } & Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>
+
+const stateColumns = sql`repo_uid AS repo, state, state_time AS "stateTime", due_time AS "dueTime"`
+
+const statusAt =
+  (now: string) =>
+  (row: StateRow): SyncStatus => {
+    const { state, stateTime: since } = withStanding(row, now)
+    return { repo: row.repo, state, since }
+  }
 
 /** As the copying of repos tells how it goes. */
-export async function findFollowState(reader: Reader, repo: string): Promise<SyncStatus | undefined> {
-  return reader.get<SyncStatus>(sql`SELECT ${stateColumns} FROM follow_states WHERE repo_uid = ${repo}`)
+export async function findFollowState(reader: Reader, repo: string, now: string): Promise<SyncStatus | undefined> {
+  const row = await reader.get<StateRow>(sql`SELECT ${stateColumns} FROM follow_states WHERE repo_uid = ${repo}`)
+  return row && statusAt(now)(row)
 }
 
 /** In the order of the uids of the repos. */
-export async function followStatesBelow(reader: Reader, place: string, most: number): Promise<SyncStatus[]> {
-  return reader.all<SyncStatus>(sql`
+export async function followStatesBelow(
+  reader: Reader,
+  place: string,
+  now: string,
+  most: number,
+): Promise<SyncStatus[]> {
+  const rows = await reader.all<StateRow>(sql`
     SELECT ${stateColumns} FROM follow_states
      WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
+  return rows.map(statusAt(now))
 }
 
 export async function countByUpstream(reader: Reader, upstream: string): Promise<number> {
@@ -165,6 +181,16 @@ export async function makeDue(tx: Tx, repo: string, now: string, before: string)
   return true
 }
 
+/** What failed stays so until a look does not. Does nothing where the repo follows something else by now. */
+export async function noteLookBegun(tx: Tx, { repo, updateTime }: Follow, now: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE follow_states SET state = ${syncStates.inProgress}, state_time = ${now}
+     WHERE repo_uid = ${repo} AND state <> ${syncStates.failed} AND ${isStill(repo, updateTime)}`)
+}
+
+const isStill = (repo: string, updateTime: string): Sql =>
+  sql`EXISTS (SELECT 1 FROM follows f WHERE f.repo_uid = ${repo} AND f.update_time = ${updateTime})`
+
 export type ProgressPatch = Omit<FollowProgress, 'stateTime'> & { now: string }
 
 /** Does nothing where the repo follows something else by now. */
@@ -175,8 +201,7 @@ export async function noteFollowProgress(tx: Tx, { repo, updateTime }: Follow, p
        SET state_time = CASE WHEN state = ${state} THEN state_time ELSE ${now} END,
            state = ${state}, problem = ${problem}, failures = ${failures}, list_time = ${listTime},
            list_due = ${listDue}, due_time = ${dueTime}
-     WHERE repo_uid = ${repo}
-       AND EXISTS (SELECT 1 FROM follows f WHERE f.repo_uid = ${repo} AND f.update_time = ${updateTime})`)
+     WHERE repo_uid = ${repo} AND ${isStill(repo, updateTime)}`)
 }
 
 /** The tags to look at now, those that have waited longest first. */

@@ -46,6 +46,8 @@ const longestListMs = 120_000
 /** How many lists wait to be read on. */
 const mostListings = 100
 
+const write = { isolation: 'rowLocks', durability: 'later' } as const
+
 /** Looks at what is due, a turn of it at least, and notes when to go on. Throws only what is nobody's fault but ours. */
 export async function lookAtUpstream(looking: Looking): Promise<Looked> {
   const { app, lease, follow } = looking
@@ -56,6 +58,7 @@ export async function lookAtUpstream(looking: Looking): Promise<Looked> {
     const repo = await findRepoRow(app.db, { uid: follow.repo })
     const upstream = await findUpstream(app.db, follow.upstream)
     if (!repo || !upstream) return looked
+    await lease.tx((tx) => store.noteLookBegun(tx, follow, isoOf(app)), write)
     const asking = { ...looking, repo, ...(await askedFor(app, upstream, follow.path)) }
     const isListDue = follow.listDue <= isoOf(app)
     const unlisted = isListDue ? await beginRound(asking, progress).then(() => undefined, ofOne) : undefined
@@ -113,16 +116,16 @@ async function noteTurn(
   // What failed alone waits alone.
   const waitMs =
     failure && !isOfOne(failure) ? Math.max(failure.waitMs ?? 0, patient ? 0 : retryMs(failures)) : undefined
-  const state = failure && !patient ? syncStates.failed : due <= now ? syncStates.inProgress : syncStates.unknown
+  const isFailed = patient ? follow.state === syncStates.failed : failure !== undefined
   const patch = {
     ...progress,
     now,
     failures,
-    state: patient && follow.state === syncStates.failed ? follow.state : state,
+    state: isFailed ? syncStates.failed : syncStates.unknown,
     problem: failure && !patient ? failure.message : patient ? progress.problem : '',
     dueTime: waitMs === undefined ? due : later(now, waitMs),
   }
-  await lease.tx((tx) => store.noteFollowProgress(tx, follow, patch), { isolation: 'rowLocks', durability: 'later' })
+  await lease.tx((tx) => store.noteFollowProgress(tx, follow, patch), write)
 }
 
 type Asking = Looking & { repo: RepoRow; upstream: Asked; path: string }

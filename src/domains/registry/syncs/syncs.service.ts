@@ -156,20 +156,20 @@ export async function countCopies(call: Call, source: string): Promise<number> {
 
 export async function getSyncStatus(call: Call, repo: string): Promise<Omit<SyncStatus, 'since'> & { since?: string }> {
   found(await findRepoRow(call.app.db, { uid: repo }), repoType, repo)
-  const status = (await store.findStatus(call.app.db, repo)) ?? (await findFollowState(call.app.db, repo))
+  const status = (await store.findStatus(call.app.db, repo)) ?? (await findFollowState(call.app.db, repo, call.now))
   return status ?? { repo, state: syncStates.unknown }
 }
 
 const maxStatuses = 100_000
 
 /** Of all repos of the organisation that are copied from others, or follow an upstream. */
-export async function listSyncStatuses({ app }: Call, organization: string): Promise<SyncStatus[]> {
+export async function listSyncStatuses({ app, now }: Call, organization: string): Promise<SyncStatus[]> {
   if (organization !== rootOf(organization)) {
     throw invalid({ field: 'registry_id', description: 'is not an organisation' })
   }
   await requireGroup(app.db, organization)
   const copied = await store.statusesBelow(app.db, organization, maxStatuses + 1)
-  const following = await followStatesBelow(app.db, organization, maxStatuses + 1)
+  const following = await followStatesBelow(app.db, organization, now, maxStatuses + 1)
   const statuses = [...copied, ...following].sort((a, b) => (a.repo < b.repo ? -1 : 1))
   if (statuses.length <= maxStatuses) return statuses
   const message = `the organisation has more than ${maxStatuses} copied repos; ask for the status of each`
