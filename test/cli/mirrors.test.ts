@@ -1,15 +1,18 @@
-// Upstreams, and repositories that follow them, as people type them. Nothing is asked of a registry elsewhere here.
+// Upstreams, and repositories that follow them, as people type them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { addTold } from '#domains/registry/tags/told-moves.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { runDuty } from '../support/duties.ts'
 import { type Json, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
+import { localUpstreams, startUpstream } from '../support/upstream.ts'
 
-async function scene() {
-  const pinfold = await startPinfold()
+async function scene(settings: Parameters<typeof startPinfold>[0] = {}) {
+  const pinfold = await startPinfold(settings)
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid
   await pinfold.seed.repo(org, { name: 'alpine' })
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
@@ -116,6 +119,64 @@ test('an upstream that is followed is not deleted, and the command that shows wh
   await done('repos', 'unfollow', 'acme/alpine', '--yes')
   await done('upstreams', 'delete', 'hub', '--yes')
   await done('upstreams', 'delete', 'hub', '--yes', '--allow-missing')
+})
+
+test('a move that was seen is shown between two looks, a first look as what it is, and the API has the same', async () => {
+  let shift = 0
+  const { pinfold, done } = await scene({ ...localUpstreams, monotonic: () => performance.now() * 1000 + shift })
+  await using _ = pinfold
+  await using there = await startUpstream()
+  const iso = () => new Date(Date.now() + shift).toISOString()
+  const look = async (afterMinutes = 0) => {
+    shift += afterMinutes * 60_000
+    const began = iso()
+    await runDuty({ ...pinfold.app, clock: () => new Date(Date.now() + shift) }, followUpstreams)
+    return { began, ended: iso() }
+  }
+  const one = there.move('3', 'one')
+  await done('upstreams', 'create', 'near', '--parent', 'acme', '--url', there.url)
+  await done('repos', 'follow', 'acme/alpine', '--upstream', 'near', '--path', 'alpine', '--interval', '30m')
+  const looks = [await look(), await look(31)]
+  const two = there.move('3', 'two')
+  looks.push(await look(31))
+  there.tags.delete('3')
+  for (let i = 0; i < 3; i++) looks.push(await look(31))
+
+  const shown = await done('history', 'acme/alpine:3')
+  const [head, ...rows] = shown.trimEnd().split('\n')
+  assert.match(head!, /^TIME +EVENT +DIGEST +BY$/)
+  const [gone, moved, created] = rows.map((row) => row.split(/ {2,}/))
+  const by = ([, , , text]: string[] = []) => /^upstream, after (\S+Z)$/.exec(text!)?.[1]
+  assert.deepEqual(
+    [gone, moved, created].map((row) => row?.slice(1, 3)),
+    [
+      ['deleted', two],
+      ['moved', two],
+      ['created', one],
+    ],
+  )
+  assert.equal(created![3], 'upstream, first look')
+  const isOf = (time: string | undefined, at: number) => {
+    const { began, ended } = looks[at]!
+    assert.ok(time !== undefined && time >= began && time <= ended, `${time} is not from ${began} to ${ended}`)
+  }
+  for (const [time, at] of [
+    [created![0], 0],
+    [by(moved), 1],
+    [moved![0], 2],
+    [by(gone), 2],
+    [gone![0], 5],
+  ] as const) {
+    isOf(time, at)
+  }
+  const [uid] = (await pinfold.operator.get('/registry/v2/repos?name=alpine')).body.repos.map(({ uid }: Json) => uid)
+  const answer = await pinfold.operator.get(`/registry/v2/repos/${uid}/tagHistory?tag=3`)
+  const json = JSON.parse(await done('history', 'acme/alpine:3', '-o', 'json'))
+  assert.deepEqual(json, answer.body.records)
+  assert.deepEqual(
+    answer.body.records.map((record: Json) => [record.source, record.time, record.checkedBefore]),
+    [gone, moved, created].map((row) => ['SOURCE_UPSTREAM', row![0], by(row)]),
+  )
 })
 
 test('what an upstream told is shown where it is asked for, with who told it, and nowhere else', async () => {
