@@ -1,79 +1,203 @@
-// Pulls of everything from an upstream that is hostile, and what has come of it.
+// Upstreams that are hostile are followed in one of the modes, looked at and pulled from, and what has come of it is judged.
 import { createHash } from 'node:crypto'
 import { sql } from '#db/sql.ts'
+import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { askForHistories } from '#domains/registry/follows/histories.duty.ts'
+import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { runDuty } from './duties.ts'
 import { ok } from './expect.ts'
-import { hostile, publishAt } from './hostile-upstreams.ts'
-import { startRegistry } from './registry.ts'
-import { localUpstreams, startUpstream } from './upstream.ts'
+import { hostile, isLied, pick, publishSigned, rightPast, type startCanaries } from './hostile-upstreams.ts'
+import { captureLog } from './log.ts'
+import type { Json } from './pinfold.ts'
+import type { Random } from './random.ts'
+import { type RegistryClient, startRegistry } from './registry.ts'
+import { ledgerOf } from './tags.ts'
+import { telling } from './told.ts'
+import { type Fault, localUpstreams, startUpstream } from './upstream.ts'
 
-/** A server with room for a megabyte in all, whose time for the upstreams goes fast. */
-export async function startHostilePulls(canary: string) {
+export const followingModes = ['WATCH', 'ON_DEMAND', 'FULL'] as const
+export type Drawn = { kinds: readonly string[]; mode: (typeof followingModes)[number]; random: Random }
+/** `problems` is what should not have been; `rows` of the ledger, `told` moves and stored `manifests` is what came of it. */
+export type Pulled = { problems: string[]; statuses: number[]; rows: number; told: number; manifests: number }
+
+const minute = 60_000
+const sha256 = (bytes: Uint8Array | string): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+const digestPattern = /^sha256:[0-9a-f]{64}$/
+
+type Canaries = Pick<Awaited<ReturnType<typeof startCanaries>>, 'inner'>
+
+/** A server with room for a megabyte in each organisation, whose time goes fast. `rounds` is how often all is looked at again. */
+export async function startHostilePulls(canaries: Canaries, rounds: number) {
   let shift = 0
+  /** Hosts have had their rest whenever somebody pulls. */
+  let rested = 0
+  const now = (): Date => new Date(Date.now() + shift)
   const registry = await startRegistry({
     ...localUpstreams,
-    // Only this address: the canary is at another one.
+    // Only this address: the canaries are at other ones.
     upstreamsPrivate: ['127.0.0.1'],
     quotaBytes: 1_000_000,
-    monotonic: () => performance.now() * 1000 + shift,
+    clock: now,
+    monotonic: () => performance.now() * 1000 + shift + rested,
   })
-  const { app, operator, org, seed, puller } = registry
+  const { app } = registry
+  const captured = captureLog('error')
   let count = 0
 
-  /** What is stored in the repo that is not what it says, or belongs to nothing that the upstream was asked for. */
-  async function wrongIn(repo: string): Promise<string[]> {
-    const manifests = await app.db.all<{ digest: string; content: Uint8Array }>(sql`
-      SELECT m.digest, m.content FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
-    const wrong = manifests.filter(({ digest, content }) => {
-      return digest !== `sha256:${createHash('sha256').update(content).digest('hex')}`
+  async function prepare({ kinds, mode, random }: Drawn) {
+    const there = await startUpstream()
+    const name = `hostile-${count++}`
+    const good = publishSigned(there, `1.${random.below(1000)}`, 1 + random.below(100_000))
+    const said = new Map<string, number>()
+    const faults: Fault[] = [telling(() => rightPast(random, 3))]
+    const inner = () => canaries.inner(random)
+    for (const kind of kinds) {
+      const share = kinds.length > 1 ? pick(random, [1, 1, 2, 3]) : 1
+      const answer = (fault: Fault) => void faults.unshift((req, res) => random.below(share) === 0 && fault(req, res))
+      hostile[kind]!({ there, good, random, inner, answer })
+    }
+    there.breakWith((req, res) => {
+      const [, tag] = /^\/v2\/app\/manifests\/([^/?]+)$/.exec(req.url ?? '') ?? []
+      if (req.method === 'HEAD' && tag !== undefined) {
+        const { writeHead } = res
+        res.writeHead = ((status: number, headers: Json = {}) => {
+          const what = `${tag} ${status === 200 ? headers['docker-content-digest'] : status}`
+          said.set(what, (said.get(what) ?? 0) + 1)
+          return Reflect.apply(writeHead, res, [status, headers])
+        }) as typeof writeHead
+      }
+      return faults.some((fault) => fault(req, res))
     })
-    return wrong.map(({ digest }) => `stored ${digest}`)
+    const operator = await registry.as(operatorUid)
+    const org = ok(await operator.post('/iam/v2/groups/', { name })).uid as string
+    const upstream = ok(await operator.post(`/registry/v2/upstreams/${org}`, { name, url: there.url })).uid
+    const repo = ok(await operator.post(`/registry/v2/repos/${org}`, { name: 'app' })).uid as string
+    const begun = now().toISOString()
+    const tags = pick(random, [[], ['1\\.[0-9]+'], [good.tag]])
+    const body = { upstreamUid: upstream, path: 'app', mode: `MODE_${mode}`, tags, interval: '300s' }
+    ok(await operator.post(`/registry/v2/repos/${repo}/follow`, body))
+    const pulled: Pulled = { problems: [], statuses: [], rows: 0, told: 0, manifests: 0 }
+    return { there, name: `${name}/app`, good, said, repo, begun, mode, kinds, ...pulled }
+  }
+  type Scene = Awaited<ReturnType<typeof prepare>>
+
+  async function duties(): Promise<void> {
+    const later = { ...app, log: captured.log }
+    for (const duty of [followUpstreams, fetchFollowed, askForHistories]) await runDuty(later, duty)
   }
 
-  return {
-    /** Everything is pulled, by tag and by digest; `problems` is what should not have been. Of no kind, nothing is wrong. */
-    async pullFrom(kind: string): Promise<{ problems: string[]; statuses: number[] }> {
-      await using there = await startUpstream()
-      const name = `hostile-${count++}`
-      const good = publishAt(there, '1.0')
-      hostile[kind]?.({ there, good, canary })
-      const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url: there.url }))
-      const repo = (await seed.repo(org.uid, { name })).uid as string
-      const body = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_ON_DEMAND' }
-      ok(await operator.post(`/registry/v2/repos/${repo}/follow`, body))
-      const problems: string[] = []
-      const statuses: number[] = []
-      const wanted = [
-        'manifests/1.0',
-        `manifests/${good.image.digest}`,
-        ...[good.layer, good.config].map(({ digest }) => `blobs/${digest}`),
-      ]
-      for (const path of wanted) {
-        shift += 3_600_000
-        // A blob that is wrong breaks off, since its first bytes are on their way by then.
-        const answer = await puller.call('GET', `acme/${name}/${path}`).catch(() => undefined)
-        statuses.push(answer?.status ?? 0)
-        if (answer && answer.status >= 500 && ![502, 503].includes(answer.status))
-          problems.push(`${path}: ${answer.status}`)
-        if (answer?.status !== 200) continue
-        const digest = /sha256:[0-9a-f]{64}/.exec(path)?.[0]
-        const has = `sha256:${createHash('sha256').update(answer.bytes).digest('hex')}`
-        if (digest !== undefined && has !== digest) problems.push(`${path}: served ${has}`)
+  async function pull({ name, good, mode, statuses, problems }: Scene, client: RegistryClient): Promise<void> {
+    const { image, layer, config, signature, named } = good
+    const wanted = [
+      ...[good.tag, good.name, image.digest, signature.image.digest, named.image.digest].map(
+        (one) => `manifests/${one}`,
+      ),
+      ...[layer, config, signature.layer, named.config].map(({ digest }) => `blobs/${digest}`),
+      `referrers/${image.digest}`,
+    ]
+    for (const path of wanted) {
+      rested += 60 * minute
+      // A blob that is wrong breaks off, since its first bytes are on their way by then.
+      const answer = await client.call('GET', `${name}/${path}`).catch(() => undefined)
+      statuses.push(answer?.status ?? 0)
+      if (answer && answer.status >= 500 && ![502, 503].includes(answer.status))
+        problems.push(`${path}: ${answer.status}`)
+      if (answer?.status !== 200 || path.startsWith('referrers')) continue
+      if (mode === 'WATCH') problems.push(`${path}: served`)
+      const digest = path.split('/')[1]!
+      if (digestPattern.test(digest) && sha256(answer.bytes) !== digest) {
+        problems.push(`${path}: served ${sha256(answer.bytes)}`)
       }
-      problems.push(...(await wrongIn(repo)))
-      const stored = await app.db.all<{ digest: string }>(sql`
-        SELECT b.digest FROM repo_blobs b JOIN repos r ON r.id = b.repo_id WHERE r.uid = ${repo}`)
-      const known = [good.layer.digest, good.config.digest]
-      problems.push(...stored.filter(({ digest }) => !known.includes(digest)).map(({ digest }) => `stored ${digest}`))
-      for (const { digest } of stored) {
-        const { bytes } = await puller.ok(200, 'GET', `acme/${name}/blobs/${digest}`)
-        const has = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-        if (has !== digest) problems.push(`${digest} is ${has}`)
-      }
-      // An organisation has so many upstreams at a time.
-      ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
-      ok(await operator.delete(`/registry/v2/upstreams/${upstream.uid}`))
-      return { problems, statuses }
-    },
-    [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose](),
+    }
   }
+
+  /** What is stored is what it says, and something that the upstream has. */
+  async function judgeContents({ there, name, repo, mode, problems }: Scene, client: RegistryClient): Promise<number> {
+    const manifests = await app.db.all<{ digest: string; content: Uint8Array }>(sql`
+      SELECT m.digest, m.content FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
+    const blobs = await app.db.all<{ digest: string }>(sql`
+      SELECT b.digest FROM repo_blobs b JOIN repos r ON r.id = b.repo_id WHERE r.uid = ${repo}`)
+    for (const { digest, content } of manifests) if (digest !== sha256(content)) problems.push(`stored ${digest}`)
+    for (const { digest } of blobs) {
+      const { bytes } = await client.ok(200, 'GET', `${name}/blobs/${digest}`)
+      if (sha256(bytes) !== digest) problems.push(`${digest} is ${sha256(bytes)}`)
+    }
+    const stored = [...manifests, ...blobs].map(({ digest }) => digest)
+    problems.push(...stored.filter((digest) => !there.contents.has(digest)).map((digest) => `stored ${digest}`))
+    if (mode === 'WATCH' && stored.length > 0) problems.push(`stored ${stored.length} by watching`)
+    return manifests.length
+  }
+
+  /** Each row is what the upstream said of the tag in an answer that counts, at the time of a look. */
+  async function judgeLedger({ repo, said, begun, problems }: Scene): Promise<number> {
+    const ended = now().toISOString()
+    const rows = await ledgerOf(registry, repo)
+    const looks = await app.db.all<{ tag: string; time: string; before: string }>(sql`
+      SELECT o.tag, o.time, o.checked_before AS before
+        FROM tag_observations o JOIN repos r ON r.ledger_id = o.repo_id WHERE r.uid = ${repo}`)
+    for (const { tag, time, event, digest, source } of rows) {
+      const row = `row ${tag} ${time} ${event} ${digest}`
+      const before = looks.find((one) => one.tag === tag && one.time === time)?.before ?? begun
+      if (source !== sourceNumbers.upstream) problems.push(`${row} of ${source}`)
+      if (!(begun <= before && before <= time && time <= ended)) problems.push(`${row} after ${before}`)
+      const isSaid =
+        event === eventNumbers.deleted
+          ? (said.get(`${tag} 404`) ?? 0) >= 3
+          : digestPattern.test(digest) && said.has(`${tag} ${digest}`)
+      if (!isSaid) problems.push(`${row}, which nobody said`)
+    }
+    return rows.length
+  }
+
+  async function judgeTold({ repo, kinds, problems }: Scene): Promise<number> {
+    const told = await app.db.all<{ time: string; digest: string; before: string }>(sql`
+      SELECT m.time, m.digest, m.checked_before AS before
+        FROM told_moves m JOIN repos r ON r.ledger_id = m.ledger_id WHERE r.uid = ${repo}`)
+    const most = now().toISOString()
+    for (const { time, digest, before } of told) {
+      const isRight = digestPattern.test(digest) && !isLied(digest) && time <= most && before === ''
+      if (!isRight) problems.push(`told ${time} ${digest} ${before}`)
+    }
+    const [only] = kinds.length === 1 ? kinds : []
+    if (only?.includes('wrong') && only.startsWith('tells') && told.length > 0) problems.push(`told ${told.length}`)
+    return told.length
+  }
+
+  /** Several at a time, each in an organisation of its own. Of no kinds, nothing is wrong. */
+  async function pullFrom(drawn: readonly Drawn[]): Promise<Pulled[]> {
+    const scenes: Scene[] = []
+    for (const one of drawn) scenes.push(await prepare(one))
+    const pulls = async () => {
+      const client = await registry.registryAs(operatorUid)
+      await Promise.all(scenes.map((scene) => pull(scene, client)))
+    }
+    await duties()
+    await pulls()
+    for (let i = 0; i < rounds; i++) {
+      shift += 21 * minute
+      await duties()
+    }
+    await pulls()
+    const [client, operator] = [await registry.registryAs(operatorUid), await registry.as(operatorUid)]
+    for (const scene of scenes) {
+      scene.manifests = await judgeContents(scene, client)
+      scene.rows = await judgeLedger(scene)
+      scene.told = await judgeTold(scene)
+      ok(await operator.delete(`/registry/v2/repos/${scene.repo}/follow`))
+      await scene.there[Symbol.asyncDispose]()
+    }
+    const errors = captured.lines.splice(0).map((line: Json) => `logged ${line.message} ${line.error?.message ?? ''}`)
+    scenes[0]!.problems.push(...errors)
+    return scenes.map(({ problems, statuses, rows, told, manifests }) => ({
+      problems,
+      statuses,
+      rows,
+      told,
+      manifests,
+    }))
+  }
+
+  return { pullFrom, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
 }
