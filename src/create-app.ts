@@ -132,7 +132,7 @@ export async function createApp(
     sinks,
     clock,
     witnessing: createWitnessing(monotonic),
-    sequencing: createSequencing(),
+    sequencing: createSequencing(monotonic),
     tiles: createTileCache(db),
     skew,
     fleet,

@@ -174,13 +174,28 @@ test('a log that is suspended while its rows are looked at gets no successor, an
   assert.deepEqual(await logs(), [{ ...before!, state: 2 }])
 })
 
-test('a run that has left rows asks for the next one at once, and the last one does not', async () => {
-  const waiting = await plantWaiting(await newOrganization(), 1, 10_001)
+async function runs(): Promise<{ entries: number; checkpoints: number; asked: number }> {
   let asked = 0
   const unsubscribe = sequenceLedgers.wake!(pinfold.app).subscribe(() => asked++)
-  assert.equal((await runDuty(pinfold.app, sequenceLedgers)).entries, 10_000)
-  assert.deepEqual([await left(waiting), asked], [1, 1])
-  assert.equal((await runDuty(pinfold.app, sequenceLedgers)).entries, 1)
-  assert.deepEqual([await left(waiting), asked], [0, 1])
+  const { entries = 0, checkpoints = 0 } = await runDuty(pinfold.app, sequenceLedgers)
   unsubscribe()
+  return { entries, checkpoints, asked }
+}
+
+test('a run that has left rows asks for the next one at once, and the last one does not', async () => {
+  pinfold.app.sequencing.monotonic = () => 0
+  const waiting = await plantWaiting(await newOrganization(), 1, 10_001)
+  assert.deepEqual(await runs(), { entries: 10_000, checkpoints: 1, asked: 1 })
+  assert.equal(await left(waiting), 1)
+  assert.deepEqual(await runs(), { entries: 1, checkpoints: 1, asked: 0 })
+  assert.equal(await left(waiting), 0)
+})
+
+test('a run whose batches take long signs what it has, and leaves the rest to the next one', async () => {
+  const waiting = await plantWaiting(await newOrganization(), 1, 1000)
+  let now = 0
+  pinfold.app.sequencing.monotonic = () => now++ * 2000
+  const { entries, checkpoints, asked } = await runs()
+  assert.ok(entries > 0 && entries < 1000, `${entries}`)
+  assert.deepEqual([checkpoints, asked, await left(waiting)], [1, 1, 1000 - entries])
 })

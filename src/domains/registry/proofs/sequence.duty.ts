@@ -13,6 +13,8 @@ const beforeSigning = { ...rowLocks, durability: 'later' } as const
 
 /** Of some hundred rows each; the pauses behind them are a second together, so that no run signs earlier than that. */
 const batchesPerRun = 50
+/** Where batches take long, so many of them would keep the signature waiting, also with only a few rows each. */
+const runMs = 5000
 
 /** The rows of the ledger get into the logs, which are signed once for all that came since the last run. */
 export const sequenceLedgers: Duty = {
@@ -24,15 +26,22 @@ export const sequenceLedgers: Duty = {
     if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app))) return {}
     const host = await servedHost(app.db, app.config.url)
     if (host === '') return {}
-    // However much comes, what is there is signed every second or two.
+    // However much comes, what is there is signed every second or two, and every few on a busy machine.
     let left = batchesPerRun
-    const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), beforeSigning)
+    const { monotonic } = app.sequencing
+    const end = monotonic() + runMs
+    const isOver = () => left-- <= 0 || monotonic() > end
+    let mayBeMore = false
+    const entries = await lease.inBatches(async (tx) => {
+      mayBeMore = isOver()
+      return mayBeMore ? 0 : sequenceSome(tx, app, host)
+    }, beforeSigning)
     const process = answersTo(app)
     let checkpoints = await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
     if (process && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
       checkpoints += await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
     }
-    if (left < 0) app.sequencing.left.notify()
+    if (mayBeMore) app.sequencing.left.notify()
     return { entries, checkpoints }
   },
 }

@@ -6,8 +6,10 @@ export type Sequencing = {
   after: number
   /** A run has left rows behind, and the next one need not wait. */
   left: Signal
+  /** By which a run knows how long it takes. */
+  monotonic: () => number
 }
 
-export function createSequencing(): Sequencing {
-  return { after: 0, left: createSignal() }
+export function createSequencing(monotonic: () => number): Sequencing {
+  return { after: 0, left: createSignal(), monotonic }
 }
