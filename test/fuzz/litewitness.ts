@@ -1,5 +1,5 @@
 // Filippo Valsorda's witness, as `go install filippo.io/torchwood/cmd/litewitness@v0.9.0` builds it: its key is in an agent of its
-// own, and it knows the one log that it is given, which is put into its database as its witnessctl does.
+// own, and it knows the logs that it is given, which are put into its database as its witnessctl does.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { type NoteKey, vkeyOf } from '#lib/tlog/notes.ts'
 import { cleanEnv, freeAddress } from '../support/process.ts'
 
 /** Answers with its key and URL as well, as a server has them in its settings. */
-export async function startLitewitness(program: string, log: NoteKey) {
+export async function startLitewitness(program: string, logs: readonly NoteKey[]) {
   const place = mkdtempSync(join(tmpdir(), 'pinfold-litewitness-'))
   const [socket, database, key] = ['agent', 'witness.db', 'key'].map((name) => join(place, name)) as [
     string,
@@ -63,17 +63,19 @@ export async function startLitewitness(program: string, log: NoteKey) {
     })
     const db = new DatabaseSync(database)
     const nothing = createHash('sha256').digest('base64')
-    db.prepare('INSERT INTO log (origin, tree_size, tree_hash) VALUES (?, 0, ?)').run(log.name, nothing)
-    db.prepare('INSERT INTO key (origin, key) VALUES (?, ?)').run(log.name, vkeyOf(log))
+    for (const log of logs) {
+      db.prepare('INSERT INTO log (origin, tree_size, tree_hash) VALUES (?, 0, ?)').run(log.name, nothing)
+      db.prepare('INSERT INTO key (origin, key) VALUES (?, ?)').run(log.name, vkeyOf(log))
+    }
     db.close()
     return {
       setting: `${vkey} http://${listen}`,
-      /** How many entries of the log it has seen. */
-      seen(): number {
+      /** The last head that it has seen of each log; the roots are base64. */
+      heads(): { origin: string; size: number; root: string }[] {
         const db = new DatabaseSync(database, { readOnly: true })
-        const row = db.prepare('SELECT tree_size AS size FROM log').get() as { size: number }
+        const rows = db.prepare('SELECT origin, tree_size AS size, tree_hash AS root FROM log').all()
         db.close()
-        return row.size
+        return rows.map((row) => ({ ...row }) as { origin: string; size: number; root: string })
       },
       [Symbol.asyncDispose]: stop,
     }
