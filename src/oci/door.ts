@@ -3,6 +3,7 @@ import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { levelOf } from '#lib/errors.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { catalogScope, challenge } from './challenge.ts'
 import { readBasic, readBearer } from './credentials.ts'
 import { OciError, ociErrorJson, toOciError } from './errors.ts'
@@ -160,8 +161,12 @@ function handlerOf({ kind }: Route, { req }: Visit): Handler {
 async function refuse({ edge: { app }, req, res, requestId }: HttpArrival, thrown: unknown): Promise<void> {
   await linger(req)
   const error = toOciError(thrown)
-  if (error.status >= 500)
+  if (error.cause instanceof UpstreamError) {
+    // Nothing is wrong here: there is something to mend elsewhere.
+    app.log.warn('the upstream of a repository cannot be asked', { requestId, reason: error.cause.message })
+  } else if (error.status >= 500) {
     app.log[levelOf(error.cause)]('registry request failed', { requestId, error: error.cause ?? error })
+  }
   if (res.writableEnded) return
   if (res.headersSent) return void res.destroy()
   const text = ociErrorJson(error)

@@ -129,7 +129,15 @@ test('what is here is served while the upstream does not answer, with a warning,
     return true
   })
   shift += 10 * minute
+  const logged: unknown[] = []
+  const { warn, error } = app.log
+  app.log.warn = (...line) => void logged.push('warn', ...line)
+  app.log.error = (...line) => void logged.push('error', ...line)
   const late = await puller.call('GET', `${name}/manifests/1.0`)
+  Object.assign(app.log, { warn, error })
+  const requestId = late.headers['x-request-id']
+  const reason = 'it does not answer as it should'
+  assert.deepEqual(logged, ['warn', 'the upstream of a repository cannot be asked', { requestId, reason }])
   assert.deepEqual([late.status, codeOf(late)], [503, 'UNAVAILABLE'])
   assert.ok(Number(late.headers['retry-after']) > 0)
   await puller.ok(200, 'GET', `${name}/manifests/${image.digest}`)
