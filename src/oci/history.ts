@@ -7,7 +7,7 @@ import { timePlus } from '#domains/registry/views/views.model.ts'
 import { allow, isPublic } from './access.ts'
 import { OciError } from './errors.ts'
 import { digestOf, nextLink, numberOf, timeOf } from './parameters.ts'
-import { timeFor } from './views/pulls.ts'
+import { questionOf } from './views/pulls.ts'
 import type { Visit } from './visit.ts'
 
 const maxRecords = 1000
@@ -27,9 +27,8 @@ export async function tagHistory(visit: Visit, tag: string): Promise<void> {
 /** In a view the history ends where that reads it: at its moment, less the age. */
 function endIn(visit: Visit, before: string | undefined): string | undefined {
   if (!visit.view) return before
-  const now = timeFor(visit, visit.view)
-  const { at = now, age } = visit.view
-  const cutoff = timePlus(at, 1 - (age?.ms ?? 0))
+  const { until, age } = questionOf(visit, visit.view)
+  const cutoff = timePlus(until, 1 - (age?.ms ?? 0))
   return before === undefined || cutoff < before ? cutoff : before
 }
 

@@ -19,6 +19,7 @@ import { nodesOf, openTiles, tileKey, tilePathOf, tileWidth } from '#lib/tlog/ti
 import { operatorUid } from '#lib/uid.ts'
 import { runDuty } from '../support/duties.ts'
 import { captureLog } from '../support/log.ts'
+import { entriesIn } from '../support/log-tree.ts'
 import { type Client, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
 
@@ -45,11 +46,7 @@ async function readLog(client: Client, url: string, prefix: string) {
   for (let index = 0; index * tileWidth < size; index++) {
     const width = Math.min(size - index * tileWidth, tileWidth)
     const bundle = await bytesOf(client, url, `${prefix}/${tilePathOf({ kind: 'entries', level: 0, index, width })}`)
-    for (let at = 0; at < bundle.length; ) {
-      const length = bundle.readUInt16BE(at)
-      entries.push(bundle.subarray(at + 2, at + 2 + length))
-      at += 2 + length
-    }
+    entries.push(...entriesIn(bundle))
     const tile = await bytesOf(client, url, `${prefix}/${tilePathOf({ kind: 'hashes', level: 0, index, width })}`)
     const leaves = entries.slice(index * tileWidth).map(leafHash)
     assert.deepEqual(tile, Buffer.concat(leaves))

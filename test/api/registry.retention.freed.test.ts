@@ -2,15 +2,15 @@
 // many random sets of rules as PINFOLD_TEST_TIMES asks for.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { createHash, randomInt } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
-import { type Random, randomFrom } from '../support/random.ts'
+import { type Random, randomFrom, seedOf } from '../support/random.ts'
 import { type Descriptor, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 import { times } from '../support/times.ts'
 
@@ -110,13 +110,6 @@ function someRules(random: Random): Json[] {
       mode: 'ENFORCE',
     }
   })
-}
-
-/** Of `PINFOLD_SEED`, or a new one: what a run says, another one repeats. */
-function seedOf(t: TestContext): number {
-  const seed = Number(process.env.PINFOLD_SEED ?? randomInt(1_000_000))
-  t.diagnostic(`PINFOLD_SEED=${seed} scripts/test.ts test/api/registry.retention.freed.test.ts`)
-  return seed
 }
 
 test('what a plan frees is what the disk gives back, to within one per cent', async (t) => {

@@ -14,8 +14,8 @@ import { consistencyProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { newKeyPair, noteKey, parseSignatures, parseVkey, signedBy, signLine, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
-import { appended, nodesOf } from '#lib/tlog/tiles.ts'
 import { runDuty } from '../support/duties.ts'
+import { nodesOver } from '../support/log-tree.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { plantTag } from '../support/tags.ts'
 import { restart, witnessed } from '../support/witnessed.ts'
@@ -24,7 +24,7 @@ const origin = 'log.example/ledger/other'
 const pair = newKeyPair()
 const key = noteKey(origin, 'log', pair.publicKey)
 const leaves = Array.from({ length: 40 }, (_, i) => leafHash(Buffer.from(`entry ${i}`)))
-const nodes = nodesOf(new Map([...appended(0, new Map(), leaves)].map(([name, { hashes }]) => [name, hashes])))
+const nodes = nodesOver(leaves)
 
 const textOf = (size: number, root = rootHash(size, nodes)) => checkpointText({ origin, size, root })
 const noted = (text: string, privateKey = pair.privateKey) => `${text}\n${signLine(text, key, privateKey)}`

@@ -5,7 +5,7 @@ import { inclusionProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { type NoteKey, signLine } from '#lib/tlog/notes.ts'
 import { commitmentOf, entryText, type Opening, openingText, parseEntry, parseOpening } from '#lib/tlog/tag-entry.ts'
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
-import { appended, nodesOf } from '#lib/tlog/tiles.ts'
+import { nodesOver } from '../support/log-tree.ts'
 
 /** What the holder of the log's key knows: the entries, and those of a tag with their rows, as they follow each other. */
 export type Known = {
@@ -59,8 +59,7 @@ export function forkedProof(known: Known, fork: Fork, of: number, cosign: (head:
 
 function treeOf(origin: string, entries: readonly string[]) {
   const size = entries.length
-  const tiles = [...appended(0, new Map(), entries.map(leafOf))].map(([name, { hashes }]) => [name, hashes] as const)
-  const nodes = nodesOf(new Map(tiles))
+  const nodes = nodesOver(entries.map(leafOf))
   return {
     head: checkpointText({ origin, size, root: rootHash(size, nodes) }),
     prove: (index: number) => inclusionProof(index, size, nodes),

@@ -1,7 +1,7 @@
 // A fuzz target for the labels of metrics: whatever a client sends, the series are those of the words declared at start.
 import { createMetrics } from '../../src/metrics.ts'
-import type { Random } from '../support/random.ts'
-import { mutate, oneOf } from './mutate.ts'
+import { oneOf, type Random } from '../support/random.ts'
+import { mutate } from './mutate.ts'
 
 const stats = () => ({ transactions: 0, commits: 0, retries: 0 })
 const metrics = createMetrics({ stats } as unknown as Parameters<typeof createMetrics>[0], [])

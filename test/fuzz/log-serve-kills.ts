@@ -12,7 +12,8 @@ import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { type NoteKey, parseNote, parseVkey, vkeyOf } from '#lib/tlog/notes.ts'
 import { type Policy, parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
-import { appended, nodesOf, tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
+import { tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
+import { entriesIn, nodesOver } from '../support/log-tree.ts'
 import { type Client, clientOf, startPinfold } from '../support/pinfold.ts'
 import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from '../support/registry.ts'
@@ -271,15 +272,10 @@ async function rootsOf({ org, key }: Log) {
     const path = tilePathOf({ kind: 'entries', level: 0, index, width })
     const res = await fetch(`${url}/ledger/${org}/${path}`, { headers: { authorization: `Bearer ${api.token}` } })
     const bundle = Buffer.from(await res.arrayBuffer())
-    for (let at = 0; at < bundle.length; ) {
-      const length = bundle.readUInt16BE(at)
-      leaves.push(leafHash(bundle.subarray(at + 2, at + 2 + length)))
-      at += 2 + length
-    }
+    leaves.push(...entriesIn(bundle).map(leafHash))
   }
   assert.equal(leaves.length, head.size)
-  const tiles = [...appended(0, new Map(), leaves)].map(([name, { hashes }]) => [name, hashes] as const)
-  const nodes = nodesOf(new Map(tiles))
+  const nodes = nodesOver(leaves)
   const at = (size: number) => rootHash(size, nodes).toString('base64')
   assert.equal(at(head.size), head.root.toString('base64'))
   return { size: head.size, at }

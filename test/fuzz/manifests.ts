@@ -1,7 +1,7 @@
 // Indexes that nest and descriptors that lie, pushed to a real server, each before or after what it lists.
-import type { Random } from '../support/random.ts'
+import { oneOf, type Random } from '../support/random.ts'
 import { type Descriptor, digestOf, imageOf, indexOf, startRegistry, types } from '../support/registry.ts'
-import { mutate, oneOf } from './mutate.ts'
+import { mutate } from './mutate.ts'
 
 const registry = await startRegistry({ sparse: 'all' })
 export const closeManifests = () => registry[Symbol.asyncDispose]()

@@ -1,4 +1,4 @@
-import type { Random } from '../support/random.ts'
+import { oneOf, type Random } from '../support/random.ts'
 
 const hostile = [
   '\0',
@@ -26,10 +26,6 @@ const hostile = [
   '\u2028',
   '9'.repeat(40),
 ]
-
-export function oneOf<T>(random: Random, list: readonly T[]): T {
-  return list[random.below(list.length)]!
-}
 
 /** The text with up to four changes: pieces removed, doubled, swapped, or hostile characters put in. */
 export function mutate(random: Random, text: string): string {

@@ -3,8 +3,8 @@ import { answerTo, readCodeRequest, readOAuth, readRedirect } from '#api/ui/oaut
 import { ownPath } from '#api/ui/visit.ts'
 import { readUserCode } from '#domains/iam/sessions/device-codes.service.ts'
 import { readHeadlessCode } from '#domains/iam/sessions/headless.service.ts'
-import type { Random } from '../support/random.ts'
-import { mutate, oneOf } from './mutate.ts'
+import { oneOf, type Random } from '../support/random.ts'
+import { mutate } from './mutate.ts'
 
 const issuer = 'https://registry.example.com'
 const challenge = 'a'.repeat(43)

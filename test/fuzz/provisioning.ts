@@ -2,8 +2,8 @@
 import { ScimError } from '#scim/errors.ts'
 import { readFilter } from '#scim/filter.ts'
 import { readPatch } from '#scim/patch.ts'
-import type { Random } from '../support/random.ts'
-import { mutate, oneOf } from './mutate.ts'
+import { oneOf, type Random } from '../support/random.ts'
+import { mutate } from './mutate.ts'
 
 const user = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'

@@ -6,8 +6,8 @@ import { checkTimes, readOutsideToken, verifyOutsideToken } from '#issuer/outsid
 import { type KeySet, readKeySet } from '#lib/crypto/key-set.ts'
 import { AppError } from '#lib/errors.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
-import type { Random } from '../support/random.ts'
-import { mutate, oneOf } from './mutate.ts'
+import { oneOf, type Random } from '../support/random.ts'
+import { mutate } from './mutate.ts'
 
 const issuer = 'https://issuer.example.com'
 const pairs = await Promise.all(

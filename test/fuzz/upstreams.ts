@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { recordConnections, resolveOnly } from '../support/connections.ts'
 import { type Drawn, followingModes, startHostilePulls } from '../support/hostile-pulls.ts'
-import { hostile, innerNames, pick, startCanaries } from '../support/hostile-upstreams.ts'
-import { randomFrom } from '../support/random.ts'
+import { hostile, innerNames, startCanaries } from '../support/hostile-upstreams.ts'
+import { oneOf, randomFrom } from '../support/random.ts'
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +28,7 @@ const kinds = Object.keys(hostile)
 function draw(i: number): Drawn {
   const random = randomFrom(seed * 10_007 + i)
   const own = new Set([kinds[i % kinds.length]!])
-  for (let more = random.below(3); more > 0; more--) own.add(pick(random, kinds))
+  for (let more = random.below(3); more > 0; more--) own.add(oneOf(random, kinds))
   // Each kind comes in each mode.
   const mode = followingModes[(i + Math.floor(i / kinds.length)) % followingModes.length]!
   return { kinds: [...own], mode, random }

@@ -1,6 +1,6 @@
 // A date that was ever given stays, whatever becomes of the rules: also where nothing but the rules of that day gave it.
 import assert from 'node:assert/strict'
-import { after, type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { noEnd } from '#domains/registry/retention/retention.model.ts'
@@ -10,7 +10,7 @@ import { runDuty } from '../support/duties.ts'
 import { assertError, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Place, startPromises } from '../support/promises.ts'
-import { type Random, randomFrom } from '../support/random.ts'
+import { oneOf, type Random, randomFrom, seedOf } from '../support/random.ts'
 import type { RegistryClient } from '../support/registry.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
@@ -242,13 +242,6 @@ test('an organisation has so much of what rules said before, and a change that w
   ok(await operator.patch(`/registry/v2/retentionRules/${made.uid}`, { keepDaysAfter: 4 }))
 })
 
-/** Of `PINFOLD_SEED`, or by chance. */
-function seedOf(t: TestContext): number {
-  const seed = Number(process.env.PINFOLD_SEED ?? Math.floor(Math.random() * 2 ** 31))
-  t.diagnostic(`PINFOLD_SEED=${seed}`)
-  return seed
-}
-
 const someTags = ['v1', 'v2', 'stable', 'nightly']
 /** `tags` are those that it has or has had. */
 type Image = { digest: string; tags: string[] }
@@ -280,7 +273,6 @@ function daysOf(says: Says, { tags }: Image): number {
   return tags.some(aboutTags(says)) ? says.keepDaysAfter : 0
 }
 
-const oneOf = <T>(random: Random, all: readonly T[]): T => all[random.below(all.length)]!
 const nothing: Says = { tags: [], exceptTags: [], keepDaysAfter: 0, untaggedDays: 0, mode: 'OFF' }
 const shortenings: Record<string, (random: Random, says: Says) => Partial<Says>> = {
   'fewer days after a tag': (random, { keepDaysAfter }) => ({ keepDaysAfter: random.below(keepDaysAfter) }),

@@ -1,7 +1,7 @@
 // What tags stand for in views, for random histories: the server reads as little as it can of each, and remembers what it
 // has found. It must answer what the whole history says.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
 import { findRepoRow, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { insertRecords } from '#domains/registry/tags/tag-history.store.ts'
 import { assignTag } from '#domains/registry/tags/tag-moves.service.ts'
@@ -15,7 +15,7 @@ import {
 import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
 import { onPostgres, roleUids } from '../support/pinfold.ts'
-import { type Random, randomFrom } from '../support/random.ts'
+import { oneOf, type Random, randomFrom, seedOf } from '../support/random.ts'
 import { codeOf, digestOf, indexOf, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
@@ -24,7 +24,6 @@ import { type Asked, type Contents, heldUntil, judge, type Move, type Verdict } 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const start = Date.parse('2026-01-01T00:00:00.000Z')
 const iso = (time: number): string => new Date(time).toISOString()
-const pick = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
 
 let now = start
 /** What is remembered grows old by this, and by nothing else. */
@@ -35,8 +34,8 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-const randomOf = (): { seed: number; random: Random } => {
-  const seed = Number(process.env.PINFOLD_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const randomOf = (t: TestContext): { seed: number; random: Random } => {
+  const seed = seedOf(t)
   return { seed, random: randomFrom(seed) }
 }
 
@@ -96,7 +95,7 @@ function randomMoves(random: Random, digests: readonly string[]): Move[] {
       time,
       digest: deletes
         ? ''
-        : pick(
+        : oneOf(
             random,
             digests.filter((one) => one !== last),
           ),
@@ -107,7 +106,7 @@ function randomMoves(random: Random, digests: readonly string[]): Move[] {
 }
 
 function randomSpan(random: Random, days: number): number {
-  return pick(random, [1 + random.below(90) * minute, random.below(12) * hour + 1, random.below(days) * day + 1])
+  return oneOf(random, [1 + random.below(90) * minute, random.below(12) * hour + 1, random.below(days) * day + 1])
 }
 
 function verdictOf(resolved: Resolved | Served | Nothing): Verdict {
@@ -123,11 +122,11 @@ function questionOf({ at, age, hold = 0, anyTag, accepted = [] }: Asked, isNow: 
 
 /** What is asked of tags, but when. */
 function randomQuestion(random: Random, tags: readonly string[], digests: readonly string[]): Omit<Asked, 'at'> {
-  const tag = pick(random, tags)
+  const tag = oneOf(random, tags)
   if (random.below(4) === 0) return { tag }
-  const age = pick(random, [1, 6, 24, 3 * 24, 7 * 24, 20 * 24]) * hour
-  const hold = pick(random, [1, 6, 24]) * hour
-  const accepted = random.below(6) === 0 ? [pick(random, digests)] : []
+  const age = oneOf(random, [1, 6, 24, 3 * 24, 7 * 24, 20 * 24]) * hour
+  const hold = oneOf(random, [1, 6, 24]) * hour
+  const accepted = random.below(6) === 0 ? [oneOf(random, digests)] : []
   return { tag, age, hold, anyTag: random.below(3) === 0, accepted }
 }
 
@@ -160,8 +159,8 @@ function countKind(verdicts: Map<string, number>, verdict: Verdict) {
 }
 const kinds = ['deleted', 'gone', 'imported', 'no tag', 'served', 'young']
 
-test('random histories resolve as their whole history says, at any moment, age and hold', async () => {
-  const { seed, random } = randomOf()
+test('random histories resolve as their whole history says, at any moment, age and hold', async (t) => {
+  const { seed, random } = randomOf(t)
   const verdicts = new Map<string, number>()
   const tags = ['a', 'b', 'c']
   for (let round = 0; round < 15 * times; round++) {
@@ -216,7 +215,7 @@ async function removeTag(scene: Scene, tag: string) {
 }
 
 async function quarantine({ repo, contents }: Scene, random: Random, digest: string) {
-  const place = pick(random, [registry.org.uid, repo.uid])
+  const place = oneOf(random, [registry.org.uid, repo.uid])
   const api = await registry.as(operatorUid)
   const mark = { digest, reason: 'it mines coins' }
   const { uid } = ok(await api.post(`/registry/v2/quarantined/${place}:quarantine`, mark))
@@ -248,23 +247,23 @@ async function seeUpstream(scene: Scene, tag: string, digest: string) {
 /** One of what may happen now, through the doors by which it happens, every other time to what is `served`. */
 async function change(scene: Scene, random: Random, texts: ReadonlyMap<string, string>, served = '') {
   const some = (list: readonly string[]) =>
-    list.includes(served) && random.below(2) === 0 ? served : pick(random, list)
+    list.includes(served) && random.below(2) === 0 ? served : oneOf(random, list)
   const { contents, history } = scene
   const all = [...texts.keys()]
   const present = all.filter((one) => contents.came.has(one))
   const free = all.filter((one) => !contents.quarantined.has(one))
   const tagged = [...history.keys()].filter((tag) => digestIn(scene, tag) !== '')
   const possible: (() => Promise<void>)[] = [
-    () => push(scene, pick(random, [...texts.values()]), pick(random, own)),
-    () => push(scene, pick(random, [...texts.values()]), pick(random, own)),
-    () => push(scene, pick(random, [...texts.values()])),
-    ...(history.has(seen) ? [() => seeUpstream(scene, seen, pick(random, all))] : []),
-    ...(tagged.length > 0 ? [() => removeTag(scene, pick(random, tagged))] : []),
+    () => push(scene, oneOf(random, [...texts.values()]), oneOf(random, own)),
+    () => push(scene, oneOf(random, [...texts.values()]), oneOf(random, own)),
+    () => push(scene, oneOf(random, [...texts.values()])),
+    ...(history.has(seen) ? [() => seeUpstream(scene, seen, oneOf(random, all))] : []),
+    ...(tagged.length > 0 ? [() => removeTag(scene, oneOf(random, tagged))] : []),
     ...(present.length > 2 ? [() => remove(scene, some(present))] : []),
     ...(free.length > 2 ? [() => quarantine(scene, random, some(free))] : []),
-    ...(free.length < all.length ? [() => release(scene, pick(random, [...contents.quarantined.keys()]))] : []),
+    ...(free.length < all.length ? [() => release(scene, oneOf(random, [...contents.quarantined.keys()]))] : []),
   ]
-  await pick(random, possible)()
+  await oneOf(random, possible)()
 }
 const own = ['a', 'b']
 /** Follows an upstream. */
@@ -310,14 +309,14 @@ type Remembered = Omit<Asked, 'at'> & { moment?: number }
 /** Some that differ in one thing, so that none may get the answer of another. */
 function questionsOf(random: Random, tags: readonly string[], digests: readonly string[]): Remembered[] {
   return tags.flatMap((tag) => {
-    const aged = { tag, age: pick(random, [24, 3 * 24, 7 * 24]) * hour, hold: hour, anyTag: false }
+    const aged = { tag, age: oneOf(random, [24, 3 * 24, 7 * 24]) * hour, hold: hour, anyTag: false }
     const moment = start + random.below(60 * 24) * hour
     return [
       aged,
       { ...aged, age: 2 * aged.age },
       { ...aged, hold: 24 * hour },
       { ...aged, anyTag: true },
-      { ...aged, accepted: [pick(random, digests)] },
+      { ...aged, accepted: [oneOf(random, digests)] },
       { ...aged, moment },
       { tag, moment },
       { tag },
@@ -325,8 +324,8 @@ function questionsOf(random: Random, tags: readonly string[], digests: readonly 
   })
 }
 
-test('what is remembered of random histories is what they say, whatever happens between the questions', async () => {
-  const { seed, random } = randomOf()
+test('what is remembered of random histories is what they say, whatever happens between the questions', async (t) => {
+  const { seed, random } = randomOf(t)
   const verdicts = new Map<string, number>()
   const old = new WeakSet<Served>()
   let remembered = 0
@@ -336,7 +335,7 @@ test('what is remembered of random histories is what they say, whatever happens 
     const tags = [...scene.history.keys()]
     const pool = questionsOf(random, tags, [...texts.keys()])
     const ages = pool.flatMap(({ age }) => age ?? [])
-    let question = pick(random, pool)
+    let question = oneOf(random, pool)
     for (let step = 0; step < 70; step++) {
       moveClock(random, scene, ages)
       // When the content of what an upstream has came is not looked at: that may be remembered for some seconds.
@@ -351,11 +350,11 @@ test('what is remembered of random histories is what they say, whatever happens 
         return served?.chosen.digest
       }
       // Often the same one again, some time later; then one that is almost the same.
-      if (random.below(2) === 0) question = pick(random, pool)
+      if (random.below(2) === 0) question = oneOf(random, pool)
       const served = await answer(question)
       if (random.below(2) === 0) await change(scene, random, texts, served)
       const alike = pool.filter(({ tag }) => tag === question.tag)
-      for (const one of [question, pick(random, alike)]) await answer(one)
+      for (const one of [question, oneOf(random, alike)]) await answer(one)
     }
     await releaseAll(scene)
   }
@@ -388,7 +387,7 @@ function randomNights(random: Random, first: number, digests: readonly string[])
     const undone = random.below(10) === 0 && kept.size > 0
     if (undone) {
       const span = Math.min(following - time - 2 * hour, 6 * day)
-      put(time + hour + random.below(span), pick(random, [...kept.keys()].slice(-3)))
+      put(time + hour + random.below(span), oneOf(random, [...kept.keys()].slice(-3)))
     } else kept.set(moves.at(-1)!.digest, time)
     time = following
   }
@@ -414,8 +413,8 @@ function nightlyAt({ moves, kept }: Nights, now: number): Move | undefined {
   )
 }
 
-test('a nightly tag yields nothing younger than a week, and something from the eighth day on, whatever becomes of its builds', async () => {
-  const { seed, random } = randomOf()
+test('a nightly tag yields nothing younger than a week, and something from the eighth day on, whatever becomes of its builds', async (t) => {
+  const { seed, random } = randomOf(t)
   const scene = await newScene()
   const digests = await plant(
     scene,
@@ -442,8 +441,8 @@ test('a nightly tag yields nothing younger than a week, and something from the e
   }
 })
 
-test('a nightly tag is pulled so by whom a rule binds, and as it is by others', async () => {
-  const { seed, random } = randomOf()
+test('a nightly tag is pulled so by whom a rule binds, and as it is by others', async (t) => {
+  const { seed, random } = randomOf(t)
   const names = Array.from({ length: 1 + Math.floor(times / 10) }, (_, i) => `nightly-${i}`)
   const scene = await newScene(names)
   const runner = (await registry.seed.member(registry.org.uid, roleUids.pull)).uid as string

@@ -1,5 +1,4 @@
 // Upstreams that are hostile are followed in one of the modes, looked at and pulled from, and what has come of it is judged.
-import { createHash } from 'node:crypto'
 import { sql } from '#db/sql.ts'
 import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
@@ -8,11 +7,11 @@ import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from './duties.ts'
 import { ok } from './expect.ts'
-import { hostile, isLied, pick, publishSigned, rightPast, type startCanaries } from './hostile-upstreams.ts'
+import { hostile, isLied, publishSigned, rightPast, type startCanaries } from './hostile-upstreams.ts'
 import { captureLog } from './log.ts'
 import type { Json } from './pinfold.ts'
-import type { Random } from './random.ts'
-import { type RegistryClient, startRegistry } from './registry.ts'
+import { oneOf, type Random } from './random.ts'
+import { digestOf, type RegistryClient, startRegistry } from './registry.ts'
 import { ledgerOf } from './tags.ts'
 import { telling } from './told.ts'
 import { type Fault, localUpstreams, startUpstream } from './upstream.ts'
@@ -23,7 +22,6 @@ export type Drawn = { kinds: readonly string[]; mode: (typeof followingModes)[nu
 export type Pulled = { problems: string[]; statuses: number[]; rows: number; told: number; manifests: number }
 
 const minute = 60_000
-const sha256 = (bytes: Uint8Array | string): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 const digestPattern = /^sha256:[0-9a-f]{64}$/
 
 type Canaries = Pick<Awaited<ReturnType<typeof startCanaries>>, 'inner'>
@@ -54,7 +52,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     const faults: Fault[] = [telling(() => rightPast(random, 3))]
     const inner = () => canaries.inner(random)
     for (const kind of kinds) {
-      const share = kinds.length > 1 ? pick(random, [1, 1, 2, 3]) : 1
+      const share = kinds.length > 1 ? oneOf(random, [1, 1, 2, 3]) : 1
       const answer = (fault: Fault) => void faults.unshift((req, res) => random.below(share) === 0 && fault(req, res))
       hostile[kind]!({ there, good, random, inner, answer })
     }
@@ -75,7 +73,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     const upstream = ok(await operator.post(`/registry/v2/upstreams/${org}`, { name, url: there.url })).uid
     const repo = ok(await operator.post(`/registry/v2/repos/${org}`, { name: 'app' })).uid as string
     const begun = now().toISOString()
-    const tags = pick(random, [[], ['1\\.[0-9]+'], [good.tag]])
+    const tags = oneOf(random, [[], ['1\\.[0-9]+'], [good.tag]])
     const body = { upstreamUid: upstream, path: 'app', mode: `MODE_${mode}`, tags, interval: '300s' }
     ok(await operator.post(`/registry/v2/repos/${repo}/follow`, body))
     const pulled: Pulled = { problems: [], statuses: [], rows: 0, told: 0, manifests: 0 }
@@ -107,8 +105,8 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
       if (answer?.status !== 200 || path.startsWith('referrers')) continue
       if (mode === 'WATCH') problems.push(`${path}: served`)
       const digest = path.split('/')[1]!
-      if (digestPattern.test(digest) && sha256(answer.bytes) !== digest) {
-        problems.push(`${path}: served ${sha256(answer.bytes)}`)
+      if (digestPattern.test(digest) && digestOf(answer.bytes) !== digest) {
+        problems.push(`${path}: served ${digestOf(answer.bytes)}`)
       }
     }
   }
@@ -119,10 +117,11 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
       SELECT m.digest, m.content FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
     const blobs = await app.db.all<{ digest: string }>(sql`
       SELECT b.digest FROM repo_blobs b JOIN repos r ON r.id = b.repo_id WHERE r.uid = ${repo}`)
-    for (const { digest, content } of manifests) if (digest !== sha256(content)) problems.push(`stored ${digest}`)
+    for (const { digest, content } of manifests)
+      if (digest !== digestOf(Buffer.from(content))) problems.push(`stored ${digest}`)
     for (const { digest } of blobs) {
       const { bytes } = await client.ok(200, 'GET', `${name}/blobs/${digest}`)
-      if (sha256(bytes) !== digest) problems.push(`${digest} is ${sha256(bytes)}`)
+      if (digestOf(bytes) !== digest) problems.push(`${digest} is ${digestOf(bytes)}`)
     }
     const stored = [...manifests, ...blobs].map(({ digest }) => digest)
     problems.push(...stored.filter((digest) => !there.contents.has(digest)).map((digest) => `stored ${digest}`))

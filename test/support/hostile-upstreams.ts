@@ -4,11 +4,10 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Json } from './pinfold.ts'
-import type { Random } from './random.ts'
+import { oneOf, type Random } from './random.ts'
 import { digestOf, imageOf, indexOf, types } from './registry.ts'
 import { answering, type Fault, type TestUpstream } from './upstream.ts'
 
-export const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)]!
 /** From 1 on; small ones and large ones are as likely. */
 const sizeOf = (random: Random, most: number): number => 1 + random.below(Math.ceil(most ** (random.below(100) / 99)))
 
@@ -46,8 +45,8 @@ export async function startCanaries() {
     connections: () => connections,
     /** Somewhere that nobody may go. */
     inner(random: Random): string {
-      const path = pick(random, ['', '/latest/meta-data', '/v2/', '/token?a=b', '/%2e%2e/', '/v2/app/manifests/1.0'])
-      const host = pick(random, random.below(3) ? hosts : [...innerNames.keys()])
+      const path = oneOf(random, ['', '/latest/meta-data', '/v2/', '/token?a=b', '/%2e%2e/', '/v2/app/manifests/1.0'])
+      const host = oneOf(random, random.below(3) ? hosts : [...innerNames.keys()])
       return `http://${host}:${port}${path}`
     },
     async [Symbol.asyncDispose]() {
@@ -127,7 +126,13 @@ const saying =
   }
 const challenge = (realm: string) => answering(401, { 'www-authenticate': `Bearer realm="${realm}",service="x"` })
 const noDigest = (random: Random): string =>
-  pick(random, ['sha256:../../etc/passwd', 'sha256:', `sha256:${'A'.repeat(64)}`, 'md5:00', `sha512:${'0'.repeat(64)}`])
+  oneOf(random, [
+    'sha256:../../etc/passwd',
+    'sha256:',
+    `sha256:${'A'.repeat(64)}`,
+    'md5:00',
+    `sha512:${'0'.repeat(64)}`,
+  ])
 const unknown = (random: Random): string => digestOf(`nowhere ${random.below(1e9)}`)
 
 type Kinds = Readonly<Record<string, (at: Hostile) => void>>
@@ -135,8 +140,8 @@ type Kinds = Readonly<Record<string, (at: Hostile) => void>>
 const leading: Kinds = {
   'leads to where nobody may go': ({ answer, inner }) => answer(answering(307, { location: inner() })),
   'leads to where nobody may go for one kind of content': ({ answer, inner, random }) => {
-    const status = pick(random, [301, 302, 303, 307, 308])
-    answer(at(pick(random, kindsOfPath), answering(status, { location: inner() })))
+    const status = oneOf(random, [301, 302, 303, 307, 308])
+    answer(at(oneOf(random, kindsOfPath), answering(status, { location: inner() })))
   },
   'leads there after some steps': ({ there, answer, inner, random }) => {
     let left = sizeOf(random, 5)
@@ -164,7 +169,7 @@ const contents: Kinds = {
   'sends a manifest that does not end': ({ answer }) => answer(at('/manifests/', endless(types.image))),
   'sends a blob that does not end': ({ answer }) => answer(at('/blobs/', endless(types.layer))),
   'sends a blob that does not end and says that it does': ({ good, answer, random }) => {
-    const length = String(pick(random, [2 ** 40, 1e15, 300]))
+    const length = String(oneOf(random, [2 ** 40, 1e15, 300]))
     answer(at('/blobs/', endless(types.layer, { 'content-length': length, etag: good.layer.digest })))
   },
   'breaks off in the middle': ({ answer, random }) => {
@@ -172,7 +177,7 @@ const contents: Kinds = {
     const cut = (res: ServerResponse) => {
       res.writeHead(200, { 'content-length': length + sent }).write(Buffer.alloc(sent), () => res.destroy())
     }
-    answer(at(pick(random, kindsOfPath), raw(cut)))
+    answer(at(oneOf(random, kindsOfPath), raw(cut)))
   },
   'packs what it sends': ({ there, good, answer }) =>
     answer(
@@ -192,7 +197,7 @@ const contents: Kinds = {
   'has an image and index in one': saying(() => JSON.stringify({ ...imageOf(at0(), []), manifests: [] })),
   'has an index of an index without end': saying((random) => {
     const digest = unknown(random)
-    return JSON.stringify(indexOf([{ mediaType: types.index, digest, size: pick(random, [1e15, -1, 0, 2 ** 53]) }]))
+    return JSON.stringify(indexOf([{ mediaType: types.index, digest, size: oneOf(random, [1e15, -1, 0, 2 ** 53]) }]))
   }, types.index),
   'has two members of one name': saying(() => '{"schemaVersion":2,"schemaVersion":2,"config":{},"layers":[]}'),
   'lists layers that are not there': saying((random) => {
@@ -205,7 +210,7 @@ const contents: Kinds = {
 
 const answers: Kinds = {
   'closes each connection': ({ answer }) => answer(raw((res) => res.destroy())),
-  'is broken': ({ answer, random }) => answer(answering(pick(random, [500, 502, 504, 418, 204, 206]))),
+  'is broken': ({ answer, random }) => answer(answering(oneOf(random, [500, 502, 504, 418, 204, 206]))),
   'answers with a page': ({ answer }) =>
     answer(raw((res) => void res.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))),
   'answers with too many headers': ({ answer, random }) => {
@@ -224,8 +229,8 @@ const answers: Kinds = {
   'says a digest that is none': ({ answer, random }) =>
     answer(answering(200, { 'docker-content-digest': noDigest(random), 'content-type': types.image })),
   'says a digest beside an error': ({ answer, random }) => {
-    const headers = { 'docker-content-digest': unknown(random), 'retry-after': pick(random, ['1', '1e9', 'never']) }
-    answer((req, res) => req.method === 'HEAD' && answering(pick(random, [403, 429, 500, 503]), headers)(req, res))
+    const headers = { 'docker-content-digest': unknown(random), 'retry-after': oneOf(random, ['1', '1e9', 'never']) }
+    answer((req, res) => req.method === 'HEAD' && answering(oneOf(random, [403, 429, 500, 503]), headers)(req, res))
   },
   'says that it is another time': ({ answer, random }) => {
     const date = new Date(Date.now() + (random.below(2) ? 1 : -1) * random.below(1e12)).toUTCString()
@@ -238,7 +243,7 @@ const answers: Kinds = {
 }
 
 const tagList = (random: Random, url: string): string =>
-  pick(random, [
+  oneOf(random, [
     `<${url}>; rel="next"`,
     '</v2/app/tags/list?n=1&last=a>; rel="next"',
     '<//[>; rel=next',
@@ -248,7 +253,7 @@ const tagList = (random: Random, url: string): string =>
 const lists: Kinds = {
   'has names of tags that are none': ({ answer, random }) => {
     const names = ['../../etc/passwd', '', ' ', '1.0/../2.0', '1.0?a', 'ä', '\u0000', 7, null, {}, 'a'.repeat(200)]
-    answer(at('/tags/', json({ name: 'app', tags: Array.from({ length: 30 }, () => pick(random, names)) })))
+    answer(at('/tags/', json({ name: 'app', tags: Array.from({ length: 30 }, () => oneOf(random, names)) })))
   },
   'has a list of tags that does not end': ({ answer, inner, random }) => {
     const link = tagList(random, inner())
@@ -264,8 +269,8 @@ const lists: Kinds = {
     answer(at('/tags/', json({ name: 'app', tags })))
   },
   'has no list where one should be': ({ answer, random }) => {
-    const body = pick(random, [null, [], 'tags', 7, { tags: 'all', manifests: 'all', history: 'all' }, { tags: {} }])
-    answer(at(pick(random, kindsOfPath.slice(2)), json(body)))
+    const body = oneOf(random, [null, [], 'tags', 7, { tags: 'all', manifests: 'all', history: 'all' }, { tags: {} }])
+    answer(at(oneOf(random, kindsOfPath.slice(2)), json(body)))
   },
 }
 
@@ -297,7 +302,7 @@ const about: Kinds = {
     answer((req, res) => {
       if (req.method !== 'HEAD' || !/\/sha256-/.test(req.url ?? '')) return false
       const lie = random.below(2) ? unknown(random) : noDigest(random)
-      const digest = pick(random, [good.image.digest, good.layer.digest, lie, publishAt(there, '').image.digest])
+      const digest = oneOf(random, [good.image.digest, good.layer.digest, lie, publishAt(there, '').image.digest])
       return answering(200, { 'docker-content-digest': digest, 'content-type': types.image })(req, res)
     }),
 }
@@ -311,14 +316,14 @@ const pasts: Kinds = {
   },
   'tells a past as the draft has it, of wrong times or digests': ({ answer, random }) => {
     const told: unknown[] = draftsOf(rightPast(random, sizeOf(random, 50)))
-    const wrong = pick(random, [draftOf(ahead(random), lied(random)), draftOf(ago(1), noDigest(random)), null, {}])
+    const wrong = oneOf(random, [draftOf(ahead(random), lied(random)), draftOf(ago(1), noDigest(random)), null, {}])
     told.splice(random.below(told.length), 1, wrong)
     answer(at('/_oci/tag-history/', json({ schemaVersion: 2, manifests: told })))
     answer(at('/_svc/history/', answering(404)))
   },
   'tells a past without an end': ({ answer, inner, random }) => {
     const manifests = draftsOf(rightPast(random, 1 + random.below(20)))
-    const link = pick(random, [`<${inner()}>; rel="next"`, `<${inner()}?n=1>; rel="next"`, '<?n=1>; rel="next"'])
+    const link = oneOf(random, [`<${inner()}>; rel="next"`, `<${inner()}?n=1>; rel="next"`, '<?n=1>; rel="next"'])
     answer(at('/_oci/tag-history/', json({ schemaVersion: 2, manifests }, { link })))
     answer(at('/_svc/history/', answering(404)))
   },
@@ -356,7 +361,7 @@ export function rightPast(random: Random, count: number): Json[] {
 
 function wrongRecord(random: Random): unknown {
   const digest = lied(random)
-  return pick(random, [
+  return oneOf(random, [
     { updateTimestamp: ahead(random), digest },
     { updateTimestamp: ago(4000), digest, checkedBefore: ago(3000) },
     { updateTimestamp: '2026-13-45T99:00:00Z', digest },

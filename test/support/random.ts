@@ -1,3 +1,6 @@
+import { randomInt } from 'node:crypto'
+import type { TestContext } from 'node:test'
+
 /** A sequence that the seed decides, so that a failure can be repeated. */
 export type Random = {
   /** A whole number from 0 up to, and without, `end`. */
@@ -15,4 +18,15 @@ export function randomFrom(seed: number): Random {
       return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * end)
     },
   }
+}
+
+export function oneOf<T>(random: Random, list: readonly T[]): T {
+  return list[random.below(list.length)]!
+}
+
+/** Of `PINFOLD_SEED`, or a new one, which the test tells: what one run has drawn, another one repeats. */
+export function seedOf(t: TestContext): number {
+  const seed = Number(process.env.PINFOLD_SEED ?? randomInt(2 ** 31))
+  t.diagnostic(`PINFOLD_SEED=${seed}`)
+  return seed
 }

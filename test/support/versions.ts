@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Answer, Json, Pinfold } from './pinfold.ts'
-import { type Random, randomFrom } from './random.ts'
+import { oneOf, type Random, randomFrom } from './random.ts'
 import { plantManifest } from './tags.ts'
 
 /** A kind of resource as both versions call it. */
@@ -25,7 +25,6 @@ type Kind = {
 type World = { pinfold: Pinfold; organization: string; digest: string; there: Map<string, Set<string>>; made: number }
 
 const textOf = (random: Random, word: string) => `${word} ${random.below(1000)}`
-const pick = <T>(random: Random, from: readonly T[]): T => from[random.below(from.length)]!
 const uidsOf = (world: World, kind: string) => [...(world.there.get(kind) ?? [])].sort()
 const places = (world: World) => [world.organization, ...uidsOf(world, 'groups')]
 const same = (body: Json) => body
@@ -76,8 +75,8 @@ const kinds: readonly Kind[] = [
     v2: { path: '/iam/v2/roleBindings', member: 'roleBindings' },
     parents: places,
     body: (world, random) => ({
-      identityUid: pick(random, uidsOf(world, 'identities')),
-      roleUid: pick(random, uidsOf(world, 'roles')),
+      identityUid: oneOf(random, uidsOf(world, 'identities')),
+      roleUid: oneOf(random, uidsOf(world, 'roles')),
     }),
     toV1: ({ identityUid, roleUid }) => ({ identity: identityUid, role: roleUid }),
     seen: ({ uid, id, identityUid, identity, roleUid, role }) => ({
@@ -141,12 +140,12 @@ export async function compareVersions(
 }
 
 async function oneCall(world: World, random: Random, version: 'v1' | 'v2'): Promise<boolean> {
-  const kind = pick(random, kinds)
+  const kind = oneOf(random, kinds)
   const there = uidsOf(world, kind.name)
-  const what = there.length > 60 ? 'delete' : pick(random, ['create', 'create', 'update', 'delete'] as const)
+  const what = there.length > 60 ? 'delete' : oneOf(random, ['create', 'create', 'update', 'delete'] as const)
   if (what === 'create') return create(world, random, kind, version)
   if (there.length === 0) return false
-  const uid = pick(random, there)
+  const uid = oneOf(random, there)
   return what === 'update' ? update(world, random, kind, version, uid) : remove(world, kind, version, uid)
 }
 
@@ -154,7 +153,7 @@ async function create(world: World, random: Random, kind: Kind, version: 'v1' | 
   const parents = kind.parents(world)
   const needs = kind.name === 'bindings' ? ['identities', 'roles'] : []
   if (parents.length === 0 || needs.some((one) => uidsOf(world, one).length === 0)) return false
-  const parent = pick(random, parents)
+  const parent = oneOf(random, parents)
   const body = kind.body(world, random)
   if (kind.name === 'tags') body.digest = await plantManifest(world.pinfold, parent, `image ${random.below(3)}`)
   const path = `${kind[version].path}/${parent}`

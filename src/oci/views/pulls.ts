@@ -2,30 +2,24 @@
 // too young.
 
 import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
-import {
-  type Asked,
-  askedOf,
-  pullStatement,
-  unviewed,
-  type Viewed,
-} from '#domains/registry/pull-rules/asked-tags.service.ts'
+import { type Asked, askedOf, isRefused, pullStatement } from '#domains/registry/pull-rules/asked-tags.service.ts'
 import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
 import { strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { explain, type Nothing, type Question, type Served } from '#domains/registry/views/resolve.service.ts'
-import { durationText, timePlus } from '#domains/registry/views/views.model.ts'
+import { durationText, timePlus, type View } from '#domains/registry/views/views.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 import { judgedBy } from './judged.ts'
 
-/** The time of the request. Throws NAME_INVALID where the moment of the view has not come. */
-export function timeFor({ call }: Visit, { at }: Viewed): string {
+/** What the view says is asked, or without one, what is now. Throws NAME_INVALID where its moment has not come. */
+export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at' | 'age'>> = {}): Question {
   const { now } = call.cause
   if (at !== undefined && at > now) {
     throw new OciError('NAME_INVALID', `${at} has not come yet: it is ${now}`, { detail: { at, now } })
   }
-  return now
+  return { until: at ?? now, isNow: at === undefined, age }
 }
 
 /** `isAged`: it was chosen by its age or as of a moment. */
@@ -36,14 +30,11 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   const { call, view } = visit
   const bound = await boundBy(call, repo)
   if (!bound && !view) return pullTag(call, repo, tag)
-  const viewed = view ?? unviewed
-  const asked = askedOf(timeFor(visit, viewed), viewed, bound, tag)
-  const { rule } = asked
+  const asked = askedOf(questionOf(visit, view), bound, tag)
   const passing = bound && new Passing(call, repo, bound.enforced, bound.accepted)
-  const pulled = (await pullStatement(call, repo, tag, asked, passing)) ?? (await pullAged(visit, repo, tag, asked))
-  // Of a moment that is past, the ledger knows less than a rule has to.
-  const isPast = view?.at !== undefined
-  if (rule) judgedBy(visit, rule, isPast && !(await passing!.tag(pulled.manifest.digest, tag)))
+  const statement = await pullStatement(call, repo, tag, asked, passing)
+  const pulled = statement ?? (await pullAged(visit, repo, tag, asked, passing))
+  if (asked.rule) judgedBy(visit, asked.rule, false)
   const observing = bound && strictest(bound.observed, tag)
   if (observing) {
     const seen = new Passing(call, repo, bound.observed, bound.accepted)
@@ -52,18 +43,22 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   return pulled
 }
 
-async function pullAged(visit: Visit, repo: RepoRef, tag: string, { question, rule }: Asked): Promise<PulledTag> {
-  // A rule is about now: what a moment that is past gives is judged once it is known.
-  const ageRule = question.isNow ? rule : undefined
+async function pullAged(
+  visit: Visit,
+  repo: RepoRef,
+  tag: string,
+  asked: Asked,
+  passing: Passing | undefined,
+): Promise<PulledTag> {
+  const { question, rule } = asked
   const served = await visit.call.app.views.of(repo, tag, question)
+  const isByRule = await isRefused(asked, served, (digest) => passing!.tag(digest, tag))
   if (!served.chosen) {
     const refusal = await refusalOf(visit, repo, tag, question, served)
-    if (ageRule && served.why === 'young') judgedBy(visit, ageRule, true, refusal)
+    if (isByRule) judgedBy(visit, rule!, true, refusal)
     throw refusal
   }
-  if (ageRule?.mode === 'DENY' && question.age && served.chosen.digest !== served.latest.digest) {
-    judgedBy(visit, ageRule, true, tooYoung(tag, served))
-  }
+  if (isByRule) judgedBy(visit, rule!, true, question.isNow ? tooYoung(tag, served) : undefined)
   const pulled = await pullFound(visit.call, repo, served.chosen)
   if (!pulled) throw unknownTag(tag, 'what the tag stood for has just been deleted')
   return { ...pulled, isAged: true, headers: warningOf(tag, question, served) }

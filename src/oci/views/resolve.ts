@@ -1,19 +1,26 @@
 // /v2/<name>/_svc/resolve/<tag>: what a tag stands for as of a moment or at an age, why newer assignments are passed over,
 // and what is served next.
-import { askedOf, explainAsked, type Viewed } from '#domains/registry/pull-rules/asked-tags.service.ts'
+import { askedOf, explainAsked } from '#domains/registry/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/registry/pull-rules/bound-pulls.service.ts'
 import type { Chosen, Explanation, Question, Resolved } from '#domains/registry/views/resolve.service.ts'
-import { defaultHold, durationText, maxAge, maxHold, readDuration } from '#domains/registry/views/views.model.ts'
+import {
+  defaultHold,
+  durationText,
+  maxAge,
+  maxHold,
+  readDuration,
+  type View,
+} from '#domains/registry/views/views.model.ts'
 import { allow } from '../access.ts'
 import { OciError } from '../errors.ts'
 import { timeOf } from '../parameters.ts'
 import type { Visit } from '../visit.ts'
-import { timeFor } from './pulls.ts'
+import { questionOf } from './pulls.ts'
 
 export async function getResolution(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
-  const [viewed, bound] = [askedBy(visit), await boundBy(visit.call, repo)]
-  const asked = askedOf(timeFor(visit, viewed), viewed, bound, tag)
+  const bound = await boundBy(visit.call, repo)
+  const asked = askedOf(questionOf(visit, askedBy(visit)), bound, tag)
   const { resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, asked, bound)
   const { question } = asked
   if ('why' in resolved && resolved.why === 'no tag') {
@@ -30,7 +37,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
 }
 
 /** The view of the path, or what the query says; one of them has to say everything. */
-function askedBy(visit: Visit): Viewed {
+function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
   const { query, view } = visit
   const [at, minimum] = [timeOf(visit, 'at', 'down'), spanOf(visit, 'min_age', maxAge)]
   const hold = spanOf(visit, 'hold', maxHold)

@@ -1,7 +1,7 @@
 // What a hostile tenant pushes: indexes that are as wide and deep as may be, sizes that lie, archives and SBOMs that are
 // made to fill memory, and thousands of images that wait to be read.
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import type { Random } from '../../support/random.ts'
+import { oneOf, type Random } from '../../support/random.ts'
 import { type Descriptor, digestOf, imageOf, indexOf, types } from '../../support/registry.ts'
 import type { Kinds } from './kinds.ts'
 import type { World } from './world.ts'
@@ -40,7 +40,6 @@ export async function pushedKinds(world: World): Promise<Kinds> {
   const images: Descriptor[] = []
   const wide: Descriptor[] = []
   for (let i = 0; i < 40; i++) images.push(plainDescriptor(await manifest(imageOf(config, [plain], nonce(i)))))
-  const oneOf = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
   /** At most sixty, so that what is kept stays little; then it pushes what is there. */
   const wideIndex = async (i: number) => {
     const entries = Array.from({ length: mostEntries }, (_, n) => images[n % images.length]!)

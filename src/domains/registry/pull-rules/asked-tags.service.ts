@@ -5,24 +5,25 @@ import { isStatement } from '../manifests/manifest-document.ts'
 import { type Pulled, pullTag } from '../manifests/manifests.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { digestAbout } from '../tags/tags.model.ts'
-import { type Explanation, explain, type Question, type Resolved, resolveTag } from '../views/resolve.service.ts'
-import type { View } from '../views/views.model.ts'
+import {
+  type Explanation,
+  explain,
+  type Nothing,
+  type Question,
+  type Resolved,
+  resolveTag,
+} from '../views/resolve.service.ts'
 import { type Bound, Passing, together } from './bound-pulls.service.ts'
 import { type PullRule, strictest } from './pull-rules.model.ts'
 
-/** What a view says, where there is one. */
-export type Viewed = Pick<View, 'at' | 'age'>
-
-export const unviewed: Viewed = { at: undefined, age: undefined }
-
-/** What is asked of a tag by the view and the rule together; a rule is always about now. */
+/** What is asked of a tag by a view and a rule together. */
 export type Asked = { question: Question; rule: PullRule | undefined }
 
-/** `now` is the time of the request, which `at` is not later than. */
-export function askedOf(now: string, { at, age }: Viewed, bound: Bound | undefined, tag: string): Asked {
-  const question = { until: at ?? now, isNow: at === undefined, age }
+/** The question of the view, or that of now, with what the rule adds; a rule is always about now. */
+export function askedOf(question: Question, bound: Bound | undefined, tag: string): Asked {
   const rule = bound && strictest(bound.enforced, tag)
-  if (!rule || at !== undefined) return { question, rule }
+  if (!rule || !question.isNow) return { question, rule }
+  const { age } = question
   const both = age ? together(age, rule.age) : rule.age
   return { question: { ...question, age: both, accepted: age ? [] : bound.accepted }, rule }
 }
@@ -62,19 +63,22 @@ export async function explainAsked(
   const explanation = await explain(db, repo, tag, question, resolved)
   const { rule } = asked
   if (!rule) return { ...explanation, resolved, rule }
-  const refuses = !isOfNow && (await isRefused(rule, question, resolved, (digest) => passing!.tag(digest, tag)))
+  const passes = (digest: string) => passing!.tag(digest, tag)
+  const refuses = !isOfNow && (await isRefused(asked, resolved, passes))
   return { ...explanation, resolved, rule: { ...rule, refuses } }
 }
 
-async function isRefused(
-  rule: PullRule,
-  { age, isNow }: Question,
-  resolved: Resolved,
+type Answer = { chosen?: { digest: string } | undefined; latest?: { digest: string }; why?: Nothing['why'] }
+
+/** Whether the rule refuses a pull by the tag, whatever it stands for. `passes` says whether a digest may be pulled by it. */
+export async function isRefused(
+  { question, rule }: Asked,
+  { chosen, latest, why }: Answer,
   passes: (digest: string) => Promise<boolean>,
 ): Promise<boolean> {
-  if (rule.mode === 'OBSERVE') return false
+  if (!rule || rule.mode === 'OBSERVE') return false
   // Of a moment that is past, the ledger knows less than a rule has to.
-  if (!isNow) return resolved.chosen !== undefined && !(await passes(resolved.chosen.digest))
-  if (!resolved.chosen) return resolved.why === 'young'
-  return rule.mode === 'DENY' && age !== undefined && resolved.chosen.digest !== resolved.latest.digest
+  if (!question.isNow) return chosen !== undefined && !(await passes(chosen.digest))
+  if (!chosen) return why === 'young'
+  return rule.mode === 'DENY' && chosen.digest !== latest?.digest
 }

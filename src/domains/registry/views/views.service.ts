@@ -45,7 +45,8 @@ export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag)
   const span =
     age.ms === undefined ? undefined : { ms: age.ms, hold: hold.ms ?? defaultHold, countFrom: 'tag' as const }
   const bound = await boundFor(call, repo, asked)
-  return explainAsked(call, repo, tag, askedOf(call.now, { at, age: span }, bound, tag), bound)
+  const question = { until: at ?? call.now, isNow: at === undefined, age: span }
+  return explainAsked(call, repo, tag, askedOf(question, bound, tag), bound)
 }
 
 async function boundFor(
