@@ -1,7 +1,7 @@
 // The door of the logs that prove the ledger: `/ledger/…`, as c2sp.org/tlog-tiles has it, and the proofs of tags.
 import type { Caller } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { policyOf, proofOf, readCheckpoint, readTile } from '#domains/registry/proofs/proofs.service.ts'
+import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/registry/proofs/proofs.service.ts'
 import { cosign, witnessVkey } from '#domains/registry/proofs/witness.service.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
@@ -152,7 +152,9 @@ function timeOf({ app }: Edge, { search }: HttpArrival): string {
 function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { status, message, headers, cause } = refusalOf(thrown)
   const { app } = arrival.edge
-  if (status >= 500) app.log[levelOf(cause)]('ledger request failed', { requestId: arrival.requestId, error: cause })
+  const isPending = cause instanceof ProofPending
+  if (status >= 500 && !isPending)
+    app.log[levelOf(cause)]('ledger request failed', { requestId: arrival.requestId, error: cause })
   send(arrival, status, `${message}\n`, headers)
 }
 

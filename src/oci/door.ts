@@ -158,12 +158,13 @@ function handlerOf({ kind }: Route, { req }: Visit): Handler {
   throw new OciError('UNSUPPORTED', `only ${allowed}`, { headers: { allow: allowed } })
 }
 
-async function refuse({ edge: { app }, req, res, requestId }: HttpArrival, thrown: unknown): Promise<void> {
+async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival, thrown: unknown): Promise<void> {
   await linger(req)
   const error = toOciError(thrown)
   if (error.cause instanceof UpstreamError) {
     // Nothing is wrong here: there is something to mend elsewhere.
-    app.log.warn('the upstream of a repository cannot be asked', { requestId, reason: error.cause.message })
+    const { message: reason, cause } = error.cause
+    app.log.warn('the upstream of a repository cannot be asked', { requestId, path, reason, cause })
   } else if (error.status >= 500) {
     app.log[levelOf(error.cause)]('registry request failed', { requestId, error: error.cause ?? error })
   }

@@ -7,6 +7,7 @@ import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
+import { captureLog } from '../support/log.ts'
 import type { Json } from '../support/pinfold.ts'
 import { codeOf, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 import { times } from '../support/times.ts'
@@ -129,15 +130,18 @@ test('what is here is served while the upstream does not answer, with a warning,
     return true
   })
   shift += 10 * minute
-  const logged: unknown[] = []
-  const { warn, error } = app.log
-  app.log.warn = (...line) => void logged.push('warn', ...line)
-  app.log.error = (...line) => void logged.push('error', ...line)
+  const { log } = app
+  const captured = captureLog('warn')
+  Object.assign(app, { log: captured.log })
   const late = await puller.call('GET', `${name}/manifests/1.0`)
-  Object.assign(app.log, { warn, error })
-  const requestId = late.headers['x-request-id']
-  const reason = 'it does not answer as it should'
-  assert.deepEqual(logged, ['warn', 'the upstream of a repository cannot be asked', { requestId, reason }])
+  Object.assign(app, { log })
+  const { level, message, requestId, path, reason, cause } = await captured.until(() => true)
+  assert.deepEqual([level, message], ['warn', 'the upstream of a repository cannot be asked'])
+  assert.equal(captured.lines.length, 1)
+  assert.deepEqual([requestId, path], [late.headers['x-request-id'], `/v2/${name}/manifests/1.0`])
+  assert.equal(reason, 'it does not answer as it should')
+  // What the connection said, for whoever runs the server.
+  assert.match(JSON.stringify(cause), /socket hang up/)
   assert.deepEqual([late.status, codeOf(late)], [503, 'UNAVAILABLE'])
   assert.ok(Number(late.headers['retry-after']) > 0)
   await puller.ok(200, 'GET', `${name}/manifests/${image.digest}`)

@@ -1,7 +1,7 @@
 // What others read of the logs: checkpoints, tiles, policies, and the proof of what a tag was.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { busy, notFound } from '#lib/errors.ts'
+import { AppError, notFound } from '#lib/errors.ts'
 import { inclusionProof, type Nodes } from '#lib/tlog/merkle.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
@@ -99,7 +99,7 @@ function quorumLines(witnesses: readonly Witness[]): string[] {
 export type ProofAsked = { repo: string; tag: string; at: string }
 
 /**
- * The proof of what the tag was at a time, and where there is one of the row that follows. Throws UNAVAILABLE while the row
+ * The proof of what the tag was at a time, and where there is one of the row that follows. Throws ProofPending while the row
  * waits for its entry, which takes about a second, and longer for what was there before the log.
  */
 export async function proofOf(
@@ -118,14 +118,14 @@ export async function proofOf(
   if (!repo) throw notFound(repoType, uid)
   const row = await store.rowAt(db, repo.ledger, tag, at)
   if (!row) throw notFound(tagType, `${uid} ${tag} at ${at}`)
-  if (row.log === null) throw notYet()
+  if (row.log === null) throw new ProofPending()
   const log = logs.find(({ id }) => id === row.log)
-  if (!log || row.index >= log.checkpointSize) throw notYet()
+  if (!log || row.index >= log.checkpointSize) throw new ProofPending()
   const [began, found] = await Promise.all([
     store.beganAt(db, log.id, row.chain),
     store.findInChain(db, log.id, row.chain, row.seq + 1),
   ])
-  if (began === undefined) throw notYet()
+  if (began === undefined) throw new ProofPending()
   const secret = sealer.unseal('ledger-secret', log.secret)
   if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
   const opening = openingText({ ...row, organization })
@@ -140,7 +140,13 @@ export async function proofOf(
   ])
 }
 
-const notYet = () => busy('what the tag was then is not in the log yet; try again in a moment')
+/** The proof comes by itself: nothing is wrong that anybody would have to be told of. */
+export class ProofPending extends AppError {
+  constructor() {
+    const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const
+    super('UNAVAILABLE', 'what the tag was then is not in the log yet; try again in a moment', { details })
+  }
+}
 
 function included({ checkpoint, size }: Head, { index }: EntryRow, nodes: Nodes) {
   return { index, hashes: inclusionProof(index, size, nodes), checkpoint }
