@@ -1,10 +1,17 @@
-// What is copied from the console, given to a client that pulls images: crane, or skopeo where that is all there is.
+// What is copied from the console, given to a client that pulls images: crane, or skopeo where that is all there is; and what
+// following a registry has put into the history.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { sql } from '#db/sql.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { copied, expect } from '../support/chromium.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
 import { cleanEnv } from '../support/process.ts'
+import { startUpstream } from '../support/upstream.ts'
 import type { Kit } from './console-changes.ts'
 
 const pullers: Record<string, (reference: string, to: string) => string[]> = {
@@ -18,7 +25,47 @@ const pullers: Record<string, (reference: string, to: string) => string[]> = {
 const isThere = (name: string): boolean =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)))
 
-export async function checkPins({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+export async function checkPins(kit: Kit): Promise<void> {
+  await checkFollowed(kit)
+  await checkPulls(kit)
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+/** As people read it: `2 May 2026, 10:00 UTC`. */
+function shown(time: string): string {
+  const at = new Date(time)
+  return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${time.slice(11, 16)} UTC`
+}
+
+async function checkFollowed({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('what moved at a registry that is followed is shown with the looks around it', async () => {
+    await using there = await startUpstream()
+    const { app, operator, seed } = scene.pinfold
+    // Nobody is to ask the others, which are not on this machine.
+    await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
+    const upstream = ok(
+      await operator.post(`/registry/v2/upstreams/${scene.org.uid}`, { name: 'elsewhere', url: there.url }),
+    )
+    const { uid } = await seed.repo(scene.org.uid, { name: 'followed' })
+    there.move('3', 'one')
+    ok(await operator.post(`/registry/v2/repos/${uid}/follow`, { upstreamUid: upstream.uid, path: 'team/app' }))
+    await runDuty(app, followUpstreams)
+    there.move('3', 'two')
+    ok(await operator.post(`/registry/v2/repos/${uid}/follow:check`))
+    await runDuty(app, followUpstreams)
+    const { records } = ok(await operator.get(`/registry/v2/repos/${uid}/tagHistory?tag=3`))
+    const [moved, born] = records as Json[]
+    expect(moved?.source === 'SOURCE_UPSTREAM' && moved.checkedBefore < moved.time && born !== undefined, records)
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.org.name}/followed/~/tags/3`)
+    const text = await page.innerText('main')
+    expect(text.includes(`between ${shown(moved!.checkedBefore)} and ${shown(moved!.time)}`), text)
+    expect(text.includes(`${shown(born!.time)} or before`), text)
+    await context.close()
+  })
+}
+
+async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const client = Object.keys(pullers).find(isThere)
   if (!client) {
     console.log('skip a pin that is copied pulls that image: there is neither crane nor skopeo')

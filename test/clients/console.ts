@@ -22,6 +22,7 @@ import {
 import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
 import { takeStderr } from '../support/log.ts'
 import { run } from '../support/process.ts'
+import { localUpstreams } from '../support/upstream.ts'
 import { checkChanges } from './console-changes.ts'
 import { checkJobs } from './console-jobs.ts'
 import { checkEvents, checkLists } from './console-lists.ts'
@@ -40,7 +41,7 @@ const { check } = checks
 const entered: string[] = []
 const watched = { complaints: [] as string[], foreign: [] as string[] }
 const logged = takeStderr()
-await using scene = await startConsoleScene({ logLevel: 'debug' })
+await using scene = await startConsoleScene({ logLevel: 'debug', ...localUpstreams })
 const browser = await launchChromium()
 const { url } = scene.pinfold
 const fresh = () => openPage(browser, url, watched)
