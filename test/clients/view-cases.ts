@@ -13,7 +13,7 @@ import { atOnce } from '../support/at-once.ts'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, startProcess, tokenOf } from '../support/process.ts'
-import { type Random, randomFrom } from '../support/random.ts'
+import { oneOf, type Random, randomFrom } from '../support/random.ts'
 import { imageOf, registryClient, types } from '../support/registry.ts'
 import { judge, type Move } from '../support/view-oracle.ts'
 import { byName, folder, image, sh, startContainerd, type Way, write } from './view-ways.ts'
@@ -42,7 +42,7 @@ function randomMoves(random: Random, digests: readonly string[]): Move[] {
   return moves
 }
 
-const pick = <T>(list: readonly T[]): T => list[random.below(list.length)]!
+const pick = <T>(list: readonly T[]): T => oneOf(random, list)
 const spelled = (time: number): string =>
   `at-${new Date(time).toISOString().slice(0, 19).replace(/[-:]/g, '').toLowerCase()}z`
 

@@ -8,7 +8,7 @@ import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { createApp } from '../../src/create-app.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { type Client, clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
-import { type Random, randomFrom } from '../support/random.ts'
+import { oneOf, type Random, randomFrom } from '../support/random.ts'
 import { plantManifest } from '../support/tags.ts'
 
 const operations = 400
@@ -19,7 +19,7 @@ async function storm(clients: readonly Client[], random: Random): Promise<Record
   const groups: string[] = ['']
   const repos: string[] = []
   const answers: Record<string, number> = {}
-  const pick = (from: readonly string[]) => from[random.below(from.length)]!
+  const pick = (from: readonly string[]) => oneOf(random, from)
   const name = () => `n${random.below(12)}`
 
   async function one(client: Client): Promise<void> {

@@ -11,7 +11,7 @@ import { migration } from '../../src/db/migrations/0016-quotas.ts'
 import { words } from '../../src/db/words.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
-import { type Random, randomFrom } from '../support/random.ts'
+import { oneOf, type Random, randomFrom } from '../support/random.ts'
 import { type Descriptor, digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 const operations = 300
@@ -20,7 +20,7 @@ const contents = Array.from({ length: 8 }, (_, i) => `content ${i} `.repeat(i * 
 
 /** Pushes, mounts and deletes at random in a few repos of two organisations, so that much of it meets. */
 async function storm({ registryOperator, operator }: TestRegistry, random: Random) {
-  const pick = <T>(from: readonly T[]): T => from[random.below(from.length)]!
+  const pick = <T>(from: readonly T[]): T => oneOf(random, from)
   const names = ['acme/a', 'acme/b', 'acme/team/c', 'other/a', 'other/b']
   const open: string[] = []
   const answers: Record<string, number> = {}

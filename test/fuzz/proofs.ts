@@ -28,7 +28,7 @@ import { parseProofs } from '#lib/tlog/proof-text.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
 import { runDuty } from '../support/duties.ts'
 import { onPostgres, startPinfold } from '../support/pinfold.ts'
-import { randomFrom } from '../support/random.ts'
+import { oneOf, randomFrom } from '../support/random.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 import { forkedProof, type Known } from './forks.ts'
 
@@ -37,7 +37,7 @@ const count = Number(values.n)
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 console.log(`--seed ${seed}, ${onPostgres ? 'PostgreSQL' : 'SQLite'}`)
 const random = randomFrom(seed)
-const pick = <T>(list: readonly T[]): T => list[random.below(list.length)]!
+const pick = <T>(list: readonly T[]): T => oneOf(random, list)
 
 await using log = await startPinfold({ allowPrivateAddresses: true, allowInsecureUpstreams: true })
 const { host } = new URL(log.url)
