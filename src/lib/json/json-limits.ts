@@ -1,0 +1,65 @@
+// Limits on JSON text, checked before JSON.parse builds values from it.
+
+/** `members` counts object members and array elements together, at all depths. */
+export type JsonLimits = { depth: number; members: number }
+
+const quote = 0x22
+const backslash = 0x5c
+
+const [other, text, open, close, comma] = [0, 1, 2, 3, 4]
+/** The role of each byte outside of strings. */
+const roles = new Uint8Array(256)
+for (const [role, bytes] of [
+  [text, '"'],
+  [open, '{['],
+  [close, '}]'],
+  [comma, ','],
+] as const) {
+  for (const byte of Buffer.from(bytes)) roles[byte] = role
+}
+
+/**
+ * The limit that JSON text exceeds, as the description of a violation. Returns undefined for text within the limits. Takes one
+ * pass over the bytes, and does not check that they are JSON: that is left to the parser.
+ */
+export function jsonProblem(bytes: Uint8Array, limits: JsonLimits): string | undefined {
+  const { length } = bytes
+  let depth = 0
+  let members = 0
+  for (let at = 0; at < length; at++) {
+    const role = roles[bytes[at]!]!
+    if (role === other) continue
+    if (role === text) at = endOfString(bytes, at)
+    else if (role === comma) members++
+    else if (role === close) depth = Math.max(0, depth - 1)
+    else {
+      if (++depth > limits.depth) return `is nested deeper than ${limits.depth} levels`
+      at = lastSpaceAfter(bytes, at)
+      // An object or array has one member more than it has commas, unless it is empty.
+      if (at + 1 < length && roles[bytes[at + 1]!] !== close) members++
+    }
+    if (members > limits.members) return `has more than ${limits.members} members and elements`
+  }
+  return undefined
+}
+
+/** The place of the closing quote, or the end of the text where there is none. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  let at = start + 1
+  for (; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === quote) break
+    if (byte === backslash) at++
+  }
+  return at
+}
+
+function lastSpaceAfter(bytes: Uint8Array, start: number): number {
+  let at = start
+  while (at + 1 < bytes.length && isSpace(bytes[at + 1]!)) at++
+  return at
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
