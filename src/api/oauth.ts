@@ -1,7 +1,7 @@
 // POST /oauth/token and /oauth/device_authorization: the paths for programs that are neither in the contract nor documents.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
-import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
+import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { devicesPath } from '#issuer/discovery.ts'
 import type { OAuthAnswer } from '#issuer/oauth-words.ts'
 import { answerDeviceRequest, answerTokenRequest } from '#issuer/token-endpoint.ts'
@@ -35,7 +35,7 @@ async function answerOf(arrival: HttpArrival): Promise<OAuthAnswer> {
     const description = 'the body must be application/x-www-form-urlencoded'
     return { status: 400, body: { error: 'invalid_request', error_description: description } }
   }
-  const form = new URLSearchParams((await readBody(arrival, maxFormBytes)).toString('utf8'))
+  const form = new URLSearchParams((await readBody(arrival, maxAnonymousBytes)).toString('utf8'))
   const answer = path === tokenPath ? answerTokenRequest : answerDeviceRequest
   return answer(workOf(arrival), issuingOf(arrival), form)
 }

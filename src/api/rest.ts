@@ -2,10 +2,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '#app.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
-import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
+import { checkJson, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
+import { limitsOf } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
 import { resumeFrom, sendMessages, statusEvent } from './server-sent-events.ts'
@@ -92,10 +93,11 @@ function named({ members }: Api, { method, desc }: Endpoint, json: string): stri
 
 async function requestOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Transcoded> {
   const { req, search: inPath } = arrival
-  const { maxBodyBytes } = app.config
+  const limits = limitsOf(matched.entry.method.access, app.config.maxBodyBytes)
   const inForm = takesForm(matched, req)
   const reads = matched.binding.body !== '' || inForm
-  const body = reads ? await readBody(arrival, inForm ? maxFormBytes : maxBodyBytes) : undefined
+  const body = reads ? await readBody(arrival, inForm ? maxAnonymousBytes : limits.bytes) : undefined
+  if (body && !inForm) checkJson(body, limits)
   const search = inForm ? `${inPath}&${body?.toString('latin1')}` : inPath
   return readRequest(matched.entry, matched.binding, matched.variables, search, body, members)
 }

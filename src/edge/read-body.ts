@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
+import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
 import type { HttpArrival } from './doors.ts'
 
-/** A form comes before anybody has shown a token of ours. */
-export const maxFormBytes = 64 * 1024
+/** The limit of a body that arrives before the caller has shown a token of ours, such as a form. */
+export const maxAnonymousBytes = 64 * 1024
 
 /** Whether the body is a form. */
 export function isForm({ headers }: IncomingMessage): boolean {
@@ -43,4 +44,13 @@ function tooLarge(limit: number): AppError {
   const violation = { field: 'body', description: `must be at most ${limit} bytes` }
   const details: Detail[] = [{ type: 'BadRequest', fieldViolations: [violation] }]
   return new AppError('INVALID_ARGUMENT', invalid(violation).message, { http: 413, details })
+}
+
+/** The limits of JSON that callers send: far above any request that the contract allows, and parsed within milliseconds. */
+export const jsonLimits: JsonLimits = { depth: 64, members: 20_000 }
+
+/** Throws INVALID_ARGUMENT for a body above the limits. Call it before JSON.parse builds values from the body. */
+export function checkJson(body: Uint8Array, limits: JsonLimits = jsonLimits): void {
+  const problem = jsonProblem(body, limits)
+  if (problem !== undefined) throw invalid({ field: 'body', description: problem })
 }

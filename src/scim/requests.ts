@@ -11,7 +11,8 @@ import {
   listScimUsers,
 } from '#domains/iam/scim/scim-users.service.ts'
 import type { HttpArrival } from '#edge/doors.ts'
-import { readBody } from '#edge/read-body.ts'
+import { jsonLimits, readBody } from '#edge/read-body.ts'
+import { jsonProblem } from '#lib/json/json-limits.ts'
 import { maxBodyBytes, maxResults, resourceTypes, schemas, serviceProviderConfig } from './documents.ts'
 import { ScimError, wrong } from './errors.ts'
 import { readFilter } from './filter.ts'
@@ -116,9 +117,11 @@ const mediaTypes = /^application\/(?:scim\+)?json(?:\s*;|$)/i
 async function readJson(arrival: HttpArrival): Promise<unknown> {
   const type = arrival.req.headers['content-type'] ?? 'application/json'
   if (!mediaTypes.test(type)) throw new ScimError(415, 'the body must be application/scim+json')
-  const text = (await readBody(arrival, maxBodyBytes)).toString('utf8')
+  const body = await readBody(arrival, maxBodyBytes)
+  const problem = jsonProblem(body, jsonLimits)
+  if (problem !== undefined) throw wrong('invalidValue', `the body ${problem}`)
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(body.toString('utf8')) as unknown
   } catch {
     throw wrong('invalidSyntax', 'the body is not JSON')
   }

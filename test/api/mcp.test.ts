@@ -179,7 +179,9 @@ test('what is no single message is refused', async () => {
   assertRefused(await post({ jsonrpc: '2.0', id: 7, result: {} }), 400, -32600, 7)
   assertRefused(await post({ ...list, params: { pad: 'x'.repeat(64 * 1024) } }), 413, -32600)
   const deep = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"list_groups","arguments":${'['.repeat(9000)}${']'.repeat(9000)}}}`
-  assert.equal((await post(deep)).body.result.isError, true)
+  assertRefused(await post(deep), 400, -32600)
+  const many = { ...list, params: { pad: Array.from({ length: 20_001 }, () => 1) } }
+  assertRefused(await post(many), 400, -32600)
 })
 
 test('a revision that we do not speak is refused with those that we do', async () => {

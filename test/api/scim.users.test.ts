@@ -318,12 +318,17 @@ test('what is not served says so, and bodies have a bound', async () => {
 test('what a request makes the server do is bounded, whatever it holds', async () => {
   const { id } = created(await scim.post('/Users', person({ list: Array.from({ length: 900 }, () => ({ type: 0 })) })))
   const at = `/Users/${id}`
-  const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`a${i}`, 1]))
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`a${i}`, 1]))
   assertScimError(await scim.patch(at, { op: 'replace', value: many }), 400, 'tooMany')
   assertScimError(await scim.post('/Users', person(many)), 400, 'tooMany')
   const some = Object.fromEntries(Object.entries(many).slice(0, 201))
   assertScimError(await scim.patch(at, { op: 'replace', value: some }), 400, 'tooMany')
-  assertScimError(await scim.post('/Users', person({ x: Array.from({ length: 120_000 }, () => 1) })), 400, 'tooMany')
+  assertScimError(await scim.post('/Users', person({ x: Array.from({ length: 15_000 }, () => 1) })), 400, 'tooMany')
+  assertScimError(
+    await scim.post('/Users', person({ x: Array.from({ length: 120_000 }, () => 1) })),
+    400,
+    'invalidValue',
+  )
   const long = { op: 'add', path: 'list[type eq "0"].v', value: 'v'.repeat(200_000) }
   assertScimError(await scim.patch(at, long), 413)
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`

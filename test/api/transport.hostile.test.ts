@@ -101,8 +101,8 @@ test('exchanges are counted by address, whatever the peer looks like', { skip: !
 test('of very many mistakes the first hundred are named', async () => {
   await using pinfold = await startPinfold()
   const { uid } = await pinfold.seed.group()
-  const environment = Object.fromEntries(Array.from({ length: 150_000 }, (_, i) => [`PINFOLD_${i}`, '']))
-  const contents = { runtimeKeyring: Array.from({ length: 20_000 }, () => ({ name: '.', content: 'x' })) }
+  const environment = Object.fromEntries(Array.from({ length: 15_000 }, (_, i) => [`PINFOLD_${i}`, '']))
+  const contents = { runtimeKeyring: Array.from({ length: 5000 }, () => ({ name: '.', content: 'x' })) }
   for (const customOverlay of [{ environment }, { contents }]) {
     const { status, body } = await pinfold.operator.post(`/registry/v2/repos/${uid}`, { name: 'a', customOverlay })
     const named = body.details.find((detail: { fieldViolations?: unknown[] }) => detail.fieldViolations)

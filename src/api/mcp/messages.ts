@@ -1,7 +1,9 @@
 // One message of JSON-RPC as the Model Context Protocol has it: what a request must be, in either way of speaking it.
 // Until 2025-11-25 a client introduces itself first (`initialize`); since 2026-07-28 each request says all by itself.
 import type { IncomingHttpHeaders } from 'node:http'
+import { jsonLimits } from '#edge/read-body.ts'
 import { AppError, type Code } from '#lib/errors.ts'
+import { jsonProblem } from '#lib/json/json-limits.ts'
 import { isJsonObject } from '../transcoding/json-read.ts'
 
 export type RequestId = string | number
@@ -56,6 +58,8 @@ export function readMessage(body: Buffer, seen: (id: RequestId) => void): Messag
 }
 
 function parse(body: Buffer): unknown {
+  const problem = jsonProblem(body, jsonLimits)
+  if (problem !== undefined) throw new ProtocolError(invalidRequest, `the body ${problem}`)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {

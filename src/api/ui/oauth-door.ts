@@ -2,7 +2,7 @@
 // whether an organisation signs its people in by itself.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
-import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
+import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { readHeadlessCode } from '#issuer/people/headless.ts'
 import {
   findByIdpId,
@@ -246,7 +246,7 @@ ${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">I hav
 async function logOut(arrival: HttpArrival): Promise<void> {
   const { req, path } = arrival
   if (!isForm(req)) throw invalid({ field: 'logout_token', description: 'must come as a form' })
-  const form = new URLSearchParams((await readBody(arrival, maxFormBytes)).toString('utf8'))
+  const form = new URLSearchParams((await readBody(arrival, maxAnonymousBytes)).toString('utf8'))
   const provider = path.slice(logoutPath.length + 1)
   const token = form.get('logout_token') ?? ''
   const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })

@@ -2,7 +2,7 @@
 import type { Work } from '#app.ts'
 import { nobody } from '#edge/caller.ts'
 import type { HttpArrival } from '#edge/doors.ts'
-import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
+import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import type { Issuing } from '#issuer/exchange.ts'
 import { permissionDenied } from '#lib/errors.ts'
 
@@ -20,7 +20,7 @@ export function issuingOf({ edge: { app, url }, source }: HttpArrival): Issuing 
 export async function readForm(arrival: HttpArrival): Promise<URLSearchParams> {
   if (!isOwn(arrival) || !isForm(arrival.req))
     throw permissionDenied('the request does not come from a page of this server')
-  return new URLSearchParams((await readBody(arrival, maxFormBytes)).toString('utf8'))
+  return new URLSearchParams((await readBody(arrival, maxAnonymousBytes)).toString('utf8'))
 }
 
 /** Browsers say where a request comes from, and no page can say it for them. One that says nothing is no browser. */
