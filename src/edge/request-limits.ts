@@ -20,6 +20,8 @@ export const http2Limits = { maxHeaderListSize: maxHeadBytes, maxHeaderListPairs
 
 /** Why a call over gRPC is refused before it is looked at. */
 export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefined {
+  const { host, ':authority': authority } = headers
+  if (host !== undefined && differs(String(authority ?? host), host)) return otherHost(':authority')
   let bytes = 0
   for (const name in headers) bytes += bytesOf(name, String(headers[name]))
   if (bytes <= maxMetadataBytes) return undefined
@@ -38,10 +40,42 @@ export function problemOf(req: IncomingMessage): AppError | undefined {
   if (req.httpVersion === '1.1' && headers.host === undefined) {
     return refusal(400, 'INVALID_ARGUMENT', 'the header field Host is required')
   }
+  const hostProblem = problemOfHosts(req)
+  if (hostProblem) return hostProblem
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
     return refusal(417, 'INVALID_ARGUMENT', 'nothing but 100-continue may be expected')
   }
   return undefined
+}
+
+/**
+ * Two names of one request (RFC 9112, section 3.2; RFC 9113, section 8.3.1). Programs in front may have decided by another one
+ * than we would.
+ */
+function problemOfHosts({ url = '', headers, rawHeaders }: IncomingMessage): AppError | undefined {
+  const hosts: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts.push(rawHeaders[i + 1]!)
+  }
+  const [host] = hosts
+  if (host === undefined) return undefined
+  if (hosts.length > 1) return refusal(400, 'INVALID_ARGUMENT', 'the header field Host must not be repeated')
+  const authority = headers[':authority']?.toString()
+  if (authority !== undefined && differs(authority, host)) return otherHost(':authority')
+  const target = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
+  if (target !== undefined && differs(target, host)) return otherHost('the host of the request target')
+  return undefined
+}
+
+/** Whether two authorities name different hosts. A client may leave out the default port. */
+function differs(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((host) => host.toLowerCase().replace(/:(?:80|443)$/, ''))
+  return first !== second
+}
+
+function otherHost(authority: string): AppError {
+  return refusal(400, 'INVALID_ARGUMENT', `the header field Host must be the same as ${authority}`)
 }
 
 function fieldBytes(rawHeaders: readonly string[]): number {

@@ -38,6 +38,10 @@ const refusals: Record<string, [text: string, status: number, code: number]> = {
   'a line without a version': ['GET /healthz\r\n\r\n', 505, 12],
   'a greeting of TLS': ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 3],
   'no Host': ['GET /ping/v2/ping HTTP/1.1\r\n\r\n', 400, 3],
+  'two Hosts': ['GET /ping/v2/ping HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n', 400, 3],
+  'two Hosts with other fields between': ['GET /ping/v2/ping HTTP/1.1\r\nhost: a\r\nx: y\r\nHOST: b\r\n\r\n', 400, 3],
+  'two Hosts over HTTP/1.0': ['GET /ping/v2/ping HTTP/1.0\r\nhost: a\r\nhost: b\r\n\r\n', 400, 3],
+  'a Host that is not the host of the target': ['GET http://b/ping/v2/ping HTTP/1.1\r\nhost: a\r\n\r\n', 400, 3],
   'a length that is no number': [`${get}content-length: x\r\n\r\n`, 400, 3],
   'two lengths': [`${get}content-length: 1\r\ncontent-length: 2\r\n\r\n`, 400, 3],
   'a length and chunks': [`${get}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n`, 400, 3],
@@ -151,6 +155,8 @@ test('over HTTP/2 it is the same', async () => {
       4,
       { body: '{', end: false },
     ],
+    [{ ':path': '/ping/v2/ping', ':authority': 'a', host: 'b' }, 400, 3],
+    [{ ':path': '/ping/v2/ping', ':authority': `127.0.0.1:${port}`, host: `127.0.0.2:${port}` }, 400, 3],
     [{ ':path': '/nowhere' }, 404, 5],
     [{ ':path': '/ping/v2/ping', ':method': 'BREW' }, 405, 12],
   ]
@@ -163,6 +169,32 @@ test('over HTTP/2 it is the same', async () => {
   }
   const registry = await ask({ ':path': `/v2/${'y'.repeat(17_000)}` })
   assert.deepEqual([registry.status, JSON.parse(registry.text).errors[0].code], [414, 'UNSUPPORTED'])
+})
+
+test('a Host that is the same as the authority is accepted over HTTP/2', async () => {
+  for (const host of ['pinfold.example.com', 'Pinfold.Example.com', 'pinfold.example.com:80']) {
+    const answer = await ask({ ':path': '/ping/v2/ping', ':authority': 'pinfold.example.com', host })
+    assert.equal(answer.status, 200, answer.text)
+  }
+})
+
+test('a call over gRPC with a Host that differs from its authority is refused', async () => {
+  const session = http2.connect(`http://127.0.0.1:${port}`)
+  const call = (host: string) =>
+    session.request({
+      ...{ ':method': 'POST', ':path': '/grpc.health.v1.Health/Check', ':authority': 'a', host },
+      ...{ 'content-type': 'application/grpc', te: 'trailers' },
+    })
+  for (const [host, status] of [
+    ['a', undefined],
+    ['b', '3'],
+  ] as const) {
+    const stream = call(host).end(Buffer.alloc(5))
+    const [head] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    assert.equal(head['grpc-status'], status, host)
+    stream.close()
+  }
+  session.destroy()
 })
 
 test('metadata that is too large is refused over gRPC as a call', async () => {
