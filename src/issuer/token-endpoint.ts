@@ -42,6 +42,13 @@ export async function answerDeviceRequest(work: Doing, issuing: Issuing, form: U
   return inOAuthWords(authorizeDevice(work, issuing, form))
 }
 
+/** The first member given twice. One pass: the form comes from anybody, and may have as many members as fit. */
 function repeated(form: URLSearchParams): string | undefined {
-  return [...new Set(form.keys())].find((name) => !lists.includes(name) && form.getAll(name).length > 1)?.slice(0, 100)
+  const seen = new Set<string>()
+  for (const name of form.keys()) {
+    if (lists.includes(name)) continue
+    if (seen.has(name)) return name.slice(0, 100)
+    seen.add(name)
+  }
+  return undefined
 }
