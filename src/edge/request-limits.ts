@@ -106,6 +106,8 @@ export function unreadable(code: string | undefined): AppError {
       )
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return refusal(413, 'INVALID_ARGUMENT', 'the extensions of a chunk are too long')
+    case 'PINFOLD_SMALL_CHUNKS':
+      return refusal(413, 'INVALID_ARGUMENT', 'the body has too many chunks of less than 128 bytes')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return refusal(408, 'DEADLINE_EXCEEDED', 'the request did not come in time')
     case 'HPE_INVALID_VERSION':

@@ -87,6 +87,22 @@ for (const [what, [text, status, code]] of Object.entries(refusals)) {
   })
 }
 
+test('refuses a body with more than 16,384 small chunks, before all of it was read', async () => {
+  const small = `1\r\n \r\n`
+  const send = async (chunk: string, count: number) => {
+    using connection = await connectRaw(port)
+    const head = `POST /iam/v2/groups/ HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${operator.token}\r\n`
+    connection.write(`${head}transfer-encoding: chunked\r\n\r\n${chunk.repeat(count)}0\r\n\r\n`)
+    return await takeResponse(connection)
+  }
+  assert.equal((await send(small, 16_384)).status, 400)
+  const { status, head, body } = await send(small, 16_385)
+  assert.equal(status, 413)
+  assert.match(head, /connection: close/i)
+  assertStructured(body, 3)
+  assert.equal((await send(`80\r\n${' '.repeat(128)}\r\n`, 17_000)).status, 400)
+})
+
 test('a body that does not come is 408', async () => {
   const token = `authorization: Bearer ${operator.token}\r\n`
   for (const rest of ['content-length: 100\r\n\r\n{"des', 'transfer-encoding: chunked\r\n\r\n5\r\n{"des\r\n']) {

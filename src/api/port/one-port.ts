@@ -10,10 +10,13 @@ import { newRequestId } from '#lib/request-id.ts'
 import { errorJson, renderError } from '../errors.ts'
 import type { Connections } from './connections.ts'
 import { limitBodies } from './slow-bodies.ts'
+import { BoundedMessage } from './small-chunks.ts'
 import { handshakeByte, type Tls } from './tls.ts'
 import { oneAfterTheOther } from './unread-answers.ts'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+
+const classes = { IncomingMessage: BoundedMessage, ServerResponse: SafeResponse }
 
 export type OnePortOptions = http.ServerOptions & {
   /** How long a client may take to send a whole request, in milliseconds, unless its path is that of an upload. */
@@ -68,7 +71,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
     if (req.httpVersionMajor === 1) receive(req, res)
     else refuseRaw(req.socket, unreadable('HPE_INVALID_VERSION'))
   })
-  const parsing = { ...options, requestTimeout: 0, requireHostHeader: false, ServerResponse: SafeResponse }
+  const parsing = { ...options, requestTimeout: 0, requireHostHeader: false, ...classes }
   const server = http.createServer(parsing, inTurn)
   server.once('close', () => bodies.stop())
   server.on('checkExpectation', inTurn)
