@@ -1,4 +1,4 @@
-import { type Db, type Sql, sql } from './sql.ts'
+import type { Db, Sql } from './sql.ts'
 
 /** What a query finds that may read as much as there is, and so take longer than a request may. It holds up nobody. */
 export function allAtLeisure<T>(db: Db, query: Sql): Promise<T[]> {
@@ -7,12 +7,5 @@ export function allAtLeisure<T>(db: Db, query: Sql): Promise<T[]> {
 
 const reading: Record<Db['engine'], <T>(db: Db, query: Sql) => Promise<T[]>> = {
   sqlite: (db, query) => db.all(query),
-  postgres: (db, query) =>
-    db.tx(
-      async (tx) => {
-        await tx.run(sql`SET LOCAL statement_timeout = 0`)
-        return tx.all(query)
-      },
-      { isolation: 'rowLocks' },
-    ),
+  postgres: (db, query) => db.tx((tx) => tx.all(query), { isolation: 'rowLocks', timeLimit: 'none' }),
 }

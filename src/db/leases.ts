@@ -5,7 +5,7 @@ import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
 import { beatNode, deleteNode, type NodeBeat, type NodeFacts, nodeBeats } from './nodes.ts'
 import { locking } from './row-locks.ts'
 import type { Skew } from './skew.ts'
-import { type Db, sql, type Tx, type TxOptions } from './sql.ts'
+import { type Db, type Reader, sql, type Tx, type TxOptions } from './sql.ts'
 
 /** The lease is another node's by now. */
 export class LeaseLost extends Error {
@@ -72,6 +72,7 @@ const pauseMs = 20
 
 export function createLeases(db: Db, options: LeaseOptions): Leases {
   const { node, leaseMs, monotonic, skew, names, facts, signal } = options
+  const quick = db.quick ?? db
   // Without others nobody can be waited for: what a lease says is left over from a process that has ended.
   const watchedMs = db.shared ? leaseMs : 0
   const owners = watchHeartbeats<string>(watchedMs, monotonic)
@@ -107,7 +108,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   async function beat(): Promise<void> {
     await skew.measure()
     const sent = monotonic()
-    const still = new Set((await raiseBeats(db, node, facts, skew)).map(({ name }) => name))
+    const still = new Set((await raiseBeats(quick, node, facts, skew)).map(({ name }) => name))
     trust.renewed(sent)
     for (const name of held.keys()) if (!still.has(name)) held.delete(name)
   }
@@ -119,16 +120,15 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
     announce: beat,
     async look() {
       await beat()
-      const rows = await rowsOf(db, names)
-      seen = await nodeBeats(db)
+      seen = await quick.tx(nodeBeats, rowLocks)
       for (const [id, { beat: number }] of seen) nodes.stoodStill(id, '', number)
       skew.compare(others().map((id) => seen.get(id)!.offsetMs))
       const isFree = ({ name, owner, beat: number }: Owned) =>
         owner === '' || owner === node || owners.stoodStill(name, owner, number)
-      for (const row of rows.filter(isFree)) {
+      for (const row of (await quick.tx((tx) => rowsOf(tx, names), rowLocks)).filter(isFree)) {
         const { name } = row
         if (held.has(name) || signal.aborted) continue
-        const claimed = await db.tx((tx) => claim(tx, row, node), rowLocks)
+        const claimed = await quick.tx((tx) => claim(tx, row, node), rowLocks)
         if (!claimed) continue
         const { fence, ...last } = claimed
         held.set(name, leaseOf(name, fence, fenced(name, fence)))
@@ -180,14 +180,19 @@ async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fen
 }
 
 /** The rows of these duties, also of those that have none yet. */
-async function rowsOf(db: Db, names: readonly string[]): Promise<Owned[]> {
-  const rows = await db.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
+async function rowsOf(reader: Reader, names: readonly string[]): Promise<Owned[]> {
+  const rows = await reader.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
   const known = new Map(rows.map((row) => [row.name, row]))
   return names.map((name) => known.get(name) ?? { name, owner: '', beat: 0 })
 }
 
 /** Says that the node is there; answers with the duties that are its own. */
-function raiseBeats(db: Db, node: string, facts: NodeFacts | undefined, skew: Skew): Promise<{ name: string }[]> {
+function raiseBeats(
+  db: Pick<Db, 'tx'>,
+  node: string,
+  facts: NodeFacts | undefined,
+  skew: Skew,
+): Promise<{ name: string }[]> {
   const now = skew.now().toISOString()
   const offsetMs = skew.offsetMs()
   return db.tx(async (tx) => {

@@ -29,7 +29,7 @@ export type MigrateOptions = {
 const lockTries = 60
 const lockPauseMs = 500
 /** An index of all rows of a table is sorted first. */
-const ofAnySize = { aside: 'disk' } as const
+const ofAnySize = { aside: 'disk', timeLimit: 'none' } as const
 
 /**
  * Applies what is missing and returns those ids. Refuses a database that was written by other migrations than these, but for
@@ -229,7 +229,6 @@ const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
   async postgres(tx) {
     // A serializable snapshot would be older than the lock, and would not show what the other node has just applied.
     await tx.run(sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
-    await tx.run(sql`SET LOCAL statement_timeout = 0`)
     // Whoever waits for a table has everybody who comes later wait behind.
     await tx.run(sql`SET LOCAL lock_timeout = 2000`)
     await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)

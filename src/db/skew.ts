@@ -24,7 +24,7 @@ export type Skew = {
 const likeMs = 2000
 
 /** An embedded database has the clock of its machine, and goes with it whatever is set. */
-export function createSkew(db: Pick<Db, 'engine' | 'get'>, { time, passed }: Clocks = ownClocks): Skew {
+export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, passed }: Clocks = ownClocks): Skew {
   let offset = 0
   /** When the clock of what has passed began, by the database. It misses what a machine sleeps, until the database is asked. */
   let began: number | undefined
@@ -35,7 +35,7 @@ export function createSkew(db: Pick<Db, 'engine' | 'get'>, { time, passed }: Clo
     async measure() {
       if (db.engine === 'sqlite') return
       const sent = passed()
-      const row = await db.get<{ now: number }>(sql`
+      const row = await (db.quick ?? db).get<{ now: number }>(sql`
         SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
       // In this order: a pause between the two only widens what is known.
       const here = time()

@@ -58,6 +58,8 @@ export type TxOptions = {
    * the end of a statement.
    */
   aside?: 'disk'
+  /** `none` lets each statement take as long as it does, for migrations and for reading whole tables. */
+  timeLimit?: 'none'
   /** What the work meets others at first of all, as `Tx.meet` says: it waits for its turn before it begins, and not within. */
   meets?: Meeting
 }
@@ -75,6 +77,10 @@ export type Db = Reader & {
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /**
+   * The same for signs of life: a statement fails that is not answered within seconds. Absent where no network is in between.
+   */
+  quick?: Pick<Db, 'get' | 'tx'>
+  /**
    * One connection outside of any transaction and without limits of time, for what an engine does in none, such as building an
    * index beside writers. Absent where a database is one process's.
    */
@@ -86,7 +92,7 @@ export type Db = Reader & {
   onCommit(listener: (changes: ReadonlySet<Change>) => void): void
   /** The engine's plan as text, one step a line, for tests that insist on an index. */
   plan(query: Sql): Promise<string>
-  /** Rejects unless the engine answers. */
+  /** Rejects unless the engine answers, and takes writes. */
   ping(): Promise<void>
   /**
    * `refused` are those for which there was no connection, or no room where others wait; `again` are the retries by what was met:

@@ -3,8 +3,10 @@ const codes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
   // shutdown, crash, starting up, connection slots, disk, memory
   ...['57P01', '57P02', '57P03', '53300', '53100', '53200', '53000'],
-  // slower than the time that a statement, or a transaction between two of them, may take
-  ...['57014', '25P03'],
+  // read-only, as while it recovers or after another one took over
+  '25006',
+  // slower than the time that a statement, a transaction or the time between two of them, may take
+  ...['57014', '25P03', '25P04', '57P05'],
   // still in conflict with other writers after every retry
   ...['40001', '40P01'],
 ])

@@ -1,13 +1,13 @@
 // Several servers of one PostgreSQL and one bucket, under faults drawn by chance: killed, frozen, cut off from the database or the
-// bucket, and with clocks that are wrong. Clients push layers and move tags with preconditions meanwhile, until the fault is over
-// and longer; what they were told must be explained by one order of the moves, and be what is there in the end.
+// bucket, with connections to the database that fall silent, and with clocks that are wrong. Clients push layers and move tags with
+// preconditions meanwhile, until the fault is over and longer; what they were told must be explained by one order of the moves, and
+// be what is there in the end.
 // By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60
 // --seed N repeats the choices of a run. Clocks need libfaketime, and the bucket versitygw; without them it does without.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -16,6 +16,7 @@ import { clientOf } from '../support/pinfold.ts'
 import { cleanEnv, freeAddress, lastingToken, makePlace, project, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { digestOf, imageOf, registryClient, types } from '../support/registry.ts'
+import { startWire } from '../support/wire.ts'
 
 const { values } = parseArgs({
   options: {
@@ -36,48 +37,10 @@ const kinds = [
   'partition',
   'database away',
   'slow database',
+  'database moved',
   'bucket away',
   ...(existsSync(faketime) ? ['clock'] : []),
 ]
-
-/** Passes connections on, until it is told to cut or to hold them. */
-async function startWire(to: { host: string; port: number }) {
-  const sockets = new Set<Socket>()
-  let state: 'open' | 'held' | 'cut' = 'open'
-  const server = createServer((socket) => {
-    if (state === 'cut') return void socket.destroy()
-    const on = connect(to.port, to.host)
-    for (const one of [socket, on]) {
-      sockets.add(one)
-      one
-        .on('error', () => {})
-        .once('close', () => {
-          sockets.delete(one)
-          socket.destroy()
-          on.destroy()
-        })
-      if (state === 'held') one.pause()
-    }
-    socket.on('data', (chunk) => void on.write(chunk))
-    on.on('data', (chunk) => void socket.write(chunk))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    set(next: typeof state): void {
-      state = next
-      for (const one of sockets) {
-        if (next === 'cut') one.destroy()
-        else if (next === 'held') one.pause()
-        else one.resume()
-      }
-    },
-    close() {
-      for (const one of sockets) one.destroy()
-      server.close()
-    },
-  }
-}
 
 await using place = await makePlace()
 if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
@@ -292,6 +255,11 @@ for (let round = 0; round < runs; round++) {
     victim.toDatabase.set('held')
     await sleep(lasts)
     victim.toDatabase.set('open')
+  } else if (kind === 'database moved') {
+    // Nobody answers on the connections of before, while new ones work. They are dropped within seconds.
+    for (const node of all) node.toDatabase.set('moved')
+    await sleep(lasts + 4000)
+    for (const node of all) node.toDatabase.set('open')
   } else if (kind === 'bucket away') {
     for (const node of all) node.toBucket?.set('cut')
     if (bucket) cuts++

@@ -36,8 +36,14 @@ export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 1
     idleTimeoutMillis: 60_000,
     ...(pooled === 'true' ? {} : sessionLimits),
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
   }
+}
+
+/** Whether a pooler in between gives each transaction another connection, so that nothing of a session lasts. */
+export function isPooledUrl(url: string): boolean {
+  return URL.canParse(url) && new URL(url).searchParams.get('pooled') === 'true'
 }
 
 const sessionLimits = {

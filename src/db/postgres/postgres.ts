@@ -1,13 +1,15 @@
 // The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
 import { createHash } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { isBusy } from '#lib/errors.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard } from '../guard.ts'
-import { compile, type Db, type Reader, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
+import { compile, type Db, type Reader, type Sql, type Tx, type TxOptions } from '../sql.ts'
+import { type Connections, defaultTimes, openConnections, type Times } from './connections.ts'
 import { Crowded, createCrowds } from './crowds.ts'
-import { defaultPoolSize, poolConfig } from './postgres-config.ts'
-import { rethrow, send } from './send.ts'
+import { defaultPoolSize, isPooledUrl, poolConfig } from './postgres-config.ts'
+import { isReadOnly, requireWritable, withReason } from './read-only.ts'
+import type { TimeLimit } from './send.ts'
 import { createTransactions } from './transactions.ts'
 
 const maxNamedValues = 200
@@ -18,27 +20,23 @@ const crowdMs = 30_000
 /** Connections that nobody has who may be waiting for others, whatever it is that they wait for. */
 const keptFree = 3
 
+export type PostgresOptions = { poolSize?: number; waitMs?: number; times?: Partial<Times> }
+
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
-export function openPostgres(url: string, options: { poolSize?: number; waitMs?: number } = {}): Db {
-  const { pool, anyInUse, connect } = openPool(poolConfig(url, options))
+export function openPostgres(url: string, options: PostgresOptions = {}): Db {
+  const connections = openConnections(poolConfig(url, options), isPooledUrl(url), { ...defaultTimes, ...options.times })
+  const { limits, send } = connections
   const guard = createGuard('postgres')
   const commits = createCommits()
-  const nameOf = createNames()
+  const toQuery = createQueries()
   const counts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map<string, number>() }
-  const transact = createTransactions({ toQuery, guard, commits, counts })
+  const transact = createTransactions({ send, toQuery, guard, commits, counts })
   const mostInside = Math.max(1, (options.poolSize ?? defaultPoolSize) - keptFree)
   const nextTurn = createCrowds({ mostInside, mostWaiting, waitMs: crowdMs })
 
-  function toQuery(query: Sql): pg.QueryConfig {
-    const text = compile(query, '$')
-    // Statements with long lists come in too many lengths to keep them all prepared.
-    const name = query.values.length > maxNamedValues ? undefined : nameOf(text)
-    return { text, values: query.values as unknown[], ...(name && { name }) }
-  }
-
-  async function read<T>(method: string, query: Sql): Promise<T[]> {
+  async function read<T>(method: string, query: Sql, limit: TimeLimit): Promise<T[]> {
     guard.outside(method)
-    return (await counted(send(pool, toQuery(query), anyInUse))).rows
+    return (await counted(readOnce(connections, toQuery(query), limit))).rows
   }
 
   async function counted<T>(asked: Promise<T>): Promise<T> {
@@ -48,30 +46,14 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
     })
   }
 
-  async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await connect()
-    let keep = false
-    try {
-      const value = await use(client)
-      keep = true
-      return value
-    } catch (error) {
-      // Idle again means that the rollback has reached the server.
-      keep = client.getTransactionStatus() === 'I'
-      throw error
-    } finally {
-      client.release(!keep)
-    }
-  }
-
   /** Whoever has to wait for others of this process does so without a connection. */
-  async function inTurn<T>(work: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
+  async function inTurn<T>(work: (tx: Tx) => Promise<T>, options: TxOptions, limit: TimeLimit): Promise<T> {
     const turn = nextTurn()
     try {
       for (;;) {
         try {
           if (options.meets) turn.enter(options.meets)
-          return await withClient((client) => transact(client, turn, work, options))
+          return await withClient(connections, limit, (client) => transact(client, turn, work, options, limit))
         } catch (error) {
           if (!(error instanceof Crowded)) throw error
           await turn.wait(error)
@@ -82,35 +64,72 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
     }
   }
 
+  async function inTx<T>(work: (tx: Tx) => Promise<T>, options: TxOptions, limit: TimeLimit): Promise<T> {
+    guard.outside('tx')
+    counts.transactions++
+    return await counted(inTurn(work, options, limit))
+  }
+
   return {
     engine: 'postgres',
     shared: true,
-    all: (query) => read('all', query),
-    get: async <T>(query: Sql) => (await read<T>('get', query))[0],
-
-    async tx(work, options = {}) {
-      guard.outside('tx')
-      counts.transactions++
-      return await counted(inTurn(work, options))
+    all: (query) => read('all', query, limits.usual),
+    get: async <T>(query: Sql) => (await read<T>('get', query, limits.usual))[0],
+    tx: (work, options = {}) => inTx(work, options, limits[options.timeLimit ?? 'usual']),
+    quick: {
+      get: async <T>(query: Sql) => (await read<T>('get', query, limits.quick))[0],
+      tx: (work, options = {}) => inTx(work, options, limits.quick),
     },
-
-    alone: async (work) => alone(await connect(), work),
-
+    alone: (work) => alone(connections, work),
     onCommit: commits.listen,
-
-    plan: (query) => withClient((client) => explain(client, query)),
-
-    ping: async () => void (await read('get', sql`SELECT 1 AS one`)),
+    plan: (query) => withClient(connections, limits.usual, (client) => explain(connections, client, query)),
+    ping: () => counted(withClient(connections, limits.quick, (client) => requireWritable(connections, client))),
     stats: () => ({ ...counts }),
-    close: async () => void (pool.ending || (await pool.end())),
+    close: connections.close,
   }
 }
 
-async function alone<T>(client: pg.PoolClient, work: (one: Reader) => Promise<T>): Promise<T> {
+async function withClient<T>(
+  connections: Connections,
+  limit: TimeLimit,
+  use: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connections.connect(limit.kind === 'none' ? 'kept' : undefined)
+  let keep = false
   try {
-    await send(client, { text: 'SET statement_timeout = 0' })
+    const value = await use(client)
+    keep = true
+    return value
+  } catch (cause) {
+    const error = await withReason(connections, client, cause)
+    // Idle again means that the rollback has reached the server. One that takes no writes may be a former primary.
+    keep = client.getTransactionStatus() === 'I' && !isReadOnly(error)
+    throw error
+  } finally {
+    client.release(!keep)
+  }
+}
+
+/** A statement by itself; where it fails the connection is not used again. */
+async function readOnce(connections: Connections, query: pg.QueryConfig, limit: TimeLimit): Promise<pg.QueryResult> {
+  const client = await connections.connect()
+  let keep = false
+  try {
+    const result = await connections.send(client, query, limit)
+    keep = true
+    return result
+  } finally {
+    client.release(!keep)
+  }
+}
+
+async function alone<T>(connections: Connections, work: (one: Reader) => Promise<T>): Promise<T> {
+  const client = await connections.connect('kept')
+  const send = (query: pg.QueryConfig) => connections.send(client, query, connections.limits.none)
+  try {
+    await send({ text: 'SET statement_timeout = 0' })
     const all = async <R>(query: Sql): Promise<R[]> =>
-      (await send(client, { text: compile(query, '$'), values: query.values as unknown[] })).rows
+      (await send({ text: compile(query, '$'), values: query.values as unknown[] })).rows
     return await work({ all, get: async <R>(query: Sql) => (await all<R>(query))[0] })
   } finally {
     // Nobody else is to have what was set.
@@ -118,34 +137,30 @@ async function alone<T>(client: pg.PoolClient, work: (one: Reader) => Promise<T>
   }
 }
 
-function openPool(config: pg.PoolConfig) {
-  const pool = new pg.Pool(config)
-  // A connection that dies is reported to whoever uses it; without a listener it would end the process.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
-  let inUse = 0
-  pool.on('acquire', () => void inUse++)
-  pool.on('release', () => void inUse--)
-  const anyInUse = () => inUse > 0
-  const connect = () => pool.connect().catch((error: unknown) => rethrow(error, anyInUse()))
-  return { pool, anyInUse, connect }
-}
-
-async function explain(client: pg.PoolClient, query: Sql): Promise<string> {
-  await send(client, { text: 'BEGIN' })
+async function explain({ send: sendTo, limits }: Connections, client: pg.PoolClient, query: Sql): Promise<string> {
+  const send = (config: pg.QueryConfig) => sendTo(client, config, limits.usual)
+  await send({ text: 'BEGIN' })
   // On the small tables of a test every plan is a scan and a sort, unless an index is there to avoid them.
   const off = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`)
-  await send(client, { text: off.join('; ') })
+  await send({ text: off.join('; ') })
   const text = `EXPLAIN (FORMAT TEXT) ${compile(query, '$')}`
-  const explained = await send(client, { text, values: query.values as unknown[] }).finally(() =>
-    send(client, { text: 'ROLLBACK' }),
-  )
+  const explained = await send({ text, values: query.values as unknown[] }).finally(() => send({ text: 'ROLLBACK' }))
   return explained.rows.map((row) => row['QUERY PLAN']).join('\n')
 }
 
 /** The same in every process, since a pooler may hand a connection with its statements on to another one. */
 function statementName(text: string): string {
   return `pinfold_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+}
+
+function createQueries(): (query: Sql) => pg.QueryConfig {
+  const nameOf = createNames()
+  return (query) => {
+    const text = compile(query, '$')
+    // Statements with long lists come in too many lengths to keep them all prepared.
+    const name = query.values.length > maxNamedValues ? undefined : nameOf(text)
+    return { text, values: query.values as unknown[], ...(name && { name }) }
+  }
 }
 
 // A name keeps the statement prepared on every connection for good, so it is for texts that come back.

@@ -1,29 +1,76 @@
+// Statements on their way to PostgreSQL. Each has a time limit, and every failure of a connection has a code.
+import { performance } from 'node:perf_hooks'
 import pg from 'pg'
 import { busy } from '#lib/errors.ts'
 
-/** A connection or a pool of them, of which the types know fewer calls than they take. */
-type Queries = { query(query: pg.Query, done: (error: Error | undefined, result: pg.QueryResult) => void): unknown }
+/** A connection, of which the types know fewer calls than it takes. */
+type Connection = {
+  connection?: { stream: { destroy(): void } }
+  query(query: pg.Query, done: (error: Error | undefined, result: pg.QueryResult) => void): unknown
+}
 
 /**
- * Sends one statement; what goes wrong with the connection has a code, as what the server says has. Of a pool, `anyInUse` says
- * whether one of its connections is with somebody.
+ * How long the answer to a statement may take. The usual limit is above the server's own `statement_timeout`, so that it only ends
+ * what the server does not answer at all. `quick` is for signs of life.
  */
+export type TimeLimit = { readonly kind: 'quick' | 'usual' | 'none'; readonly ms: number }
+
+/** A statement that waits for its answer. */
+export type Sent = { readonly at: number; readonly limit: TimeLimit }
+
+/** The time limit of a statement has passed. Of a COMMIT it is not known whether it has happened. */
+export class NoAnswer extends Error {
+  override name = 'NoAnswer'
+  readonly code = 'ETIMEDOUT'
+  constructor({ ms }: TimeLimit, cause: unknown) {
+    super(`the database did not answer within ${ms / 1000} s`, { cause })
+  }
+}
+
+const sent = new WeakMap<pg.ClientBase, Sent>()
+
+/** The statement that the connection waits for, if there is one. */
+export const sentOn = (client: pg.ClientBase): Sent | undefined => sent.get(client)
+
+/** Ends a connection without a word to the server, which may not answer. A statement on it fails at once. */
+export function drop(client: pg.ClientBase): void {
+  const { connection }: Connection = client
+  connection?.stream.destroy()
+}
+
+/** Sends one statement. If its time is over, its connection is dropped: an answer that comes later must not meet the next one. */
 export async function send(
-  client: pg.PoolClient | pg.Pool,
+  client: pg.ClientBase,
   { text, values, name }: pg.QueryConfig,
-  anyInUse: () => boolean = () => false,
+  limit: TimeLimit,
 ): Promise<pg.QueryResult> {
   // What is given as an object pg copies with the descriptor of each property, which takes longer than all else that it does.
   const query = Object.assign(new pg.Query(text, values), name && { name })
+  const now: Sent = { at: performance.now(), limit }
+  sent.set(client, now)
+  let timer: NodeJS.Timeout | undefined
+  let isLate = false
+  // A process that stood still looks first whether the answer has come meanwhile.
+  const onTime = () =>
+    setImmediate(() => {
+      if (sent.get(client) !== now) return
+      isLate = true
+      drop(client)
+    })
+  if (limit.kind !== 'none') timer = setTimeout(onTime, limit.ms)
   try {
     return await new Promise((resolve, reject) => {
-      const queries: Queries = client
+      const queries: Connection = client
       queries.query(query, (error, result) => (error ? reject(error) : resolve(result)))
     })
   } catch (error) {
+    if (isLate) throw new NoAnswer(limit, error)
     // Of an answer it would say only that something came from the network.
     if (error instanceof Error) Error.captureStackTrace(error)
-    return rethrow(error, anyInUse())
+    return rethrow(error, false)
+  } finally {
+    clearTimeout(timer)
+    if (sent.get(client) === now) sent.delete(client)
   }
 }
 
@@ -37,7 +84,7 @@ export function rethrow(error: unknown, anyInUse: boolean): never {
     // Of the pool to whoever waited in vain, also where all of its connections are still being made and none comes about.
     const waited = /^timeout exceeded when trying to connect/.test(error.message)
     if (waited && anyInUse) throw busy('all connections to the database are in use; try again', error)
-    if (waited || /connection timeout$/.test(error.message)) {
+    if (waited || /connection timeout$|^timeout expired$/.test(error.message)) {
       Object.assign(error, { code: 'ETIMEDOUT' })
     } else if (/^Connection terminated|is not queryable$/.test(error.message)) {
       Object.assign(error, { code: 'ECONNRESET' })

@@ -5,8 +5,9 @@ import type pg from 'pg'
 import { changesOf, type createCommits } from '../changes.ts'
 import type { createGuard, Outcome } from '../guard.ts'
 import { type Change, retriedCommands, type Sql, type Tx, type TxOptions } from '../sql.ts'
+import type { Connections } from './connections.ts'
 import { Crowded, type Turn } from './crowds.ts'
-import { codeOf, send } from './send.ts'
+import { codeOf, type TimeLimit } from './send.ts'
 
 const conflictRetries = 12
 const constraintRetries = 3
@@ -20,6 +21,7 @@ type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change>; command
 type Command = (typeof retriedCommands)[number]
 
 type Parts = {
+  send: Connections['send']
   toQuery(query: Sql): pg.QueryConfig
   guard: ReturnType<typeof createGuard>
   commits: ReturnType<typeof createCommits>
@@ -39,8 +41,9 @@ export function createTransactions(parts: Parts) {
     turn: Turn,
     work: TxWork<T>,
     options: TxOptions,
+    limit: TimeLimit,
   ): Promise<T> {
-    const begin = beginOf(options)
+    const begin = beginOf(options, limit)
     let constraints = 0
     let giveBack: (() => void) | undefined
     try {
@@ -52,7 +55,7 @@ export function createTransactions(parts: Parts) {
           outcome,
           changes,
           command = 'other',
-        } = await attempt(parts, client, work, { begin, shard: shardOf(client), turn })
+        } = await attempt(parts, client, work, { begin, limit, shard: shardOf(client), turn })
         if (outcome.ok) {
           counts.commits++
           commits.report([changes])
@@ -77,12 +80,12 @@ export function createTransactions(parts: Parts) {
 }
 
 async function attempt<T>(
-  { toQuery, guard }: Parts,
+  { send, toQuery, guard }: Parts,
   client: pg.PoolClient,
   work: TxWork<T>,
-  { begin, shard, turn }: { begin: string; shard: number; turn: Turn },
+  { begin, limit, shard, turn }: { begin: string; limit: TimeLimit; shard: number; turn: Turn },
 ): Promise<Attempted<T>> {
-  const one = oneAtATime(client)
+  const one = oneAtATime((config) => send(client, config, limit))
   const changes = new Set<Change>()
   let command: Command | undefined
   let begun: Promise<unknown> | undefined
@@ -127,16 +130,21 @@ function commandOf(text: string): Command {
   return retriedCommands.find((one) => one === word) ?? 'other'
 }
 
-function beginOf({ isolation, durability }: TxOptions): string {
-  const begin = `BEGIN ISOLATION LEVEL ${isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'}`
-  return durability === 'later' ? `${begin}; SET LOCAL synchronous_commit = off` : begin
+function beginOf({ isolation, durability }: TxOptions, { kind, ms }: TimeLimit): string {
+  return [
+    `BEGIN ISOLATION LEVEL ${isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'}`,
+    ...(durability === 'later' ? ['SET LOCAL synchronous_commit = off'] : []),
+    ...(kind === 'none' ? ['SET LOCAL statement_timeout = 0'] : []),
+    // The server answers first, even to a statement that waits for a lock: without an answer the connection counts as lost.
+    ...(kind === 'quick' ? [`SET LOCAL statement_timeout = ${Math.ceil(ms * 0.8)}`] : []),
+  ].join('; ')
 }
 
 // pg wants one statement at a time, while a work may start several at once.
-function oneAtATime(client: pg.PoolClient): Send {
+function oneAtATime(send: Send): Send {
   let last: Promise<unknown> = Promise.resolve()
   return (config, needs) => {
-    const result = last.then(() => needs).then(() => send(client, config))
+    const result = last.then(() => needs).then(() => send(config))
     last = result.catch(() => {})
     return result
   }

@@ -1,0 +1,92 @@
+// Pool of connections to PostgreSQL, with a time limit on every statement.
+import pg from 'pg'
+import { createLossWatch, type WatchTimes } from './loss-watch.ts'
+import { drop, NoAnswer, rethrow, send, type TimeLimit } from './send.ts'
+
+export type Times = WatchTimes & {
+  /** Longest wait for the answer to a statement; above `statement_timeout`. */
+  answerMs: number
+  /** The same for health checks and heartbeats. */
+  quickMs: number
+}
+
+export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 3000, watchMs: 1000 }
+
+/** Longest wait for the new connection that is made to see whether one is answered. */
+const freshMs = 2000
+
+export type Connections = {
+  limits: Record<TimeLimit['kind'], TimeLimit>
+  /** `kept` is for migrations: the connection is not dropped with the others. */
+  connect(kept?: 'kept'): Promise<pg.PoolClient>
+  send(client: pg.ClientBase, query: pg.QueryConfig, limit: TimeLimit): Promise<pg.QueryResult>
+  close(): Promise<void>
+}
+
+export function openConnections(config: pg.PoolConfig, isPooled: boolean, times: Times): Connections {
+  const pool = new pg.Pool(config)
+  const limits = {
+    quick: { kind: 'quick', ms: times.quickMs },
+    usual: { kind: 'usual', ms: times.answerMs },
+    none: { kind: 'none', ms: 0 },
+  } as const
+  const live = new Set<pg.PoolClient>()
+  const inUse = new Set<pg.PoolClient>()
+  const kept = new Set<pg.PoolClient>()
+  // A connection that dies is reported to whoever uses it; without a listener it would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    live.add(client)
+    client.once('end', () => void live.delete(client))
+  })
+  pool.on('acquire', (client) => void inUse.add(client))
+  pool.on('release', (_error, client) => {
+    inUse.delete(client)
+    kept.delete(client)
+  })
+  const watch = createLossWatch(times, {
+    live: () => [...live].filter((client) => !kept.has(client)),
+    isFull: () => pool.waitingCount > 0 && inUse.size >= pool.options.max,
+    isPooled,
+    ask: (pids) => askFresh(config, pids),
+  })
+
+  return {
+    limits,
+    async connect(how) {
+      const client = await pool.connect().catch((error: unknown) => rethrow(error, inUse.size > 0))
+      if (how === 'kept') kept.add(client)
+      return client
+    },
+    async send(client, query, limit) {
+      try {
+        return await send(client, query, limit)
+      } catch (error) {
+        if (limit.kind === 'quick' && error instanceof NoAnswer) watch.noAnswer()
+        throw error
+      }
+    },
+    async close() {
+      watch.close()
+      if (!pool.ending) await pool.end()
+    },
+  }
+}
+
+/** Which of these are at work, as a new connection says; `undefined` where it is not answered. */
+async function askFresh(config: pg.PoolConfig, pids: readonly number[]): Promise<ReadonlySet<number> | undefined> {
+  const client = new pg.Client({ ...config, connectionTimeoutMillis: freshMs })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const text = `SELECT pid FROM pg_stat_activity WHERE pid = ANY($1) AND state = 'active' AND usename = current_user`
+    const query = pids.length > 0 ? { text, values: [pids] } : { text: 'SELECT 1 WHERE false' }
+    const { rows } = await send(client, query, { kind: 'quick', ms: freshMs })
+    void client.end().catch(() => {})
+    return new Set(rows.map(({ pid }) => pid as number))
+  } catch {
+    drop(client)
+    return undefined
+  }
+}

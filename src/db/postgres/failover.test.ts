@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { suite, test } from 'node:test'
+import pg from 'pg'
+import { startWire } from '../../../test/support/wire.ts'
+import { raw, sql, type Tx } from '../sql.ts'
+import { isUnavailable } from '../unavailable.ts'
+import { openPostgres, type PostgresOptions } from './postgres.ts'
+
+const database = process.env.PINFOLD_TEST_DATABASE ?? ''
+
+/** A database with a table, behind a wire that can fail. No limit ends anything unless the test says so. */
+async function open({ times, ...options }: PostgresOptions = {}) {
+  const schema = `t_${randomBytes(6).toString('hex')}`
+  const admin = new pg.Client(database)
+  await admin.connect()
+  await admin.query(`CREATE SCHEMA ${schema}`)
+  await admin.query(`CREATE TABLE ${schema}.items (name text PRIMARY KEY)`)
+  const url = new URL(database)
+  const wire = await startWire({ host: url.hostname, port: Number(url.port || 5432) })
+  Object.assign(url, { hostname: '127.0.0.1', port: String(wire.port) })
+  url.searchParams.set('schema', schema)
+  const never = { answerMs: 600_000, quickMs: 600_000, silentMs: 600_000, watchMs: 600_000 }
+  const db = openPostgres(url.href, { ...options, times: { ...never, ...times } })
+  async function close() {
+    wire.close()
+    await db.close()
+    await admin.query(`DROP SCHEMA ${schema} CASCADE`)
+    await admin.end()
+  }
+  const names = async () =>
+    (await admin.query(`SELECT name FROM ${schema}.items ORDER BY name`)).rows.map((r) => r.name)
+  return { db, admin, schema, url, wire, names, [Symbol.asyncDispose]: close }
+}
+
+const pid = async (tx: Tx) => (await tx.get<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`))!.pid
+const insert = (name: string) => sql`INSERT INTO items (name) VALUES (${name})`
+
+suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
+  test('drops all connections that fell silent once a new one is answered', async () => {
+    await using opened = await open({ poolSize: 4, times: { silentMs: 50, watchMs: 20 } })
+    const { db, wire } = opened
+    const go = Promise.withResolvers<void>()
+    const begun = Array.from({ length: 4 }, () => Promise.withResolvers<void>())
+    const works = begun.map((one, i) =>
+      db.tx(async (tx) => {
+        await tx.get(sql`SELECT 1 AS one`)
+        one.resolve()
+        // The last one leaves its connection idle; the one before asks nothing until the others have failed.
+        if (i === 3) return
+        await go.promise
+        if (i === 2) await Promise.allSettled(works.slice(0, 2))
+        await tx.run(insert(String(i)))
+      }),
+    )
+    await Promise.all(begun.map(({ promise }) => promise))
+    await works[3]
+    wire.set('moved')
+    go.resolve()
+    const ended = await Promise.allSettled(works.slice(0, 3))
+    assert.deepEqual(
+      ended.map((one) => one.status === 'rejected' && isUnavailable(one.reason)),
+      [true, true, true],
+    )
+    const rows = await Promise.all(Array.from({ length: 4 }, () => db.get(sql`SELECT 1 AS one`)))
+    assert.deepEqual(rows, Array(4).fill({ one: 1 }))
+    assert.deepEqual(await opened.names(), [])
+  })
+
+  test('keeps a connection while the server works on its statement', async () => {
+    await using opened = await open({ times: { silentMs: 20, watchMs: 10 } })
+    const { db, wire } = opened
+    const slept = await Promise.all(Array.from({ length: 3 }, () => db.get(sql`SELECT pg_sleep(0.5) IS NULL AS woke`)))
+    assert.deepEqual(slept, Array(3).fill({ woke: 0 }))
+    // One more for each time that was looked, and no more while the statements last.
+    assert.ok(wire.accepted() <= 3 + 3, String(wire.accepted()))
+  })
+
+  test('keeps the connections of migrations', async () => {
+    await using opened = await open({ poolSize: 4, times: { silentMs: 50, watchMs: 20 } })
+    const { db, wire } = opened
+    const [inTx, outside, go] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [
+      PromiseWithResolvers<void>,
+      PromiseWithResolvers<void>,
+      PromiseWithResolvers<void>,
+    ]
+    let ended = 0
+    const work = async (one: Pick<Tx, 'get'>, begun: PromiseWithResolvers<void>) => {
+      await one.get(sql`SELECT 1 AS one`)
+      begun.resolve()
+      await go.promise
+      await one.get(sql`SELECT 1 AS one`)
+    }
+    const kept = [db.tx((tx) => work(tx, inTx), { timeLimit: 'none' }), db.alone!((one) => work(one, outside))].map(
+      (one) => one.catch(() => {}).finally(() => ended++),
+    )
+    await Promise.all([inTx.promise, outside.promise])
+    await Promise.all([db.get(sql`SELECT 1 AS one`), db.get(sql`SELECT 1 AS one`)])
+    wire.set('moved')
+    go.resolve()
+    const asked = await Promise.allSettled([db.get(sql`SELECT 1 AS one`), db.get(sql`SELECT 1 AS one`)])
+    assert.deepEqual(
+      asked.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    )
+    assert.deepEqual(await db.get(sql`SELECT 1 AS one`), { one: 1 })
+    assert.equal(ended, 0)
+    wire.close()
+    await Promise.all(kept)
+  })
+
+  test('drops a connection on which a statement has no answer in its time, and uses another one', async () => {
+    await using opened = await open({ poolSize: 1, times: { answerMs: 100 } })
+    const { db, wire } = opened
+    await db.tx(pid)
+    wire.set('moved')
+    let runs = 0
+    const work = async (tx: Tx) => {
+      runs++
+      await tx.run(insert('a'))
+    }
+    await assert.rejects(
+      db.tx(work),
+      (error) => isUnavailable(error) && /did not answer within 0.1 s/.test(String(error)),
+    )
+    await db.tx(work)
+    assert.deepEqual([runs, await opened.names()], [2, ['a']])
+  })
+
+  test('does not repeat a transaction whose COMMIT had no answer', async () => {
+    await using opened = await open({ poolSize: 1, times: { answerMs: 100 } })
+    const { db, wire, names } = opened
+    let runs = 0
+    const lost = db.tx(async (tx) => {
+      runs++
+      await tx.run(insert(String(runs)))
+      wire.set('mute')
+    })
+    await assert.rejects(lost, isUnavailable)
+    wire.set('open')
+    assert.deepEqual([runs, await names()], [1, ['1']])
+  })
+
+  test('health checks and heartbeats without an answer replace all connections, also behind a pooler', async () => {
+    await using opened = await open({ poolSize: 3, times: { quickMs: 100 } })
+    const { db, wire, url } = opened
+    url.searchParams.delete('schema')
+    url.searchParams.set('pooled', 'true')
+    const times = { answerMs: 600_000, quickMs: 100, silentMs: 600_000, watchMs: 600_000 }
+    const pooled = openPostgres(url.href, { poolSize: 3, times })
+    try {
+      for (const one of [db, pooled]) {
+        wire.set('open')
+        await Promise.all([one.ping(), one.ping(), one.ping()])
+        wire.set('moved')
+        const hangs = one.get(sql`SELECT 1 AS one`)
+        const beat = one.quick!.tx((tx) => tx.get(sql`SELECT 1 AS one`))
+        const asked = await Promise.allSettled([hangs, one.ping(), beat])
+        assert.ok(asked.every(({ status, ...rest }) => status === 'rejected' && isUnavailable(Object.values(rest)[0])))
+        await one.ping()
+      }
+    } finally {
+      await pooled.close()
+    }
+  })
+
+  test('a heartbeat that waits for a lock is ended by the server, and its connection stays', async () => {
+    await using opened = await open({ poolSize: 1, times: { quickMs: 1000 } })
+    const { db, admin, schema } = opened
+    const before = await db.tx(pid)
+    await admin.query('BEGIN')
+    await admin.query(`LOCK TABLE ${schema}.items IN ACCESS EXCLUSIVE MODE`)
+    await assert.rejects(
+      db.quick!.tx((tx) => tx.run(insert('a'))),
+      { code: '57014' },
+    )
+    await admin.query('ROLLBACK')
+    assert.equal(await db.tx(pid), before)
+  })
+
+  test('a read-only database is unavailable, and a connection to it is not used again', async () => {
+    await using opened = await open({ poolSize: 1 })
+    const { db } = opened
+    // As a primary that was demoted: what is connected goes on to read.
+    const demote = () => db.tx((tx) => tx.run(sql`SET default_transaction_read_only = on`))
+    await demote()
+    assert.deepEqual(await db.get(sql`SELECT 1 AS one`), { one: 1 })
+    await assert.rejects(
+      db.tx((tx) => tx.run(insert('a'))),
+      (error) => isUnavailable(error) && (error as { code?: string }).code === '25006',
+    )
+    await db.tx((tx) => tx.run(insert('b')))
+    await demote()
+    await assert.rejects(db.ping(), (error) => isUnavailable(error) && /read-only/.test(String(error)))
+    await db.ping()
+    assert.deepEqual(await opened.names(), ['b'])
+  })
+
+  test('a feature that is missing means unavailable only while the database is in recovery', async () => {
+    await using opened = await open()
+    const { admin, schema, url } = opened
+    url.searchParams.delete('schema')
+    // Found before the one of the system.
+    url.searchParams.set('options', `-c search_path=${schema},pg_catalog`)
+    const db = openPostgres(url.href, { poolSize: 1 })
+    const missing = raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '0A000'; END $$`)
+    try {
+      await assert.rejects(
+        db.tx((tx) => tx.run(missing)),
+        (error) => !isUnavailable(error),
+      )
+      const before = await db.tx(pid)
+      await admin.query(`CREATE FUNCTION ${schema}.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'`)
+      const refused = (error: unknown) => isUnavailable(error) && /in recovery/.test(String(error))
+      await assert.rejects(
+        db.tx((tx) => tx.run(missing)),
+        refused,
+      )
+      assert.notEqual(await db.tx(pid), before)
+      await assert.rejects(db.ping(), refused)
+    } finally {
+      await db.close()
+    }
+  })
+})

@@ -1,0 +1,93 @@
+// Watch for connections that nobody answers on any more while a new one is answered, as after the loss of a host, of which no
+// packet tells. They are dropped, so that what waits on them fails at once and the pool makes new ones.
+import { performance } from 'node:perf_hooks'
+import type pg from 'pg'
+import { drop, type Sent, sentOn } from './send.ts'
+
+export type WatchTimes = {
+  /** After this long without an answer it is checked whether the server still works on a statement. */
+  silentMs: number
+  /** Period of these checks. */
+  watchMs: number
+}
+
+export type Watched = {
+  /** The connections that may be dropped. */
+  live(): pg.PoolClient[]
+  /** Whether all connections are in use, and somebody waits for one. */
+  isFull(): boolean
+  /** Whether a pooler is in between, which nobody can ask who works on a statement. */
+  isPooled: boolean
+  /** Which of these backends are at work, as a new connection says; `undefined` where it is not answered. */
+  ask(pids: readonly number[]): Promise<ReadonlySet<number> | undefined>
+}
+
+/** How many statements without an answer make the watch drop all connections, and for how long each of them counts. */
+const enough = 2
+const countsMs = 60_000
+/** How long a statement is left alone that the server is at work on. */
+const sparedMs = 10_000
+
+export function createLossWatch({ silentMs, watchMs }: WatchTimes, { live, isFull, isPooled, ask }: Watched) {
+  /** When statements were found to have no answer, and nobody at work on them. */
+  let unanswered: number[] = []
+  /** Statements that were silent at the last look. */
+  let before: ReadonlySet<Sent> = new Set()
+  const spared = new WeakMap<Sent, number>()
+  let looking = false
+  const timer = setInterval(() => void look(), watchMs)
+  timer.unref()
+
+  function isSilent(client: pg.PoolClient): boolean {
+    const now = performance.now()
+    const one = sentOn(client)
+    return one !== undefined && now - one.at >= silentMs && now >= (spared.get(one) ?? 0)
+  }
+
+  function silentOnes(): { client: pg.PoolClient; sent: Sent }[] {
+    const all = live()
+    const found = all.filter(isSilent).map((client) => ({ client, sent: sentOn(client)! }))
+    // Behind a pooler only a statement counts that takes no time, or all of them while nothing else is answered.
+    if (!isPooled || (isFull() && found.length === all.length)) return found
+    return found.filter(({ sent }) => sent.limit.kind === 'quick')
+  }
+
+  async function look(): Promise<void> {
+    if (looking) return
+    looking = true
+    try {
+      const waiting = silentOnes()
+      const seen = before
+      before = new Set(waiting.map(({ sent }) => sent))
+      unanswered = unanswered.filter((at) => performance.now() - at < countsMs)
+      if (waiting.length === 0 && unanswered.length < enough) return
+      const working = await ask(isPooled ? [] : waiting.map(({ client }) => pidOf(client)))
+      // While no new connection is answered either, the others may be as good as any.
+      if (working === undefined) return
+      for (const { client, sent } of waiting) {
+        if (working.has(pidOf(client))) spared.set(sent, performance.now() + sparedMs)
+      }
+      dropLost(waiting.filter(({ client, sent }) => seen.has(sent) && sentOn(client) === sent && !spared.has(sent)))
+    } finally {
+      looking = false
+    }
+  }
+
+  function dropLost(lost: readonly { client: pg.PoolClient }[]): void {
+    unanswered.push(...lost.map(() => performance.now()))
+    const isAll = unanswered.length >= enough
+    if (isAll) unanswered = []
+    for (const client of isAll ? live() : lost.map((one) => one.client)) drop(client)
+  }
+
+  return {
+    /** A health check or a heartbeat had no answer. */
+    noAnswer(): void {
+      unanswered.push(performance.now())
+      void look()
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+const pidOf = (client: pg.PoolClient): number => (client as unknown as { processID: number }).processID
