@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type http from 'node:http'
 import http2 from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectRaw, type RawConnection, takeResponse } from '../../../test/support/raw-http.ts'
 import { createConnections } from './connections.ts'
@@ -112,26 +112,64 @@ test('what only begins like an HTTP/2 preface is refused', async () => {
   }
 })
 
-test('whoever does not finish its headers is closed at the limit, whatever it has sent', async () => {
+/** Resolves once the server has closed the connection; rejects when the time of the test is over, so that its server ends too. */
+function closedWithin(connection: RawConnection, { signal }: TestContext): Promise<unknown> {
+  const over = once(signal, 'abort').then(() => {
+    throw new Error('the server has not closed the connection')
+  })
+  return Promise.race([connection.closed, over])
+}
+
+test('a connection of an unknown protocol is closed at the limit, and not before', { timeout: 20_000 }, async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   await using echo = await startEcho(strict)
-  const starts = ['', 'P', 'PR', 'PRI * HTTP/2.0\r\n\r\nSM', 'G', 'POST /x HTTP/1.1\r\nho']
-  await Promise.all(
-    starts.map(async (text) => {
-      using connection = await connectRaw(echo.port)
-      if (text !== '') connection.write(text)
-      await connection.closed
-      assert.ok(!connection.received().includes(' 200 '), text)
-    }),
-  )
+  using connections = new DisposableStack()
+  const open = new Map<string, RawConnection>()
+  for (const text of ['', 'P', 'PR', 'PRI * HTTP/2.0\r\n\r\nSM']) {
+    const connection = connections.use(await connectRaw(echo.port))
+    if (text !== '') connection.write(text)
+    open.set(text, connection)
+  }
+  const closed: string[] = []
+  for (const [text, connection] of open) void connection.closed.then(() => closed.push(text))
+  // An answer to another client says that the server has done what was there to do before.
+  const ask = async () => {
+    using other = await connectRaw(echo.port)
+    other.write(request('GET /x'))
+    assert.equal((await takeResponse(other)).status, 200)
+  }
+  await ask()
+  t.mock.timers.tick(strict.headersTimeout - 1)
+  await ask()
+  assert.deepEqual(closed, [])
+  t.mock.timers.tick(1)
+  for (const [text, connection] of open) {
+    await closedWithin(connection, t)
+    assert.match(connection.received(), text === '' ? /^$/ : /^HTTP\/1\.1 408 /, text)
+  }
 })
 
-test('a client that drips its headers is closed at the limit as well', async () => {
+test('headers that are never finished are answered with 408 at the limit', { timeout: 20_000 }, async (t) => {
+  await using echo = await startEcho(strict)
+  for (const text of ['G', 'POST /x HTTP/1.1\r\nho']) {
+    using connection = await connectRaw(echo.port)
+    connection.write(text)
+    await closedWithin(connection, t)
+    assert.match(connection.received(), /^HTTP\/1\.1 408 /, text)
+  }
+})
+
+test('a client that drips its headers is answered with 408 at the limit as well', { timeout: 20_000 }, async (t) => {
   await using echo = await startEcho(strict)
   using connection = await connectRaw(echo.port)
   connection.write('POST /x HTTP/1.1\r\n')
   const drip = setInterval(() => connection.write('x: y\r\n'), 20)
-  await connection.closed
-  clearInterval(drip)
+  try {
+    await closedWithin(connection, t)
+  } finally {
+    clearInterval(drip)
+  }
+  assert.match(connection.received(), /^HTTP\/1\.1 408 /)
 })
 
 test('a client that goes away before it said anything leaves nothing behind', async () => {
@@ -214,22 +252,22 @@ test('of what a client asks for ahead, one after the other is answered', { timeo
   assert.equal((await takeResponse(connection)).body, '1 POST /x hello')
 })
 
-test('a client that asks for very much ahead is closed', { timeout: 20_000 }, async () => {
+test('a client that asks for very much ahead is closed', { timeout: 20_000 }, async (t) => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(request('GET /slow').repeat(200))
-  await connection.closed
+  await closedWithin(connection, t)
   assert.deepEqual(echo.asked, ['/slow'])
 })
 
-test('a client that does not read its answer is closed at the limit', { timeout: 20_000 }, async () => {
+test('a client that does not read its answer is closed at the limit', { timeout: 20_000 }, async (t) => {
   await using echo = await startEcho(strict)
   const accepted = once(echo.server, 'connection')
   using connection = await connectRaw(echo.port)
   connection.pause()
   connection.write(request('GET /large'))
   const [socket] = (await accepted) as [Socket]
-  await once(socket, 'close')
+  await once(socket, 'close', { signal: t.signal })
   assert.deepEqual(echo.asked, ['/large'])
 })
 

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCheckpoints } from './checkpoints.ts'
+import type { Worker } from 'node:worker_threads'
+import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 
 test('what was committed reaches the database itself while the connection that wrote it stays open', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
@@ -38,9 +40,31 @@ test('what was committed reaches the database itself while the connection that w
   await rm(folder, { recursive: true })
 })
 
-test('a thread that fails is no trouble for whoever closes', async () => {
-  const checkpoints = createCheckpoints(join(tmpdir(), 'nowhere', 'a.db'), 1)
+/** Calls `note`, and returns the thread that begins for it. */
+async function threadFor(checkpoints: Checkpoints): Promise<Worker> {
+  const begun = once(process, 'worker')
   checkpoints.note()
-  await sleep(5)
+  const [thread] = (await begun) as [Worker]
+  return thread
+}
+
+/** Waits until the thread is over. Sleeping would not do: `close` waits for a thread that has not failed yet. */
+const exitOf = (thread: Worker) => new Promise<void>((resolve) => thread.once('exit', () => resolve()))
+
+test('closes at once after its thread has failed', { timeout: 20_000 }, async () => {
+  const checkpoints = createCheckpoints(join(tmpdir(), 'nowhere', 'a.db'), 1)
+  await exitOf(await threadFor(checkpoints))
   await checkpoints.close()
+})
+
+test('starts another thread for the commit after one that failed', { timeout: 20_000 }, async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
+  const folder = join(parent, 'later')
+  const checkpoints = createCheckpoints(join(folder, 'a.db'), 1)
+  await exitOf(await threadFor(checkpoints))
+  await exitOf(await threadFor(checkpoints))
+  await mkdir(folder)
+  await once(await threadFor(checkpoints), 'message')
+  await checkpoints.close()
+  await rm(parent, { recursive: true })
 })
