@@ -146,6 +146,12 @@ async function open(config: Config, prepare: (db: Db) => Promise<Omit<OpenDataba
   }
 }
 
+/** Throws unless the database answers and takes writes. */
+export async function checkDatabase(config: Config): Promise<void> {
+  const db = await openDb({ ...config, file: databaseFile(config) })
+  await db.ping().finally(() => db.close())
+}
+
 /** Where the embedded database is. */
 export function databaseFile({ data }: Config): string {
   return join(data, 'pinfold.db')

@@ -224,7 +224,7 @@ function recorder({ skew }: App, leases: Leases, lease: Lease, name: string, eve
 function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
   const { leases, retryMs, signal } = needs
   const everyMs = typeof duty.everyMs === 'function' ? duty.everyMs(app) : duty.everyMs
-  const log = createDutyLog(app, duty.name)
+  const log = createDutyLog(app, duty.name, needs.monotonic)
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let again = false
@@ -307,8 +307,18 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
 
 const didAnything = (status: DutyStatus): boolean => Object.values(status).some((count) => count !== 0)
 
-/** One line for a run that did something or failed, and the metrics of all of them. */
-function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string) {
+/** How often the log may say that a job fails. */
+const failedLineMs = 60_000
+
+/** One line for a run that did something, one a minute for those that failed, and the metrics of all of them. */
+function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string, monotonic: () => number) {
+  let said: number | undefined
+  /** Runs that have failed since the last line, and since the job last worked. */
+  const failed = { unsaid: 0, since: 0, isSaid: false }
+  function works(): void {
+    if (failed.isSaid) log.info('duty works again', { duty, failures: failed.since })
+    Object.assign(failed, { since: 0, isSaid: false })
+  }
   metrics.failures.set({ duty }, 0)
   for (const result of ['ok', 'failed']) metrics.runs.inc({ duty, result }, 0)
   return {
@@ -317,6 +327,7 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string)
       metrics.failures.set({ duty }, 0)
       metrics.lastSuccess.set({ duty }, Date.now() / 1000)
       metrics.lastDuration.set({ duty }, ms / 1000)
+      works()
       if (!didAnything(status)) return
       const fields = { duty, ms: Math.round(ms), ...status }
       // What every node does each second would hide the rest.
@@ -330,7 +341,12 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string)
     failed(error: unknown, failures: number): void {
       metrics.runs.inc({ duty, result: 'failed' })
       metrics.failures.set({ duty }, failures)
-      log.error('duty failed', { duty, failures, error })
+      failed.unsaid++
+      failed.since++
+      if (said !== undefined && monotonic() - said < failedLineMs) return
+      log.error('duty failed', { duty, failures, count: failed.unsaid, error })
+      said = monotonic()
+      Object.assign(failed, { unsaid: 0, isSaid: true })
     },
   }
 }
@@ -340,7 +356,7 @@ async function startLong(
   duty: LongDuty,
   { node, monotonic, server }: { node: string; monotonic: () => number; server: WorkersOptions['server'] },
 ): Promise<RunningDuty> {
-  const log = createDutyLog(app, duty.name)
+  const log = createDutyLog(app, duty.name, monotonic)
   let failures = 0
   return duty.start(app, {
     node,

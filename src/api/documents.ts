@@ -2,6 +2,8 @@
 // metrics are open.
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isReadOnly } from '#db/unavailable.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { scopeWords } from '#issuer/clients.ts'
@@ -120,21 +122,27 @@ function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
 }
 
 const readinessMs = 1000
+/** Balancers do not wait for long. */
+const deadlineMs = 2000
 
 /** What keeps the server from its work. The database is asked once for all who ask within a second: anybody may. */
 function createReadiness(edge: Edge): () => Promise<string | undefined> {
-  const { clock } = edge.app
+  const { clock, log } = edge.app
   let known: { at: number; problem: string | undefined } | undefined
   let asking: Promise<string | undefined> | undefined
+  let said: string | undefined
   const ask = async (): Promise<string | undefined> => {
-    const problem = await problemOf(edge)
+    const { problem, error } = await problemOf(edge)
+    if (problem !== undefined && problem !== said) log.warn('not ready', { problem, ...(error ? { error } : {}) })
+    said = problem
     known = { at: clock().getTime(), problem }
     asking = undefined
     return problem
   }
   return async () => {
     if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
-    asking ??= ask()
+    // Whoever comes later waits for what is left of the time.
+    asking ??= Promise.race([ask(), sleep(deadlineMs, 'the database does not answer', { ref: false })])
     return asking
   }
 }
@@ -145,14 +153,13 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
  */
 const mostSkewSeconds = 5
 
-async function problemOf({ app }: Edge): Promise<string | undefined> {
+async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; error?: unknown }> {
   try {
     await app.db.ping()
     const seconds = Math.round(app.skew.offsetMs() / 1000)
-    if (Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()) return undefined
-    return `the clock is ${-seconds} s ahead of that of the database`
+    const isRight = Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()
+    return { problem: isRight ? undefined : `the clock is ${-seconds} s ahead of that of the database` }
   } catch (error) {
-    app.log.warn('not ready', { error })
-    return 'the database cannot be reached'
+    return { problem: isReadOnly(error) ? 'the database takes no writes' : 'the database cannot be reached', error }
   }
 }

@@ -3,13 +3,10 @@ import type { App } from '#app.ts'
 import { downloadsDoor } from '#downloads/door.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
-import { maxHeadBytes } from '#edge/request-limits.ts'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { ledgerDoor } from '#ledger/door.ts'
 import { unavailable } from '#lib/errors.ts'
-import { isLoopback, isProxy, trustedProxies } from '#lib/net/source-address.ts'
-import { createDropped } from '#lib/noted/dropped.ts'
 import { registryDoor } from '#oci/door.ts'
 import { scimDoor } from '#scim/door.ts'
 import { documentsDoor } from './documents.ts'
@@ -20,9 +17,7 @@ import { buildEndpoints, type Endpoint } from './methods.ts'
 import { serveMetrics } from './metrics.ts'
 import { checkToken } from './naming/members.ts'
 import { oauthDoor } from './oauth.ts'
-import { createConnections } from './port/connections.ts'
-import { openListeners } from './port/listeners.ts'
-import type { OnePortOptions } from './port/one-port.ts'
+import { openPort, type Port } from './port/open-port.ts'
 import { referenceDoor } from './reference/reference.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
@@ -69,45 +64,20 @@ export async function startServer(app: App): Promise<Server> {
   return server
 }
 
-/** A proxy has the connections of all its clients, and one on this machine need not be named. */
-function limitConnections({ config, log, metrics }: App) {
-  const refused = createDropped(
-    (by) => metrics.connectionsRefused.inc(by),
-    (count) => log.warn('connections refused, since their addresses have too many', { count }),
-    () => performance.now(),
-  )
-  const proxies = trustedProxies(config.trustedProxies)
-  const isExempt = (address: string) => isLoopback(address) || isProxy(address, proxies)
-  return { connections: createConnections(config.connectionsPerSource, isExempt, () => refused.add(1)), refused }
-}
-
-/** Takes the one port for REST and gRPC, so that it is known what it is called; it serves once it is opened. */
-export async function bindServer(app: App): Promise<Server> {
+/**
+ * Takes the one port for REST and gRPC, so that it is known what it is called; it serves once it is opened. A port that is given
+ * goes on to be answered by others until then.
+ */
+export async function bindServer(app: App, given?: Port): Promise<Server> {
   const { config } = app
   const endpoints = buildEndpoints(services)
   checkGuarded(app, endpoints)
   if (app.vendor) checkToken(new Set(endpoints.map(({ desc }) => desc.parent.file)), app.vendor.token)
-  let isOpen = false
-  let onRequest: OnePortOptions['onRequest'] = (_req, res) => void res.destroy()
-  let accept: OnePortOptions['onHttp2'] = (socket) => socket.destroy()
-
-  const { connections, refused } = limitConnections(app)
-  const options: OnePortOptions = {
-    maxHeaderSize: maxHeadBytes,
-    headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
-    requestTimeout: config.requestTimeoutMs,
-    isUpload: (target) => /^\/v2\/[^?]*\/blobs\/uploads\/[^/?]*(?:\?|$)/.test(target),
-    keepAliveTimeout: config.keepAliveTimeoutMs,
-    connections,
-    connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
-    errorDomain: config.errorDomain,
-    isOpen: () => isOpen,
-    onRequest: (req, res) => onRequest(req, res),
-    onHttp2: (socket) => accept(socket),
-  }
-  const listeners = await openListeners(config, options, app.log)
-  const metrics = await serveMetrics(app, connections).catch(async (error: unknown) => {
-    await listeners.drain(0)
+  const port = given ?? (await openPort(app))
+  const { listeners } = port
+  port.countRefused((by) => app.metrics.connectionsRefused.inc(by))
+  const metrics = await serveMetrics(app, port.connections).catch(async (error: unknown) => {
+    await port.drain(0)
     throw error
   })
   const url = config.url || listeners.origin
@@ -117,7 +87,7 @@ export async function bindServer(app: App): Promise<Server> {
 
   const edge = createEdge(app, url)
   const api = openApi(edge, endpoints)
-  onRequest = serveDoors(edge, [
+  const onRequest = serveDoors(edge, [
     registryDoor(edge),
     documentsDoor(api),
     oauthDoor(edge),
@@ -133,7 +103,6 @@ export async function bindServer(app: App): Promise<Server> {
     restDoor(api, endpoints),
   ])
   const grpc = createGrpcServer(api, endpoints, listeners.receive)
-  accept = grpc.accept
 
   return {
     url,
@@ -142,7 +111,7 @@ export async function bindServer(app: App): Promise<Server> {
     reloadCertificate: listeners.reloadCertificate,
     metricsUrl: metrics?.url,
     open() {
-      isOpen = true
+      port.answer({ onRequest, onHttp2: grpc.accept })
     },
     async leave(ms) {
       edge.leaving.abort()
@@ -151,9 +120,8 @@ export async function bindServer(app: App): Promise<Server> {
     async close() {
       edge.closing.abort(unavailable('the server is stopping'))
       grpc.drain(config.drainMs)
-      await listeners.drain(config.drainMs)
+      await port.drain(config.drainMs)
       metrics?.close()
-      refused.close()
     },
   }
 }

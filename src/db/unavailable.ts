@@ -1,10 +1,12 @@
+/** PostgreSQL's code for a write while it takes none, as a standby does and one that recovers. */
+export const readOnly = '25006'
+
 // Node's and PostgreSQL's codes that mean: not now, and not the caller's fault.
 const codes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
   // shutdown, crash, starting up, connection slots, disk, memory
   ...['57P01', '57P02', '57P03', '53300', '53100', '53200', '53000'],
-  // read-only, as while it recovers or after another one took over
-  '25006',
+  readOnly,
   // slower than the time that a statement, a transaction or the time between two of them, may take
   ...['57014', '25P03', '25P04', '57P05'],
   // still in conflict with other writers after every retry
@@ -19,8 +21,16 @@ export function whyRefused(error: unknown): string | undefined {
   const { code } = error as { code?: unknown }
   const look = 'in the URL of PINFOLD_DATABASE or --database'
   if (code === '28P01' || code === '28000') return `look at the user and the password ${look}`
+  if (code === '08P01' && /unsupported startup parameter/.test((error as Error).message)) {
+    return `it is a pooler such as PgBouncer: add pooled=true ${look}`
+  }
   if (code === '3D000') return `make the database with createdb, or name another ${look}`
   return undefined
+}
+
+/** Whether it was refused since the database takes no writes. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === readOnly
 }
 
 /** Whether an error of either engine says that the database cannot serve now, so that trying later makes sense. */

@@ -7,6 +7,7 @@ import { createLeases, LeaseLost } from '#db/leases.ts'
 import { sql } from '#db/sql.ts'
 import type { Duty, LongDuty } from '#duty.ts'
 import { startWorkers } from '#workers.ts'
+import { captureLog } from '../support/log.ts'
 import { type Json, onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually } from '../support/receiver.ts'
 
@@ -243,6 +244,42 @@ test('a duty that throws is tried again, and shows in the metrics until it goes 
   await other.promise
   await again.close()
   assert.equal(runs, before)
+})
+
+test('logs a failing job once a minute with a count, and once when it works again', async () => {
+  const name = newName()
+  const { log, lines, until } = captureLog()
+  let [passed, runs, broken] = [0, 0, true]
+  const duty: Duty = {
+    name,
+    everyMs: 1,
+    runsOn: 'every node',
+    async run() {
+      runs++
+      if (broken) throw new Error('as a test')
+      return {}
+    },
+  }
+  const monotonic = () => performance.now() + passed
+  const workers = await startWorkers({ ...pinfold.app, log }, { duties: [duty], retryMs: 1, monotonic })
+  const ran = async (more: number) => {
+    const wanted = runs + more
+    await eventually(
+      async () => runs,
+      (now) => now >= wanted,
+    )
+  }
+  await ran(20)
+  passed += 60_000
+  await ran(20)
+  broken = false
+  const { failures } = await until(({ message }) => message === 'duty works again')
+  await workers.close()
+  const of = (message: string) => lines.filter((line) => line.message === message && line.duty === name)
+  assert.deepEqual([of('duty failed').length, of('duty works again').length], [2, 1])
+  const [first, second] = of('duty failed').map(({ count }) => Number(count))
+  assert.equal(first, 1)
+  assert.ok(second! >= 20 && Number(failures) >= 40, `${second} ${failures}`)
 })
 
 test('a duty never runs twice at once on a node, and what is asked for meanwhile is done afterwards', async () => {

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { enableCompileCache, getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
+import type { Port } from '#api/port/open-port.ts'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
@@ -15,11 +16,14 @@ import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { consoleCommand, firstSteps } from './first-steps.ts'
 import { giveBack, keepSmall } from './heap.ts'
+import { listenProblem } from './listen-problem.ts'
+import { startWhenAvailable } from './start-when-available.ts'
 
 export const serve: Command = {
   name: 'serve',
   summary: 'Serve the API over REST and gRPC on one port',
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
+While PostgreSQL is unavailable or read-only it waits, answers 503 and does not exit.
 SIGTERM, SIGINT or SIGHUP makes /readyz say 503 for PINFOLD_LAMEDUCK_MS, then lets requests in flight finish and after them
 deliveries, for PINFOLD_DRAIN_MS at most all together, and then ends it. SIGUSR2 reads the files of the certificate again.
 Every setting that has no option here is an environment variable; see pinfold config.`,
@@ -33,46 +37,32 @@ Every setting that has no option here is an environment variable; see pinfold co
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)
     keepCompiled(terminal.env, config.data)
-    const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }] = await Promise.all([
-      import('#create-app.ts'),
-      import('#api/server.ts'),
-      import('#workers.ts'),
-      import('./demo.ts'),
-    ])
-    const app = await createApp(config)
+    let asked: Promise<void> | undefined
+    const untilAsked = () => {
+      asked ??= terminal.untilAsked()
+      return asked
+    }
+    const started = await startWhenAvailable(config, untilAsked, startAll)
+    // Somebody has ended it while it waited for its database.
+    if (!started) return exitCodes.ok
+    const { app, server, workers, isFirst, fillDemo } = started
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
-    // Until this one is ready, commands shall find nobody.
-    if (!app.db.shared) await app.db.tx((tx) => removeFact(tx, 'local_url'))
-    const isFirst = (await readFact(app.db, 'url')) === undefined
-    const server = await bindServer(app).catch((error: unknown) => {
-      throw explain(error, config.listen)
-    })
-    const workers = await startWorkers(app, { server, mayServe: () => checkPlace(app, server) }).catch(
-      async (error: unknown) => {
-        await server.close()
-        throw error
-      },
-    )
-    await app.db.tx(async (tx) => {
-      await writeFact(tx, 'url', server.url)
-      // Of several servers each has its own, in `nodes`.
-      if (app.db.shared) return
-      await writeFact(tx, 'local_url', server.localUrl)
-      await writeFact(tx, 'local_network', ownNetwork())
-    })
     server.open()
     process.on('SIGUSR2', () => void server.reloadCertificate())
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
     // Whoever reads the next line may ask at once.
-    const asked = terminal.untilAsked()
+    const end = untilAsked()
     terminal.print(`ready ${server.url}`)
-    await warnOfNames(app)
+    // What follows is not worth the end of a server that serves already, while its database is away.
+    await warnOfNames(app).catch((error: unknown) =>
+      app.log.warn('names of organisations were not looked at', { error }),
+    )
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     await printEntrance(terminal, app, server.url)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     setTimeout(giveBack, 1000).unref()
-    await asked
+    await end
     app.log.info('leaving', { ms: config.lameduckMs })
     await server.leave(config.lameduckMs)
     app.log.info('draining')
@@ -82,6 +72,37 @@ Every setting that has no option here is an environment variable; see pinfold co
     await workers.close(Math.max(0, until - performance.now()))
     return exitCodes.ok
   },
+}
+
+/** Starts all but the answers, and leaves nothing behind where it fails. */
+async function startAll(config: Config, takePort: () => Port | undefined) {
+  const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }] = await Promise.all([
+    import('#create-app.ts'),
+    import('#api/server.ts'),
+    import('#workers.ts'),
+    import('./demo.ts'),
+  ])
+  await using failing = new AsyncDisposableStack()
+  const app = failing.adopt(await createApp(config), (open) => open.close())
+  // Until this one is ready, commands shall find nobody.
+  if (!app.db.shared) await app.db.tx((tx) => removeFact(tx, 'local_url'))
+  const isFirst = (await readFact(app.db, 'url')) === undefined
+  const bound = await bindServer(app, takePort()).catch((error: unknown) => {
+    throw listenProblem(error, config.listen)
+  })
+  const server = failing.adopt(bound, (open) => open.close())
+  const workers = failing.adopt(await startWorkers(app, { server, mayServe: () => checkPlace(app, server) }), (open) =>
+    open.close(0),
+  )
+  await app.db.tx(async (tx) => {
+    await writeFact(tx, 'url', server.url)
+    // Of several servers each has its own, in `nodes`.
+    if (app.db.shared) return
+    await writeFact(tx, 'local_url', server.localUrl)
+    await writeFact(tx, 'local_network', ownNetwork())
+  })
+  failing.move()
+  return { app, server, workers, isFirst, fillDemo }
 }
 
 /** Pulls in a view of this name mean the organisation. */
@@ -96,8 +117,8 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
   terminal.print(`In a browser, as the operator: ${consoleCommand(app.config)}`)
   if (!terminal.isSeen) return
   const { createConsoleCode } = await import('#domains/iam/sessions/sessions.service.ts')
-  const { code } = await createConsoleCode({ app, log: app.log })
-  terminal.print(`or, once within five minutes: ${url}/ui/enter#${code}`)
+  const made = await createConsoleCode({ app, log: app.log }).catch(() => undefined)
+  if (made) terminal.print(`or, once within five minutes: ${url}/ui/enter#${made.code}`)
 }
 
 /**
@@ -173,16 +194,4 @@ async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise
   if ((await readFact(db, 'master_key')) !== sealer.fingerprint) {
     throw new Error('the master key was replaced while the server started; start it with the new one')
   }
-}
-
-const problems: Record<string, string> = {
-  EADDRINUSE: 'something else listens there; choose another address with --listen',
-  EADDRNOTAVAIL: 'this machine does not have that address',
-  ENOTFOUND: 'this machine does not have that address',
-  EACCES: 'the system does not allow it, as is usual for ports below 1024',
-}
-
-function explain(error: unknown, { host, port }: { host: string; port: number }): unknown {
-  const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
-  return problem ? new Error(`cannot listen on ${host}:${port}: ${problem}`, { cause: error }) : error
 }

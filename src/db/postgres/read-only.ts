@@ -1,12 +1,8 @@
 // A PostgreSQL that takes no writes: a standby, one that still recovers, or one that was made read-only.
 import type pg from 'pg'
+import { readOnly as code } from '../unavailable.ts'
 import type { Connections } from './connections.ts'
 import { codeOf } from './send.ts'
-
-const code = '25006'
-
-/** Whether it was refused since the database takes no writes. */
-export const isReadOnly = (error: unknown): boolean => codeOf(error) === code
 
 /** Throws unless the database takes writes. */
 export async function requireWritable({ send, limits }: Connections, client: pg.PoolClient): Promise<void> {

@@ -1,0 +1,70 @@
+// The open port, and who answers on it: it may be open before there is a server, which then takes it over as it is.
+import type { Socket } from 'node:net'
+import type { App } from '#app.ts'
+import { maxHeadBytes } from '#edge/request-limits.ts'
+import { isLoopback, isProxy, trustedProxies } from '#lib/net/source-address.ts'
+import { createDropped } from '#lib/noted/dropped.ts'
+import { type Connections, createConnections } from './connections.ts'
+import { type Listeners, openListeners } from './listeners.ts'
+import type { OnePortOptions } from './one-port.ts'
+
+export type Answers = Pick<OnePortOptions, 'onRequest'> & {
+  onHttp2(socket: Socket): void
+  /** Ends connections over HTTP/2, which stay with whoever took them, so that their clients come to the next one. */
+  leave?(): void
+}
+
+export type Port = {
+  listeners: Listeners
+  connections: Connections
+  /** From now on these answer; before the first ones, connections are closed as they come. */
+  answer(answers: Answers): void
+  /** Calls back with the number of connections refused since their address has too many. */
+  countRefused(count: (by: number) => void): void
+  drain(graceMs: number): Promise<void>
+}
+
+type Needs = Pick<App, 'config' | 'log'>
+
+export async function openPort({ config, log }: Needs): Promise<Port> {
+  let answers: Answers | undefined
+  let count: (by: number) => void = () => {}
+  const refused = createDropped(
+    (by) => count(by),
+    (since) => log.warn('connections refused, since their addresses have too many', { count: since }),
+    () => performance.now(),
+  )
+  // A proxy has the connections of all its clients, and one on this machine need not be named.
+  const proxies = trustedProxies(config.trustedProxies)
+  const isExempt = (address: string) => isLoopback(address) || isProxy(address, proxies)
+  const connections = createConnections(config.connectionsPerSource, isExempt, () => refused.add(1))
+  const options: OnePortOptions = {
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
+    requestTimeout: config.requestTimeoutMs,
+    isUpload: (target) => /^\/v2\/[^?]*\/blobs\/uploads\/[^/?]*(?:\?|$)/.test(target),
+    keepAliveTimeout: config.keepAliveTimeoutMs,
+    connections,
+    connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
+    errorDomain: config.errorDomain,
+    isOpen: () => answers !== undefined,
+    onRequest: (req, res) => answers!.onRequest(req, res),
+    onHttp2: (socket) => answers!.onHttp2(socket),
+  }
+  const listeners = await openListeners(config, options, log)
+  return {
+    listeners,
+    connections,
+    answer(next) {
+      answers?.leave?.()
+      answers = next
+    },
+    countRefused(next) {
+      count = next
+    },
+    async drain(graceMs) {
+      await listeners.drain(graceMs)
+      refused.close()
+    },
+  }
+}

@@ -1,0 +1,96 @@
+// Answers of a server that waits for its database: it lives, is not ready, and asks every client to come again.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { App } from '#app.ts'
+import { setRequestId, setSafeHeaders } from '#edge/safe-headers.ts'
+import { type AppError, codes, unavailable } from '#lib/errors.ts'
+import { newRequestId } from '#lib/request-id.ts'
+import { ociErrorJson, toOciError } from '#oci/errors.ts'
+import { scimErrorJson, toScimError } from '#scim/errors.ts'
+import { errorJson, renderError } from './errors.ts'
+import { statusOf } from './grpc-calls.ts'
+import type { Answers } from './port/open-port.ts'
+import { sendText } from './send-text.ts'
+
+const why = 'the server waits for its database'
+
+export function answerWaiting({ errorDomain }: App['config']): Answers {
+  const error = unavailable(why)
+
+  function onRequest(req: IncomingMessage, res: ServerResponse): undefined {
+    const requestId = newRequestId(req.headers['x-request-id']?.toString())
+    setRequestId(res, requestId)
+    // Nobody reads a body, which may be large.
+    req.resume()
+    if (req.httpVersionMajor === 1) res.shouldKeepAlive = false
+    const path = req.url?.split('?', 1)[0] ?? '/'
+    if (path === '/healthz') {
+      sendText(res, 200, 'text/plain', 'ok\n')
+      return
+    }
+    res.setHeader('retry-after', '1')
+    const inWordsOf = words.find(({ isFor }) => isFor(path))
+    if (inWordsOf) sendText(res, 503, inWordsOf.type, inWordsOf.textOf(error))
+    else sendText(res, 503, 'application/json', errorJson(renderError(error, requestId, errorDomain)))
+  }
+
+  function onGrpc(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    const requestId = newRequestId(headers['x-request-id']?.toString())
+    const rendered = renderError(error, requestId, errorDomain)
+    const { metadata } = statusOf(rendered, requestId)
+    // One head without a body (the gRPC protocol, "Trailers-Only").
+    const head = {
+      ...metadata.toHttp2Headers(),
+      ':status': 200,
+      'content-type': 'application/grpc',
+      'grpc-status': String(codes[rendered.code].number),
+      'grpc-message': encodeURIComponent(why),
+    }
+    stream.respond(head, { endStream: true })
+    stream.close()
+  }
+
+  const { accept, leave } = serveHttp2(onRequest, onGrpc)
+  return { onRequest, onHttp2: accept, leave }
+}
+
+/** What does not speak as the API does. */
+const words: readonly { isFor(path: string): boolean; type: string; textOf(error: AppError): string }[] = [
+  { isFor: (path) => path === '/readyz', type: 'text/plain', textOf: ({ message }) => `${message}\n` },
+  {
+    isFor: (path) => path.startsWith('/v2/') || path === '/v2' || path === '/token',
+    type: 'application/json',
+    textOf: (error) => ociErrorJson(toOciError(error)),
+  },
+  {
+    isFor: (path) => path.startsWith('/scim/'),
+    type: 'application/scim+json',
+    textOf: (error) => scimErrorJson(toScimError(error)),
+  },
+]
+
+type OnGrpc = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void
+
+function serveHttp2(onRest: RequestListener, onGrpc: OnGrpc) {
+  const sessions = new Set<ServerHttp2Session>()
+  const server = http2.createServer()
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.on('error', () => {}).once('close', () => void sessions.delete(session))
+  })
+  server.on('stream', (stream, headers, _flags, raw) => {
+    stream.on('error', () => {})
+    if (stream.destroyed) return
+    if (headers['content-type']?.startsWith('application/grpc')) return onGrpc(stream, headers)
+    const req = new http2.Http2ServerRequest(stream, headers, {}, raw as unknown as readonly string[])
+    const res = new http2.Http2ServerResponse(stream) as unknown as ServerResponse
+    setSafeHeaders(res)
+    onRest(req as unknown as IncomingMessage, res as Parameters<RequestListener>[1])
+  })
+  return {
+    accept: (socket: unknown) => void server.emit('connection', socket),
+    leave: () => {
+      for (const session of sessions) session.close()
+    },
+  }
+}

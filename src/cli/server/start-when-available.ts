@@ -1,0 +1,74 @@
+// Start of a server whose PostgreSQL may be unavailable or read-only: it waits, and answers that it does.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Port } from '#api/port/open-port.ts'
+import type { Config } from '#config.ts'
+import { isUnavailable, whyRefused } from '#db/unavailable.ts'
+import { createLogger } from '#lib/log.ts'
+import { checkDatabase } from '../../open-database.ts'
+import { listenProblem } from './listen-problem.ts'
+
+const firstPauseMs = 250
+const longestPauseMs = 2000
+/** How often a start may fail while the database answers, as when it comes and goes, or when it is something else that is missing. */
+const mostStarts = 3
+
+/**
+ * Starts once the database answers and takes writes. What waiting does not cure is thrown. `undefined` if it was asked to end
+ * meanwhile. `start` gets what takes the port, where it is open already.
+ */
+export async function startWhenAvailable<T>(
+  config: Config,
+  untilAsked: () => Promise<void>,
+  start: (config: Config, takePort: () => Port | undefined) => Promise<T>,
+): Promise<T | undefined> {
+  if (config.database === '') return start(config, () => undefined)
+  await using waiting = createWaiting(config, untilAsked)
+  for (let starts = 0, pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      await checkDatabase(config)
+      starts++
+      return await start(config, waiting.takePort)
+    } catch (error) {
+      if (!isUnavailable(error) || whyRefused(error) || starts >= mostStarts) throw error
+      await waiting.begin(error)
+    }
+    if (await waiting.isEnded(pauseMs)) return undefined
+  }
+}
+
+function createWaiting(config: Config, untilAsked: () => Promise<void>) {
+  const log = createLogger(process.stderr, config.logLevel)
+  let open: Port | undefined
+  let asked: Promise<'asked'> | undefined
+  let known = ''
+
+  return {
+    async begin(error: unknown): Promise<void> {
+      asked ??= untilAsked().then(() => 'asked')
+      const reason = error instanceof Error ? error.message : String(error)
+      if (reason !== known) log.warn('waiting for the database', { error })
+      known = reason
+      if (open) return
+      const [{ openPort }, { answerWaiting }] = await Promise.all([
+        import('#api/port/open-port.ts'),
+        import('#api/waiting.ts'),
+      ])
+      open = await openPort({ config, log }).catch((cause: unknown) => {
+        throw listenProblem(cause, config.listen)
+      })
+      open.answer(answerWaiting(config))
+    },
+    /** Waits for a moment, and tells whether it was asked to end. */
+    isEnded: async (ms: number) => (await Promise.race([asked, sleep(ms)])) === 'asked',
+    /** The port goes on to answer that the server waits, until its taker does. */
+    takePort(): Port | undefined {
+      const taken = open
+      open = undefined
+      return taken
+    },
+    async [Symbol.asyncDispose]() {
+      await open?.drain(0)
+      log.flush()
+    },
+  }
+}

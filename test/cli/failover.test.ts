@@ -1,0 +1,160 @@
+// A server whose PostgreSQL is unavailable, when it starts and later.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { suite, test } from 'node:test'
+import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
+import { GrpcError, grpcClientOf } from '../support/grpc.ts'
+import { cleanEnv, freeAddress, makePlace, type Place, program, project, tokenOf } from '../support/process.ts'
+import { eventually } from '../support/receiver.ts'
+import { startWire } from '../support/wire.ts'
+
+const database = process.env.PINFOLD_TEST_DATABASE ?? ''
+
+/** A server behind a wire to its database, from its start on. */
+async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => void = () => {}) {
+  const url = new URL(place.database)
+  const wire = await startWire({ host: url.hostname, port: Number(url.port || 5432) })
+  wire.set(state)
+  Object.assign(url, { hostname: '127.0.0.1', port: String(wire.port) })
+  change(url)
+  const listen = await freeAddress()
+  const args = ['serve', '--data', place.data, '--database', url.href, '--listen', listen]
+  const child = spawn(program, args, { cwd: project, env: cleanEnv({ ...place.env, PINFOLD_LEASE_MS: '2000' }) })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+    })
+  }
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    new Promise<{ status: number; body: string; retryAfter: string | undefined; type: string }>((resolve, reject) => {
+      const req = request(`http://${listen}${path}`, { headers, agent: false }, (res) => {
+        let body = ''
+        res
+          .setEncoding('utf8')
+          .on('data', (text: string) => {
+            body += text
+          })
+          .on('end', () => {
+            const { 'retry-after': retryAfter, 'content-type': type = '' } = res.headers
+            resolve({ status: res.statusCode!, body, retryAfter, type })
+          })
+      })
+      req.on('error', reject).end()
+    })
+  const answers = (path: string, status: number) =>
+    eventually(
+      () =>
+        Promise.race([
+          ask(path).catch(() => undefined),
+          exited.then((code) => assert.fail(`exit ${code}: ${output.stderr}`)),
+        ]),
+      (answer) => answer?.status === status,
+    )
+  return {
+    wire,
+    output,
+    exited,
+    ask,
+    answers,
+    port: Number(listen.split(':')[1]),
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exited
+      wire.close()
+    },
+  }
+}
+
+suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
+  test('waits at its start, says so in the words of each entry point, and serves once the database is there', async () => {
+    await using place = await makePlace()
+    await using server = await start(place, 'cut')
+    await server.answers('/healthz', 200)
+    const ready = await server.ask('/readyz')
+    assert.deepEqual([ready.status, ready.body], [503, 'the server waits for its database\n'])
+    for (const path of [
+      '/v2/',
+      '/v2/acme/app/manifests/latest',
+      '/token',
+      '/iam/v2/groups',
+      '/scim/v2/x/Users',
+      '/ui/',
+    ]) {
+      const { status, retryAfter, type, body } = await server.ask(path)
+      assert.deepEqual([path, status, retryAfter], [path, 503, '1'])
+      const json = JSON.parse(body)
+      if (path.startsWith('/v2') || path === '/token') assert.equal(json.errors[0].code, 'UNAVAILABLE')
+      else if (path.startsWith('/scim')) assert.deepEqual([type, json.status], ['application/scim+json', '503'])
+      else assert.equal(json.code, 14)
+    }
+    using client = grpcClientOf(server, PingService, undefined)
+    const refused = await client.ping({}).catch((error: unknown) => error)
+    assert.ok(refused instanceof GrpcError, String(refused))
+    assert.deepEqual([refused.code, refused.message], [14, 'the server waits for its database'])
+    assert.equal(server.output.stdout, '')
+    server.wire.set('open')
+    await server.answers('/readyz', 200)
+    await eventually(
+      async () => server.output.stdout,
+      (text) => /^ready /m.test(text),
+    )
+    // The same connection of the client goes on.
+    await eventually(
+      () => client.ping({}).catch(() => undefined),
+      (answer) => answer !== undefined,
+    )
+    assert.equal(server.output.stderr.match(/waiting for the database/g)?.length, 1)
+    server.kill('SIGTERM')
+    assert.equal(await server.exited, 0)
+  })
+
+  test('waits while the database takes no writes, and ends when it is asked to', async () => {
+    await using place = await makePlace()
+    const readOnly = (url: URL) => url.searchParams.set('options', '-c default_transaction_read_only=on')
+    await using server = await start(place, 'open', readOnly)
+    await server.answers('/readyz', 503)
+    assert.match(server.output.stderr, /waiting for the database.*read-only/)
+    server.kill('SIGTERM')
+    assert.equal(await server.exited, 0)
+    assert.equal(server.output.stdout, '')
+  })
+
+  test('does not wait for what waiting does not cure', async () => {
+    await using place = await makePlace()
+    await using server = await start(place, 'open', (url) => {
+      url.pathname = '/no_such_database'
+    })
+    assert.equal(await server.exited, 78)
+  })
+
+  test('answers 503 while it is away, and is ready again by itself', async () => {
+    await using place = await makePlace()
+    await using server = await start(place, 'open')
+    await server.answers('/readyz', 200)
+    const authorization = `Bearer ${await tokenOf(place)}`
+    server.wire.set('cut')
+    await server.answers('/readyz', 503)
+    const { status, retryAfter } = await server.ask('/iam/v2/groups', { authorization })
+    assert.deepEqual([status, retryAfter !== undefined], [503, true])
+    // A health check has an answer also from a database that has none.
+    server.wire.set('held')
+    await eventually(
+      () => server.ask('/readyz'),
+      ({ body }) => body === 'the database does not answer\n',
+    )
+    server.wire.set('open')
+    await server.answers('/readyz', 200)
+    // Connections of before that nobody answers are replaced.
+    server.wire.set('moved')
+    await server.answers('/readyz', 503)
+    await server.answers('/readyz', 200)
+    const lines = server.output.stderr.split('\n').filter((line) => line.includes('"duty failed"'))
+    const duties = lines.map((line) => JSON.parse(line).duty as string)
+    assert.ok(duties.length > 0 && new Set(duties).size === duties.length, duties.join())
+  })
+})
