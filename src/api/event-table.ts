@@ -84,7 +84,7 @@ function bodyOf({ input, output }: DescMethod): DescMessage {
 function collectionPath(desc: DescMethod): string {
   const { pattern } = optionOf(desc, http)
   const path = pattern.case === undefined || pattern.case === 'custom' ? '' : pattern.value
-  return path.replace(/\/\{[^}]*\}/g, '')
+  return path.replace(/\/\{[^{}]*\}/g, '')
 }
 
 function methodsByEvent(services: readonly Service[]): Map<EventName, DescMethod[]> {

@@ -59,8 +59,8 @@ const distributions: Record<string, { kind: DistributionKind; of: (version: stri
 
 /** Before its branch is made, a release calls itself 3.21_alpha and is called edge. */
 function alpine(version: string): string {
-  const [, release, rest = ''] = /^v?(\d+\.\d+)(?:\.\d+)*(.*)$/.exec(version) ?? []
-  if (version === 'edge' || rest.startsWith('_alpha')) return 'Alpine:edge'
+  const [, release, alpha] = /^v?(\d+\.\d+)(?:\.\d+)*(_alpha)?/.exec(version) ?? []
+  if (version === 'edge' || alpha !== undefined) return 'Alpine:edge'
   return release === undefined ? '' : `Alpine:v${release}`
 }
 

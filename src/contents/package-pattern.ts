@@ -8,7 +8,8 @@ export type PackagePattern = { kind: PackageKind; name: string; version: string;
 
 /** What a package URL names, with or without a version; undefined when it is none of a kind that is known. */
 export function patternOf(url: string): PackagePattern | undefined {
-  const [, bare = '', rest = ''] = /^([^?#]*)(.*)$/s.exec(url) ?? []
+  const end = url.search(/[?#]|$/)
+  const [bare, rest] = [url.slice(0, end), url.slice(end)]
   const whole = packageOf(url)
   // An escaped name may have an @ of its own, so one that is parted may be only a name.
   const found = whole ?? packageOf(`${bare}@0${rest}`)

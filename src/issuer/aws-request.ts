@@ -91,7 +91,7 @@ function decode(text: string): string {
   const bytes = Buffer.from(text, 'base64')
   const standard = bytes.toString('base64')
   const url = standard.replaceAll('+', '-').replaceAll('/', '_')
-  const spellings = [standard, url].flatMap((one) => [one, one.replace(/=+$/, '')])
+  const spellings = [standard, url].flatMap((one) => [one, one.split('=', 1)[0]!])
   if (text === '' || !spellings.includes(text)) throw refused('neither a compact JWT nor base64')
   const decoded = bytes.toString('latin1')
   if (!/^[\t\r\n\x20-\x7e]*$/.test(decoded)) throw refused('not a request in ASCII')
@@ -99,14 +99,17 @@ function decode(text: string): string {
 }
 
 function parse(text: string): { line: string; headers: Map<string, string>; body: string } {
-  const [, head, body] = /^([\s\S]*?)\r?\n\r?\n([\s\S]*)$/.exec(text) ?? []
-  if (head === undefined || body === undefined || body.length > maxBody) throw refused('not a request')
+  const end = /\r?\n\r?\n/.exec(text)
+  if (!end) throw refused('not a request')
+  const [head, body] = [text.slice(0, end.index), text.slice(end.index + end[0].length)]
+  if (body.length > maxBody) throw refused('not a request')
   const [line = '', ...fields] = head.split(/\r?\n/)
   if (fields.length > maxHeaders) throw refused('too many headers')
   const headers = new Map<string, string>()
   for (const field of fields) {
-    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*?)[ \t]*$/.exec(field) ?? []
-    if (name === undefined || value === undefined) throw refused('not a header')
+    const [, name, text = ''] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e]*)$/.exec(field) ?? []
+    const value = text.trim()
+    if (name === undefined || value.includes('\t')) throw refused('not a header')
     if (headers.has(name.toLowerCase())) throw refused('a header is there twice')
     headers.set(name.toLowerCase(), value)
   }

@@ -34,6 +34,6 @@ const words: Readonly<Record<string, SeverityLevel>> = {
 
 /** What a source calls severe, in our words; empty for words that say nothing. */
 export function levelOf(word: unknown): SeverityLevel | '' {
-  const key = typeof word === 'string' ? word.toLowerCase().replace(/\*+$/, '') : ''
+  const key = typeof word === 'string' ? word.toLowerCase().replace(/\*{1,9}$/, '') : ''
   return Object.hasOwn(words, key) ? words[key]! : ''
 }

@@ -31,8 +31,8 @@ function apkParts(version: string): Part[] | undefined {
   for (const text of more.split('.').slice(1)) parts.push({ rank: ranks.number, text, order: byFraction })
   if (letter !== '') parts.push({ rank: ranks.letter, text: letter, order: byText })
   for (const suffix of suffixes.split('_').slice(1)) {
-    const number = /\d*$/.exec(suffix)![0]
-    const word = suffix.slice(0, suffix.length - number.length)
+    const end = suffix.search(/\d|$/)
+    const [word, number] = [suffix.slice(0, end), suffix.slice(end)]
     const [before, after] = [suffixesBefore.indexOf(word), suffixesAfter.indexOf(word)]
     if (before < 0 && after < 0) return undefined
     const rank = before < 0 ? ranks.after : ranks.before

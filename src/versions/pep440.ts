@@ -53,10 +53,11 @@ export function localLabel(version: string): string {
 
 /** Zeros at the end do not count: 1.0 is 1. */
 function releaseKey(release: string): string {
+  const parts = release.split('.')
+  const last = parts.findLastIndex((part, i) => i === 0 || /[^0]/.test(part))
   return (
-    release
-      .replace(/(?:\.0+)*$/, '')
-      .split('.')
+    parts
+      .slice(0, last + 1)
       .map(numberKey)
       .join('') + first
   )

@@ -20,7 +20,7 @@ export function parseBody(bytes: Buffer): unknown {
 /** V8 quotes the text around the mistake; that may be a secret, and errors get logged. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof SyntaxError)) return 'not UTF-8'
-  return error.message.replace(/, (?:\.\.\.)?".*$/s, '').toWellFormed()
+  return error.message.replace(/, (?:\.\.\.)?".*/s, '').toWellFormed()
 }
 
 /** A new message with the members of `json`. Throws INVALID_ARGUMENT; violations are paths below `path`. */

@@ -189,6 +189,8 @@ function timestampText(value: IsoTimestamp | Timestamp): string {
 
 function durationText({ seconds, nanos }: Duration): string {
   const sign = seconds < 0n || nanos < 0 ? '-' : ''
-  const fraction = String(Math.abs(nanos)).padStart(9, '0').replace(/0+$/, '')
+  const fraction = String(Math.abs(nanos))
+    .padStart(9, '0')
+    .replace(/0{1,9}$/, '')
   return `"${sign}${seconds < 0n ? -seconds : seconds}${fraction && `.${fraction}`}s"`
 }

@@ -128,7 +128,8 @@ async function fromFile(env: Environment): Promise<Credentials | undefined> {
   const values: Record<string, string> = {}
   let section = ''
   for (const line of text.split(/\r?\n/)) {
-    section = /^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/.exec(line)?.[1] ?? section
+    const heading = /^\s*\[([^\]]+)\]/.exec(line)?.[1]
+    if (heading !== undefined) section = heading.trim().replace(/^profile\s+/, '')
     const [, name, value] = /^\s*(aws_\w+)\s*=\s*(\S+)/.exec(line) ?? []
     if (section === profile && name) values[name] = value!
   }

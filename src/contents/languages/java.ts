@@ -119,10 +119,19 @@ function noted(path: string, text: string): Found {
   return identified('maven', path, group && artifact && `${group}:${artifact}`, said('version'))
 }
 
+/** The parts of a name such as `guava-31.1-jre`. The version begins at the first digit after a hyphen that permits one. */
+function namedBy(file: string): { artifact?: string; version?: string } {
+  if (file.length > 255) return {}
+  let start = file.length
+  while (start > 1 && /[\w.+-]/.test(file[start - 1]!)) start--
+  const hyphen = file.slice(start).search(/-\d/)
+  return hyphen < 0 ? {} : { artifact: file.slice(0, start + hyphen), version: file.slice(start + hyphen + 1) }
+}
+
 /** Without Maven's notes the name of the file and the manifest tell, as far as they do. */
 function manifested(path: string, text: string): Found {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
-  const [, artifactOfFile, versionOfFile] = (file.length > 255 ? null : /^(.+?)-(\d[\w.+-]*)$/.exec(file)) ?? []
+  const { artifact: artifactOfFile, version: versionOfFile } = namedBy(file)
   const [main = ''] = text.replace(/\r\n?/g, '\n').replace(/\n /g, '').split('\n\n', 1)
   const said = (key: string): string => fieldOf(main, key)
   const symbolic = said('Bundle-SymbolicName').split(';', 1)[0]!.trim()

@@ -85,8 +85,10 @@ function fixIn(update: string, affects: readonly Json[]): { state: 0 | 1; versio
   const unaffected = affects.flatMap(({ versions }) => {
     return objectsIn(versions).flatMap(({ status, version }) => (status === 'unaffected' ? textOf(version) : []))
   })
-  // Trivy and we write it as a sentence.
-  const [, said = ''] = /\b(?:to version|[Uu]pdate to) (\S.*)$/.exec(update) ?? []
+  // Trivy and we write it as a sentence, on the last line.
+  const line = update.split(/[\n\r\u2028\u2029]/).at(-1)!
+  const begin = /\b(?:to version|[Uu]pdate to) (?=\S)/.exec(line)
+  const said = begin ? line.slice(begin.index + begin[0].length) : ''
   const named = said
     .split(/; | or |, /)
     .map((text) => /^(?:Upgrade .* to version )?(\S+)$/.exec(text.trim())?.[1] ?? '')

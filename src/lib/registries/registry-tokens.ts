@@ -100,6 +100,10 @@ const maxChallenge = 8192
 function readChallenge(header: string): { scheme: string; parameters: Map<string, string> } {
   const text = header.slice(0, maxChallenge)
   const scheme = /^[A-Za-z]+/.exec(text)?.[0].toLowerCase() ?? ''
-  const pairs = text.matchAll(/([a-z_]+)="([^"]*)"/gi)
-  return { scheme, parameters: new Map([...pairs].map(([, name, value]) => [name!.toLowerCase(), value!])) }
+  const parameters = new Map<string, string>()
+  // Words without a value match too, so that no word is read again from each of its letters.
+  for (const [, name, value] of text.matchAll(/([a-z_]+)(?:="([^"]*)")?/gi)) {
+    if (value !== undefined) parameters.set(name!.toLowerCase(), value)
+  }
+  return { scheme, parameters }
 }

@@ -7,8 +7,8 @@ export type Installed = { name: string; version: string; origin: string; originV
 /** `name` is empty when nothing tells what the image is about, `version` when it is not known to be installed. */
 export type MainPackage = { name: string; version: string }
 
-/** A version at the end of a name, as in `nodejs-22` or `python3.12`. */
-const versionAtEnd = /-?\d+(?:\.\d+)*$/
+/** Versions in a name, as in `nodejs-22` or `python3.12`. */
+const versions = /-?\d+(?:\.\d+)*/g
 /** A second line of releases within the name, as in `tomcat-11.0-openjdk`: then neither decides how long it lives. */
 const versionInside = /-\d+(?:\.\d+)*-[a-z]/
 
@@ -16,8 +16,9 @@ const versionInside = /-\d+(?:\.\d+)*-[a-z]/
 export function lookupNames(name: string): string[] {
   const lower = name.toLowerCase()
   if (lower === '' || versionInside.test(lower)) return []
-  const bare = lower.replace(versionAtEnd, '')
-  return bare === lower || bare === '' ? [lower] : [lower, bare]
+  const version = lower.match(versions)?.at(-1)
+  if (version === undefined || version === lower || !lower.endsWith(version)) return [lower]
+  return [lower, lower.slice(0, -version.length)]
 }
 
 /**

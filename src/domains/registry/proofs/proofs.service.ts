@@ -29,7 +29,7 @@ async function getLog(reader: Reader, at: LogAt): Promise<LedgerLog> {
 
 /** What stands behind the organisation in an origin; empty for the first log. */
 function nameIn(origin: string): string {
-  return /\/ledger\/[0-9a-f]{40}\/(.+)$/.exec(origin)?.[1] ?? ''
+  return /\/ledger\/[0-9a-f]{40}\/(.+)/.exec(origin)?.[1] ?? ''
 }
 
 const idOf = ({ organization, name }: LogAt): string => (name === '' ? organization : `${organization}/${name}`)
