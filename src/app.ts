@@ -17,7 +17,6 @@ import type { CachedPushTokens } from './domains/iam/push-tokens/push-tokens.mod
 import type { Repeats } from './domains/iam/repeats/repeats.ts'
 import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
-import type { ReadTurns } from './domains/registry/images/read-turns.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import type { Sequencing } from './domains/registry/proofs/sequencing.ts'
 import type { TileCache } from './domains/registry/proofs/tile-cache.ts'
@@ -49,6 +48,7 @@ import type { RegistryClient } from './lib/registries/registry-client.ts'
 import type { Resource } from './lib/resource.ts'
 import type { Signal } from './lib/signal.ts'
 import type { Memory } from './lib/turns/memory.ts'
+import type { ReadTurns } from './lib/turns/read-turns.ts'
 import type { Metrics } from './metrics.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
@@ -113,8 +113,9 @@ export type App = {
   /**
    * `queued`: there is something to compare with what is known of vulnerabilities. `reported`: a report of another scanner waits
    * to be read. `scans`: there is an image to have scanned. `reading`: bytes of reports that are held in memory for answers.
+   * `turns`: whose report is read next.
    */
-  scanning: { queued: Signal; reported: Signal; scans: Signal; reading: Memory }
+  scanning: { queued: Signal; reported: Signal; scans: Signal; reading: Memory; turns: ReadTurns }
   /**
    * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `histories`: there is a tag whose past is to be asked for. `flights`: what pulls bring from upstreams just now. `silent`:
    * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.

@@ -21,7 +21,6 @@ import { createRepeats } from './domains/iam/repeats/repeats.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
-import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createSequencing } from './domains/registry/proofs/sequencing.ts'
 import { createTileCache } from './domains/registry/proofs/tile-cache.ts'
@@ -54,6 +53,7 @@ import { createHostPaces } from './lib/registries/host-paces.ts'
 import { createRegistryClient } from './lib/registries/registry-client.ts'
 import { createRegistryTokens } from './lib/registries/registry-tokens.ts'
 import { createSignal } from './lib/signal.ts'
+import { createReadTurns, reportTurnLimits } from './lib/turns/read-turns.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openDatabase } from './open-database.ts'
 import { keyringOf } from './open-issuer.ts'
@@ -186,7 +186,7 @@ function createSignals(
     retention: createSignal(),
     scanning: {
       ...{ queued: createSignal(), reported: createSignal(), scans: createSignal() },
-      reading: createReportMemory(),
+      ...{ reading: createReportMemory(), turns: createReadTurns(monotonic, reportTurnLimits) },
     },
     images: {
       ...{ pushed: createSignal(), read: createSignal() },

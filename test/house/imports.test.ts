@@ -90,7 +90,6 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/blobs/collect-blobs.ts',
     'registry/follows/tag-patterns.ts',
     'registry/images/read-image.ts',
-    'registry/images/read-turns.ts',
     'registry/proofs/sequencing.ts',
     'registry/proofs/tile-cache.ts',
     'registry/proofs/witnessing.ts',

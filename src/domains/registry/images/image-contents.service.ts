@@ -16,6 +16,7 @@ import type { Reader } from '#contents/reader.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { chunks } from '#lib/chunks.ts'
+import { dueByOrganization } from '#lib/turns/read-turns.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
@@ -367,16 +368,8 @@ async function* dueReads(
   app: App,
   { after, now, again }: { after: string; now: string; again: number },
 ): AsyncGenerator<store.DueRead> {
-  for (const [from, to] of [
-    [after, undefined],
-    ['', after],
-  ] as const) {
-    for (let last = from; to === undefined || last < to; ) {
-      const next = await store.nextRead(app.db, again, last)
-      if (!next || (to !== undefined && next.organization > to)) break
-      if (next.dueTime <= now && (await hasRoom(app, next.organization))) yield next
-      last = next.organization
-    }
+  for await (const due of dueByOrganization((behind) => store.nextRead(app.db, again, behind), after, now)) {
+    if (await hasRoom(app, due.organization)) yield due
   }
 }
 

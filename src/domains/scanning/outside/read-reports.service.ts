@@ -9,6 +9,7 @@ import { locationIn } from '#domains/registry/blobs/blobs.service.ts'
 import { charge, giveBack } from '#domains/registry/blobs/usage.service.ts'
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { AppError } from '#lib/errors.ts'
+import { dueByOrganization } from '#lib/turns/read-turns.ts'
 import {
   maxReportBytes,
   type ReadReport,
@@ -24,21 +25,9 @@ export { createReader, type Reader, type ReaderLimits, readerLimits } from '#con
 /** Writes where the duty still has its lease. */
 export type Write = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
 
-/** The report that is due first, of the next organisation that has one; from the first again behind the last. */
-export async function nextDue({ db, clock }: App, after: string): Promise<WaitingReport | undefined> {
-  const now = clock().toISOString()
-  for (const [from, to] of [
-    [after, undefined],
-    ['', after],
-  ] as const) {
-    for (let behind: string = from; ; ) {
-      const next = await store.nextWaiting(db, behind)
-      if (!next || (to !== undefined && next.organization > to)) break
-      if (next.dueTime <= now) return next
-      behind = next.organization
-    }
-  }
-  return undefined
+/** The report of each organization that is due first, beginning behind the given one. */
+export function dueReports({ db, clock }: App, after: string): AsyncGenerator<WaitingReport> {
+  return dueByOrganization((behind) => store.nextWaiting(db, behind), after, clock().toISOString())
 }
 
 const isPushed: ReadonlySet<number> = new Set([reportOrigins.referrer, reportOrigins.attestation])

@@ -10,6 +10,7 @@ import { isKnownImage } from '#domains/registry/images/image-contents.service.ts
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import { AppError } from '#lib/errors.ts'
+import { dueByOrganization } from '#lib/turns/read-turns.ts'
 import { lineage } from '#lib/uid.ts'
 import { areOf, laterTry, maxAttempts, opened, type Write } from '../outside/read-reports.service.ts'
 import type { UncheckedReport } from '../outside/scan-reports.model.ts'
@@ -37,21 +38,9 @@ export async function lookForNew({ db, clock }: App, write: Write, after: number
   return signer
 }
 
-/** The document that is due first, of the next organisation that has one; from the first again behind the last. */
-export async function nextUnchecked({ db, clock }: App, after: string): Promise<UncheckedReport | undefined> {
-  const now = clock().toISOString()
-  for (const [from, to] of [
-    [after, undefined],
-    ['', after],
-  ] as const) {
-    for (let behind: string = from; ; ) {
-      const next = await store.nextUnchecked(db, behind)
-      if (!next || (to !== undefined && next.organization > to)) break
-      if (next.dueTime <= now) return next
-      behind = next.organization
-    }
-  }
-  return undefined
+/** The document of each organization that is due first, beginning behind the given one. */
+export function dueChecks({ db, clock }: App, after: string): AsyncGenerator<UncheckedReport> {
+  return dueByOrganization((behind) => store.nextUnchecked(db, behind), after, clock().toISOString())
 }
 
 /** How a look may end that ends otherwise another time. */

@@ -1,16 +1,18 @@
-// Whose image is read next, and for how long while others wait. Organisations take turns by time: one whose image took long
-// rests meanwhile. Each node keeps that for itself, in memory.
+// Turns of organizations whose images or reports are read, by consumed time: one whose image took long rests meanwhile. Each
+// node keeps that for itself, in memory.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DueRead } from './image-contents.store.ts'
+
+/** An image to read, or a document about it with an `id` of its own. */
+export type DueTurn = { organization: string; repo: number; digest: string; id?: number }
 
 export type ReadTurns = {
   /** Of what is due, one of each organisation in the order of their turns: what is to be read now. */
-  choose(due: AsyncIterable<DueRead>): Promise<DueRead | undefined>
+  choose<T extends DueTurn>(due: AsyncIterable<T>): Promise<T | undefined>
   /**
    * Lets an image be read. The signal is aborted when that takes long while `othersWait`; the image has then to be put
    * back, and when its turn comes again it is read without interruption.
    */
-  take(read: DueRead, othersWait: () => Promise<boolean>, work: (giveWay: AbortSignal) => Promise<void>): Promise<void>
+  take(read: DueTurn, othersWait: () => Promise<boolean>, work: (giveWay: AbortSignal) => Promise<void>): Promise<void>
 }
 
 export type TurnLimits = {
@@ -20,6 +22,8 @@ export type TurnLimits = {
   shortMs: number
 }
 export const turnLimits: TurnLimits = { giveWayMs: 30_000, shortMs: 1000 }
+/** Most reports take milliseconds, and none more than half a minute. */
+export const reportTurnLimits: TurnLimits = { giveWayMs: 5_000, shortMs: 200 }
 
 /** An organisation rests this many times as long as its image took, so that others have three quarters of the time. */
 const restTimes = 3
@@ -41,9 +45,9 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
     restUntil.set(organization, now + restTimes * usedMs)
   }
   return {
-    async choose(due) {
+    async choose<T extends DueTurn>(due: AsyncIterable<T>) {
       const now = monotonic()
-      let soonest: { read: DueRead; until: number } | undefined
+      let soonest: { read: T; until: number } | undefined
       for await (const read of due) {
         const until = restUntil.get(read.organization) ?? 0
         if (until <= now) return read
@@ -52,7 +56,7 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
       return soonest?.read
     },
     async take(read, othersWait, work) {
-      const key = `${read.repo} ${read.digest}`
+      const key = `${read.repo} ${read.digest} ${read.id ?? ''}`
       const giveWay = new AbortController()
       const over = new AbortController()
       const began = monotonic()
@@ -67,6 +71,25 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
         if (putBack.size > mostPutBack) putBack.delete(putBack.values().next().value!)
       }
     },
+  }
+}
+
+/** The first that is due of each organization, given the first one of the next organization. Those behind `after` come first. */
+export async function* dueByOrganization<T extends { organization: string; dueTime: string }>(
+  nextBehind: (organization: string) => Promise<T | undefined>,
+  after: string,
+  now: string,
+): AsyncGenerator<T> {
+  for (const [from, to] of [
+    [after, undefined],
+    ['', after],
+  ] as const) {
+    for (let last = from; to === undefined || last < to; ) {
+      const next = await nextBehind(last)
+      if (!next || (to !== undefined && next.organization > to)) break
+      if (next.dueTime <= now) yield next
+      last = next.organization
+    }
   }
 }
 

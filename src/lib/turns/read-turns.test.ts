@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DueRead } from './image-contents.store.ts'
 import { createReadTurns } from './read-turns.ts'
 
-const readOf = (organization: string, digest = 'sha256:a'): DueRead => {
-  return { repo: 1, organization, digest, dueTime: '', attempts: 0, owner: '', fence: 0, again: 0 }
-}
+const readOf = (organization: string, digest = 'sha256:a') => ({ repo: 1, organization, digest })
 async function* due(...organizations: string[]) {
   for (const one of organizations) yield readOf(one)
 }
