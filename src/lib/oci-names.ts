@@ -15,6 +15,7 @@ export function isRepoPath(path: string): boolean {
 }
 
 export const tagPattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
+export const maxTagLength = 128
 
 export function isTagName(name: string): boolean {
   return tagPattern.test(name)

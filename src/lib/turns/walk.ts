@@ -1,6 +1,6 @@
 // Going through what strangers have pushed, where one thing names the next: no further than a limit, and only while
 // somebody waits for it.
-import { turns } from './turns.ts'
+import { createYielder, type Yielder } from './yielder.ts'
 
 export type WalkLimits = {
   /** How many things are looked at. */
@@ -16,24 +16,17 @@ export class Walk {
   readonly #limits: WalkLimits
   readonly #signal: AbortSignal
   readonly #exceeded: (limit: string) => Error
-  readonly #monotonic: () => number
+  readonly #yielder: Yielder
   readonly #seen = new Set<string>()
-  #turnBegan: number
   #steps = 0
   #bytes = 0
 
   /** `exceeded` makes the error of a walk that is too long; it is told the limit, such as `1000 bytes`. */
-  constructor(
-    limits: WalkLimits,
-    signal: AbortSignal,
-    exceeded: (limit: string) => Error,
-    monotonic: () => number = () => performance.now(),
-  ) {
+  constructor(limits: WalkLimits, signal: AbortSignal, exceeded: (limit: string) => Error, monotonic?: () => number) {
     this.#limits = limits
     this.#signal = signal
     this.#exceeded = exceeded
-    this.#monotonic = monotonic
-    this.#turnBegan = monotonic()
+    this.#yielder = createYielder(monotonic, undefined, turnMs)
   }
 
   /** True the first time it is asked of this name. */
@@ -51,10 +44,7 @@ export class Walk {
 
   /** To be called before each step: lets others run when it is time. Rejects when nobody waits for the walk any more. */
   async pause(): Promise<void> {
-    if (this.#monotonic() - this.#turnBegan >= turnMs) {
-      await turns.next()
-      this.#turnBegan = this.#monotonic()
-    }
+    if (this.#yielder.isDue()) await this.#yielder.next()
     this.#signal.throwIfAborted()
   }
 }

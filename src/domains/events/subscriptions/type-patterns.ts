@@ -1,4 +1,5 @@
 import { vendorEventType } from '#lib/naming/vendor.ts'
+import { matchesGlob, readGlob } from '#lib/patterns/globs.ts'
 
 /**
  * Whether one of the patterns matches the whole type; no patterns match every type. `*` stands for any text. With a `token`
@@ -11,17 +12,4 @@ export function matchesType(patterns: readonly string[], type: string, token = '
   return patterns.some((pattern) => matches(pattern, theirs))
 }
 
-/** Takes each piece between stars at its first place, so that it walks the type once. */
-function matches(pattern: string, type: string): boolean {
-  const [start, ...rest] = pattern.split('*')
-  const end = rest.pop()
-  if (end === undefined) return pattern === type
-  if (!type.startsWith(start!)) return false
-  let at = start!.length
-  for (const piece of rest) {
-    const found = type.indexOf(piece, at)
-    if (found < 0) return false
-    at = found + piece.length
-  }
-  return type.length - end.length >= at && type.endsWith(end)
-}
+const matches = (pattern: string, type: string): boolean => matchesGlob(readGlob(pattern), type)

@@ -1,4 +1,5 @@
 // Patterns of tags, as the rules of what is kept and of what is pulled have them: `*` stands for any characters.
+import { matchesGlob, readGlob } from '#lib/patterns/globs.ts'
 
 export const tagPatterns = /^[a-zA-Z0-9_.*-]{1,128}$/
 /** How many a rule may name. */
@@ -30,20 +31,6 @@ export function askedOnce(isAbout: IsAbout): IsAbout {
 
 function anyOf(patterns: readonly string[]): IsAbout {
   const names = new Set(patterns.filter((pattern) => !pattern.includes('*')))
-  const others = patterns.filter((pattern) => pattern.includes('*')).map((pattern) => pattern.split('*'))
-  return (tag) => names.has(tag) || others.some((parts) => fits(parts, tag))
-}
-
-/** Whether a text is these parts with anything between them. As many steps as characters at most. */
-function fits(parts: readonly string[], text: string): boolean {
-  const [first, last] = [parts[0]!, parts.at(-1)!]
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
-  let at = first.length
-  const end = text.length - last.length
-  for (const part of parts.slice(1, -1)) {
-    const found = text.indexOf(part, at)
-    if (found < 0 || found + part.length > end) return false
-    at = found + part.length
-  }
-  return true
+  const others = patterns.filter((pattern) => pattern.includes('*')).map(readGlob)
+  return (tag) => names.has(tag) || others.some((glob) => matchesGlob(glob, tag))
 }

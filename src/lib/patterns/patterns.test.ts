@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RE2JS } from 're2js'
+import { generatePatterns } from '../../../test/support/generated-patterns.ts'
+import { createYielder } from '../turns/yielder.ts'
+import { estimateCost } from './pattern-cost.ts'
+import { createPatterns, limitsFor, overLimit, storedProblem } from './patterns.ts'
+
+const limits = limitsFor(128, { bytes: 512, allSteps: 1000, allCompile: 3000 })
+
+test('matches whole texts as re2js does with its automaton', () => {
+  const texts = ['', 'a', 'k', 'aa', 'a-b', 'repo:acme/', 'x', 'é😀', 'aaaaaaaaaa\n', 'SſsS', 'Kk', 'v1.2']
+  const patterns = createPatterns()
+  let matched = 0
+  for (const pattern of generatePatterns(2, 1500)) {
+    if (overLimit(pattern, limits) || patterns.problems([['f', pattern]], limits).length > 0) continue
+    const reference = RE2JS.compile(pattern)
+    for (const text of texts) {
+      assert.equal(patterns.match(pattern, text), reference.matches(text), `${pattern} on ${JSON.stringify(text)}`)
+    }
+    matched++
+  }
+  assert.ok(matched > 400, `${matched} patterns`)
+})
+
+test('an accepted pattern fits the backtracker, and the work of its longest text is bounded', () => {
+  for (const length of [128, 255, 1000]) {
+    const { steps } = limitsFor(length, limits)
+    assert.ok(steps <= 500 && steps * (length + 1) <= 70_000)
+  }
+})
+
+test('compiles each pattern once, and compiles nothing that is refused', () => {
+  const patterns = createPatterns()
+  for (let i = 0; i < 100; i++) assert.equal(patterns.match('v[0-9]+', 'v1'), true)
+  assert.equal(patterns.counts().compiled, 1)
+  const refused = ['(\\pL{1,100}){1,10}', '\\pL'.repeat(170), '', '(', 'x'.repeat(513)]
+  const problems = patterns.problems(
+    refused.map((pattern, i) => [`tags[${i}]`, pattern]),
+    limits,
+  )
+  assert.deepEqual(
+    problems.map(({ field }) => field),
+    refused.map((_, i) => `tags[${i}]`),
+  )
+  assert.equal(patterns.counts().compiled, 1)
+})
+
+test('refuses the patterns of a list that are too much together', () => {
+  const named = Array.from({ length: 6 }, (_, i) => [`allow[${i}]`, `.{0,100}${i}`] as const)
+  const problems = createPatterns().problems(named, limits)
+  assert.deepEqual(
+    problems.map(({ field }) => field),
+    ['allow[4]', 'allow[5]'],
+  )
+  assert.match(problems[0]!.description, /1035 steps; 1000 are allowed/)
+})
+
+test('the least recently used pattern makes room, by what the cached ones cost', () => {
+  const costs = estimateCost('a1')!.compile
+  const patterns = createPatterns(3 * costs)
+  for (const pattern of ['a1', 'a2', 'a3', 'a1', 'a4']) patterns.match(pattern, 'a')
+  assert.deepEqual(patterns.counts(), { compiled: 4, cached: 3, cost: 3 * costs })
+  patterns.match('a1', 'a')
+  assert.equal(patterns.counts().compiled, 4, 'it was used, and is still there')
+  patterns.match('a2', 'a')
+  assert.equal(patterns.counts().compiled, 5)
+})
+
+test('a stored pattern above the limits matches texts that its budget allows, and says up to which length', () => {
+  const patterns = createPatterns()
+  const old = '(?:.{1,30}){1,30}'
+  assert.match(
+    storedProblem(old, limits)!,
+    /takes 18\d\d steps .*; 500 are allowed. It matches texts of up to 15\d char/,
+  )
+  assert.equal(patterns.match(old, 'x'.repeat(128)), true)
+  assert.equal(patterns.match(old, 'x'.repeat(200)), 'too long')
+  // Compiling this one would take too long for others that wait.
+  const worst = '\\pL'.repeat(170)
+  assert.match(storedProblem(worst, limits)!, /It matches nothing/)
+  assert.equal(patterns.match(worst, 'x'.repeat(170)), 'too long')
+  assert.equal(patterns.counts().compiled, 1)
+  assert.equal(storedProblem('.*', limits), undefined)
+})
+
+test('lets others run between two patterns once the turn is long', async () => {
+  let [now, yields] = [0, 0]
+  const yielder = createYielder(
+    () => now++,
+    async () => void yields++,
+  )
+  const list = Array.from({ length: 100 }, (_, i) => `v${i}\\..*`)
+  assert.equal(await createPatterns().matchesAny(list, 'latest', yielder), false)
+  // Each look at the clock takes a millisecond here, so that every few patterns end a turn.
+  assert.ok(yields >= 15 && yields <= 20, `${yields} yields`)
+})

@@ -1,0 +1,28 @@
+// Pauses of a long loop, by the time since the last one.
+import { turns } from './turns.ts'
+
+export type Yielder = {
+  /** Whether others have waited long enough. */
+  isDue(): boolean
+  /** Resolves in a later turn of the event loop. */
+  next(): Promise<void>
+}
+
+/** How long a loop runs in one turn of the event loop, in milliseconds. One step of the loop may come on top. */
+const turnMs = 5
+
+/** To be created when the loop begins; before each step: `if (yielder.isDue()) await yielder.next()`. */
+export function createYielder(
+  monotonic: () => number = () => performance.now(),
+  next: () => Promise<void> = () => turns.next(),
+  ms: number = turnMs,
+): Yielder {
+  let began = monotonic()
+  return {
+    isDue: () => monotonic() - began >= ms,
+    async next() {
+      await next()
+      began = monotonic()
+    },
+  }
+}
