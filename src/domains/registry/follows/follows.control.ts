@@ -25,6 +25,7 @@ import {
   type UpstreamMove,
 } from './follows.model.ts'
 import * as service from './follows.service.ts'
+import { storedPatternProblem, tagLimits } from './tag-patterns.ts'
 
 export const follows: Handlers<typeof FollowsService> = {
   async followRepo(call, { repoUid, upstreamUid, path, mode, tags, platforms, interval, staleFor }) {
@@ -105,7 +106,7 @@ function toMessage(follow: FollowStatus): FollowMessage {
     interval: duration(follow.intervalMs),
     staleFor: duration(follow.staleForMs),
     state: states[follow.state],
-    problem,
+    problem: problem || storedPatternProblem('tags', tags, tagLimits),
     tagCount,
     waitingCount: waiting,
     fetchProblem,

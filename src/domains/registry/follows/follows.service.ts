@@ -4,6 +4,7 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import {
+  busy,
   type FieldViolation,
   failedPrecondition,
   found,
@@ -43,9 +44,10 @@ import {
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { forgetHistories } from './histories.store.ts'
-import { matcherOf, patternProblems } from './tag-patterns.ts'
+import { matchesNames, patternProblems, tagLimits } from './tag-patterns.ts'
 import { upstreamPathPattern } from './upstreams.model.ts'
 import { pathAt, requireUpstream } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
 
 const settingsUpdate = [capabilityNumber('registry.settings.update')]
 
@@ -77,10 +79,11 @@ export async function listFollows(call: Call, group: string, page: Page) {
 
 /** Where only patterns or times change, it goes on from where it is. */
 export async function followRepo(call: Call, repo: string, input: FollowInput): Promise<FollowStatus> {
-  checkFollow(input)
+  checkFollow(input, (await store.findFollowAlone(call.app.db, repo))?.tags)
+  const allows = await readAllowed(call, input)
   const { intervalMs = usualIntervalMs, staleForMs = usualStaleForMs, ...asked } = input
   const saved = await call.app.db.tx(async (tx) => {
-    const row = await requireFollowable(tx, call, repo, input)
+    const row = await requireFollowable(tx, call, repo, { ...input, allows })
     const before = await store.findFollow(tx, repo)
     const isSame = before?.upstream === asked.upstream && before.path === asked.path
     if (!isSame) await requireUnguarded(tx, call, row)
@@ -141,12 +144,21 @@ function followed(repo: string) {
   return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })
 }
 
+/** Whether the patterns of an upstream allow the path. Read before the transaction, since matching lets others run. */
+type Allows = { allow: string; isAllowed: boolean }
+
+async function readAllowed({ app, caller }: Call, { upstream: uid, path }: FollowInput): Promise<Allows | undefined> {
+  const upstream = caller.rights.holds(uid, settingsUpdate) ? await findUpstream(app.db, uid) : undefined
+  if (!upstream) return undefined
+  return { allow: JSON.stringify(upstream.allow), isAllowed: await matchesNames(upstream.allow, path) }
+}
+
 /** Permission comes before existence, for the upstream as well: with it goes what its account may read there. */
 async function requireFollowable(
   tx: Tx,
   { caller }: Call,
   repo: string,
-  { upstream: uid, path }: FollowInput,
+  { upstream: uid, path, allows }: FollowInput & { allows: Allows | undefined },
 ): Promise<RepoRow> {
   if (!caller.rights.holds(uid, settingsUpdate)) throw permissionDenied()
   const upstream = await requireUpstream(tx, uid)
@@ -154,7 +166,8 @@ async function requireFollowable(
   if (!isAtOrBelow(repo, parentOf(uid))) {
     throw invalid({ field: 'upstream_uid', description: 'is not of a group that the repo is in' })
   }
-  if (!matcherOf(upstream.allow)(path)) {
+  if (allows?.allow !== JSON.stringify(upstream.allow)) throw busy('the upstream was changed at the same time')
+  if (!allows.isAllowed) {
     throw invalid({ field: 'path', description: 'is not among the paths that the upstream allows' })
   }
   if (pathAt(upstream, path).length > maxPathLength) {
@@ -167,9 +180,13 @@ async function requireFollowable(
   return row
 }
 
-function checkFollow(input: FollowInput): void {
+/** Patterns that are there already may be above limits that came later. */
+function checkFollow(input: FollowInput, before?: readonly string[]): void {
   const { upstream, path, tags, platforms, mode, intervalMs = usualIntervalMs, staleForMs = 0 } = input
-  const problems: FieldViolation[] = patternProblems('tags', tags, maxTagPatterns)
+  const isSame = JSON.stringify(tags) === JSON.stringify(before)
+  const problems: FieldViolation[] = isSame
+    ? []
+    : patternProblems('tags', tags, { most: maxTagPatterns, limits: tagLimits })
   if (upstream === '') problems.push({ field: 'upstream_uid', description: 'is required' })
   if (!upstreamPathPattern.test(path)) {
     problems.push({ field: 'path', description: `path must match "${upstreamPathPattern.source}"` })

@@ -4,6 +4,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { checkGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
+import { createYielder } from '#lib/turns/yielder.ts'
 import { lineage, parentOf } from '#lib/uid.ts'
 import { pathIn } from '../repos/paths.service.ts'
 import { checkRepoBelow, pushToNewRepo, type RepoBelow } from '../repos/repos.service.ts'
@@ -19,7 +20,7 @@ import {
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { lookMs } from './pull-through.service.ts'
-import { matcherOf } from './tag-patterns.ts'
+import { matchesNames } from './tag-patterns.ts'
 import { type Upstream, upstreamPathPattern } from './upstreams.model.ts'
 import { askedFor, pathAt } from './upstreams.service.ts'
 import { findUpstream, upstreamsMaking } from './upstreams.store.ts'
@@ -69,10 +70,11 @@ async function sourceFor({ db }: App, { group, folders, name }: RepoBelow): Prom
   const upstreams = await upstreamsMaking(db, lineage(group))
   if (upstreams.length === 0) return undefined
   const names = (await pathIn(db, group, [...folders, name].join('/'))).split('/')
+  const yielder = createYielder()
   for (const upstream of upstreams) {
     const path = names.slice(lineage(parentOf(upstream.uid)).length).join('/')
     const fits = upstreamPathPattern.test(path) && pathAt(upstream, path).length <= maxPathLength
-    if (fits && matcherOf(upstream.allow)(path)) return { upstream, path }
+    if (fits && (await matchesNames(upstream.allow, path, yielder))) return { upstream, path }
   }
   return undefined
 }

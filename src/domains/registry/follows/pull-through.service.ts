@@ -20,7 +20,7 @@ import { queueFetch } from './fetches.store.ts'
 import { followerWork, oneFlight } from './follower.service.ts'
 import { bringsContent, type FollowStatus, followModes, freshMs, maxFollowedTags } from './follows.model.ts'
 import * as store from './follows.store.ts'
-import { readTagPatterns } from './tag-patterns.ts'
+import { namedTags, tagMatcher } from './tag-patterns.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
@@ -53,7 +53,7 @@ const maxQueued = 20
 export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
   const { app, repo } = pulling
   const follow = await followOnDemand(pulling)
-  if (!follow || !(asksFor(follow, tag) || (await isAboutSomething(pulling, tag)))) return undefined
+  if (!follow || !((await asksFor(follow, tag)) || (await isAboutSomething(pulling, tag)))) return undefined
   const here = await findTagNamed(app.db, repo.id, tag)
   const looked = await store.findFollowedTag(app.db, repo.uid, tag)
   const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
@@ -122,9 +122,8 @@ async function followOnDemand({ app, repo }: Pulling): Promise<FollowStatus | un
   return follow && bringsContent(follow.mode) ? follow : undefined
 }
 
-function asksFor({ tags }: FollowStatus, tag: string): boolean {
-  const { names, matches } = readTagPatterns(tags)
-  return names.includes(tag) || matches?.(tag) === true
+async function asksFor({ tags }: FollowStatus, tag: string): Promise<boolean> {
+  return namedTags(tags).includes(tag) || (await tagMatcher(tags)?.(tag)) === true
 }
 
 /** What is about an image is named after it, and not as tags are. */

@@ -1,44 +1,54 @@
-// Patterns that users write, for tags and for paths. They are matched by RE2, in linear time whatever they say.
-import { RE2JS } from 're2js'
+// Patterns for tags and for paths, each for the whole name. Names of tags among them stand for themselves.
 import type { FieldViolation } from '#lib/errors.ts'
-import { isTagName } from '#lib/oci-names.ts'
+import { isTagName, maxPathLength, maxTagLength } from '#lib/oci-names.ts'
+import { limitsFor, type PatternLimits, patterns, storedProblem } from '#lib/patterns/patterns.ts'
+import { createYielder, type Yielder } from '#lib/turns/yielder.ts'
 
-const maxBytes = 512
-/** Of all patterns of one list. */
-const maxSteps = 5000
+export const tagLimits = limitsFor(maxTagLength, { bytes: 512, allSteps: 5000, allCompile: 8000 })
+/** Those of a hundred upstreams fit into the cache, since one pull may ask all of them. */
+export const pathLimits = limitsFor(maxPathLength, { bytes: 512, allSteps: 2000, allCompile: 2500 })
 
-/** Each pattern that cannot be read, or that makes the list too slow to match. */
-export function patternProblems(field: string, patterns: readonly string[], most: number): FieldViolation[] {
-  if (patterns.length > most) return [{ field, description: `must hold at most ${most} patterns` }]
-  let steps = 0
-  return patterns.flatMap((text, i): FieldViolation[] => {
-    const at = `${field}[${i}]`
-    if (text === '') return [{ field: at, description: 'is empty' }]
-    if (Buffer.byteLength(text) > maxBytes) return [{ field: at, description: `must be at most ${maxBytes} bytes` }]
-    // Compiling takes its time as well, so nothing is compiled after what was too much.
-    if (steps > maxSteps) return []
-    try {
-      steps += RE2JS.compile(text).programSize()
-    } catch {
-      return [{ field: at, description: 'is not a regular expression in RE2 syntax' }]
-    }
-    return steps > maxSteps ? [{ field: at, description: 'repeats too much to be matched quickly' }] : []
-  })
+const positionsOf = (field: string, list: readonly string[]) =>
+  list.map((pattern, i) => [`${field}[${i}]`, pattern] as const)
+
+/** Each pattern that cannot be read, or that is above the limits. */
+export function patternProblems(
+  field: string,
+  list: readonly string[],
+  { most, limits }: { most: number; limits: PatternLimits },
+): FieldViolation[] {
+  if (list.length > most) return [{ field, description: `must hold at most ${most} patterns` }]
+  return patterns.problems(positionsOf(field, list), limits)
 }
 
-/** Whether one of the patterns matches a whole text; all texts match where there are none. */
-export function matcherOf(patterns: readonly string[]): (text: string) => boolean {
-  const compiled = patterns.map((pattern) => RE2JS.compile(pattern))
-  return (text) => compiled.length === 0 || compiled.some((one) => one.matches(text))
+/** The first pattern that was stored before the limits and is above them, and which names it still matches; empty for none. */
+export function storedPatternProblem(field: string, list: readonly string[], limits: PatternLimits): string {
+  for (const [at, pattern] of positionsOf(field, list)) {
+    const problem = storedProblem(pattern, limits)
+    if (problem) return `${at} ${problem}`
+  }
+  return ''
 }
 
-/** What a list of tags asks for: names, of which each is one tag, and a matcher for the rest; `undefined` where there is none. */
-export function readTagPatterns(patterns: readonly string[]): {
-  names: string[]
-  matches: ((tag: string) => boolean) | undefined
-} {
-  const names = patterns.filter(isTagName)
-  const others = patterns.filter((pattern) => !isTagName(pattern))
-  const none = patterns.length > 0 && others.length === 0
-  return { names, matches: none ? undefined : matcherOf(others) }
+/** Whether one of the patterns matches a whole name. All names match where there are none. */
+export async function matchesNames(
+  list: readonly string[],
+  name: string,
+  yielder: Yielder = createYielder(),
+): Promise<boolean> {
+  return list.length === 0 || patterns.matchesAny(list, name, yielder)
+}
+
+/** The tags that a list asks for by their names. */
+export function namedTags(list: readonly string[]): string[] {
+  return list.filter(isTagName)
+}
+
+export type MatchTag = (tag: string) => Promise<boolean>
+
+/** Matches tags against the patterns of a list, without the names among them; `undefined` where there are only names. */
+export function tagMatcher(list: readonly string[], yielder: Yielder = createYielder()): MatchTag | undefined {
+  const others = list.filter((pattern) => !isTagName(pattern))
+  if (list.length > 0 && others.length === 0) return undefined
+  return (tag) => matchesNames(others, tag, yielder)
 }

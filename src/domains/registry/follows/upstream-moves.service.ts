@@ -17,7 +17,7 @@ import { queueFetch } from './fetches.store.ts'
 import { anUpstreamMove, type FollowStatus, followerActor, followModes } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { queueHistories } from './histories.store.ts'
-import { readTagPatterns } from './tag-patterns.ts'
+import { namedTags } from './tag-patterns.ts'
 
 /** The repo follows something else by now, or is gone. */
 export class FollowEnded extends Error {
@@ -61,7 +61,7 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
     }
     if (written && digest !== '' && follow.mode === followModes.full) await queueFetch(tx, follow.repo, digest, now)
     if (written) await queueHistories(tx, follow.repo, [tag], now)
-    const isGone = digest === '' && !readTagPatterns(follow.tags).names.includes(tag)
+    const isGone = digest === '' && !namedTags(follow.tags).includes(tag)
     if (isGone) await store.dropFollowedTags(tx, follow.repo, [tag])
     else await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
     return written ? 1 : 0

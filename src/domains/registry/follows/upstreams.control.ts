@@ -5,6 +5,7 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
+import { pathLimits, storedPatternProblem } from './tag-patterns.ts'
 import { anUpstream, type Upstream, type UpstreamInput, upstreamFields } from './upstreams.model.ts'
 import * as service from './upstreams.service.ts'
 
@@ -54,6 +55,7 @@ function toMessage({ createTime, updateTime, ...upstream }: Upstream): UpstreamM
     $typeName: 'pinfold.control.registry.v1.Upstream',
     ...upstream,
     password: '',
+    problem: storedPatternProblem('allow', upstream.allow, pathLimits),
     createTime: timestamp(createTime),
     updateTime: timestamp(updateTime),
   }

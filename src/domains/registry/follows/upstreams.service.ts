@@ -13,7 +13,7 @@ import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { beginAnew, countByUpstream } from './follows.store.ts'
-import { matcherOf, patternProblems } from './tag-patterns.ts'
+import { matchesNames, pathLimits, patternProblems } from './tag-patterns.ts'
 import {
   anUpstream,
   maxAllowed,
@@ -47,7 +47,7 @@ export async function createUpstream(call: Call, parent: string, input: Upstream
   const requestsPerSecond = said.requestsPerSecond || usualRequestsPerSecond
   const times = { createTime: call.now, updateTime: call.now }
   const created: Upstream = { ...said, requestsPerSecond, uid: newUid(parent), hasPassword: password !== '', ...times }
-  checkUpstream(call, created, password)
+  checkUpstream(call, { upstream: created, password })
   const sealed = seal(call, password)
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
@@ -77,7 +77,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
       hasPassword: password === undefined ? before.hasPassword : password !== '',
       updateTime: call.now,
     }
-    checkUpstream(call, after, password ?? '')
+    checkUpstream(call, { upstream: after, before, password: password ?? '' })
     const isElsewhere = before.url !== after.url || before.username !== after.username
     if (isElsewhere && before.hasPassword && password === undefined) {
       throw invalid({ field: 'password', description: 'has to be given again with a new url or username' })
@@ -115,7 +115,7 @@ export async function askedFor(
   upstream: Upstream,
   path: string,
 ): Promise<{ upstream: Asked; path: string }> {
-  if (!matcherOf(upstream.allow)(path)) throw new UpstreamError('not-allowed')
+  if (!(await matchesNames(upstream.allow, path))) throw new UpstreamError('not-allowed')
   return { upstream: await askedAs(app, upstream), path: pathAt(upstream, path) }
 }
 
@@ -144,15 +144,19 @@ const explanations: Record<string, string> = {
     'must not be a private or loopback address; PINFOLD_UPSTREAMS_PRIVATE lists those that the server may ask',
 }
 
-/** Never repeats a password. */
-function checkUpstream({ app }: Call, upstream: Upstream, password: string): void {
+type Checked = { upstream: Upstream; before?: Upstream; password: string }
+
+/** Never repeats a password. Patterns that are there already may be above limits that came later. */
+function checkUpstream({ app }: Call, { upstream, before, password }: Checked): void {
   const { url, allow, requestsPerSecond } = upstream
   const reason = url === '' ? undefined : app.upstreams.problemOf(url)
   const plain = 'must be an origin, such as https://registry.example.com'
   const problems: FieldViolation[] = reason ? [{ field: 'url', description: explanations[reason] ?? plain }] : []
   const parsed = URL.parse(url)
   if (!reason && parsed && url !== parsed.origin) problems.push({ field: 'url', description: plain })
-  problems.push(...patternProblems('allow', allow, maxAllowed))
+  if (JSON.stringify(allow) !== JSON.stringify(before?.allow)) {
+    problems.push(...patternProblems('allow', allow, { most: maxAllowed, limits: pathLimits }))
+  }
   if (!Number.isInteger(requestsPerSecond) || requestsPerSecond < 1 || requestsPerSecond > maxRequestsPerSecond) {
     const description = `must be between 1 and ${maxRequestsPerSecond}`
     problems.push({ field: 'requests_per_second', description })

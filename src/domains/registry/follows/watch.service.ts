@@ -22,7 +22,7 @@ import {
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { queueHistories } from './histories.store.ts'
-import { readTagPatterns } from './tag-patterns.ts'
+import { type MatchTag, namedTags, storedPatternProblem, tagLimits, tagMatcher } from './tag-patterns.ts'
 import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
@@ -139,8 +139,10 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
     progress.listDue = later(now, follow.intervalMs)
     return
   }
-  const { names, matches } = readTagPatterns(follow.tags)
-  const wanted = new Set(names)
+  const problem = storedPatternProblem('tags', follow.tags, tagLimits)
+  if (problem) app.log.warn('a pattern of a followed upstream is above the limits', { repo: follow.repo, problem })
+  const matches = tagMatcher(follow.tags)
+  const wanted = new Set(namedTags(follow.tags))
   const listed = matches ? await listedTags(asking, matches) : { began: now, found: [] }
   if (!listed) return
   for (const tag of listed.found) wanted.add(tag)
@@ -149,8 +151,11 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   const fresh = [...wanted].filter((tag) => !known.has(tag))
   // What came along with an image is looked at once somebody has pulled it, as on demand.
   const cameAlong = (tag: string) => follow.mode === followModes.full && subjectOfTag(tag) !== undefined
-  const isWanted = (tag: string) => wanted.has(tag) || matches?.(tag) === true || cameAlong(tag)
-  const dropped = [...known].filter((tag) => !isWanted(tag))
+  const dropped: string[] = []
+  for (const tag of known) {
+    if (!wanted.has(tag) && !cameAlong(tag) && (await matches?.(tag)) !== true) dropped.push(tag)
+  }
+  lease.check()
   // What is listed no more is looked at until it is known to be gone, and there is an end to that, too.
   if (known.size - dropped.length + fresh.length > 2 * maxFollowedTags) throw new UpstreamError('too-large')
   await lease.tx(async (tx) => {
@@ -164,7 +169,7 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
 }
 
 /** Reads pages until the turn is over, and one at least; `undefined` where there are more of them. */
-async function listedTags(asking: Asking, matches: (tag: string) => boolean): Promise<Listing | undefined> {
+async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | undefined> {
   const { lease, follow, listings, turnIsOver } = asking
   const listing = listingOf(asking)
   listings.delete(follow.repo)
@@ -173,7 +178,11 @@ async function listedTags(asking: Asking, matches: (tag: string) => boolean): Pr
     const page = await listing.left.next()
     lease.check()
     if (page.done) return listing
-    for (const tag of page.value) if (matches(tag)) listing.found.add(tag)
+    for (const tag of page.value) {
+      if (await matches(tag)) listing.found.add(tag)
+      if (listing.tookMs + performance.now() - began > longestListMs) throw new UpstreamError('too-large')
+    }
+    lease.check()
     listing.tookMs += performance.now() - began
     if (listing.found.size > maxFollowedTags || listing.tookMs > longestListMs) throw new UpstreamError('too-large')
     if (!turnIsOver() || listings.size >= mostListings) continue
@@ -284,7 +293,7 @@ async function noteSeen(
   if (seen) return recordMove(recording, { ...move, digest: seen.digest })
   if (before === '') {
     // It was not there the last time either. What a pattern found is found again when it comes.
-    const isNamed = readTagPatterns(follow.tags).names.includes(tag)
+    const isNamed = namedTags(follow.tags).includes(tag)
     await lease.tx(async (tx) => {
       if (isNamed) await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
       else await store.dropFollowedTags(tx, follow.repo, [tag])

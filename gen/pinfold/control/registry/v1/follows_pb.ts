@@ -75,7 +75,8 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
   state: Follow_State;
 
   /**
-   * Why the last look failed; empty when it did not.
+   * Why the last look failed. Otherwise which pattern of `tags`, from before the limits of patterns, is above them, and
+   * which tags it still matches. Empty when neither.
    *
    * @generated from field: string problem = 8;
    */
@@ -223,7 +224,8 @@ export type FollowJson = {
   state?: Follow_StateJson;
 
   /**
-   * Why the last look failed; empty when it did not.
+   * Why the last look failed. Otherwise which pattern of `tags`, from before the limits of patterns, is above them, and
+   * which tags it still matches. Empty when neither.
    *
    * @generated from field: string problem = 8;
    */

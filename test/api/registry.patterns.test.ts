@@ -1,0 +1,91 @@
+// Patterns of users: refused with their field above the limits, compiled once, and kept where they were stored before.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { patterns } from '#lib/patterns/patterns.ts'
+import { runDuty } from '../support/duties.ts'
+import { assertInvalid, ok } from '../support/expect.ts'
+import { publishAt } from '../support/hostile-upstreams.ts'
+import type { Json } from '../support/pinfold.ts'
+import { startRegistry } from '../support/registry.ts'
+import { localUpstreams, startUpstream } from '../support/upstream.ts'
+
+const registry = await startRegistry(localUpstreams)
+after(() => registry[Symbol.asyncDispose]())
+const { app, operator, org, puller, seed } = registry
+const upstreams = '/registry/v2/upstreams'
+
+let count = 0
+async function scene(body: Json = {}) {
+  const there = await startUpstream()
+  after(() => there[Symbol.asyncDispose]())
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
+  const name = `patterns-${count++}`
+  const group = (await seed.group(org.uid, { name })).uid as string
+  const upstream = ok(await operator.post(`${upstreams}/${group}`, { name, url: there.url, ...body }))
+  const repo = (await seed.repo(group, { name: 'app' })).uid as string
+  const follow = (more: Json = {}) =>
+    operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream.uid, path: 'team/app', ...more })
+  return { there, upstream, repo, follow, path: `acme/${name}` }
+}
+
+/** Above the limits of a single pattern, and within those of before. */
+const old = '(?:[a-z]{1,20}/?){1,20}'
+const oldTag = '(?:[a-z0-9.]{1,30}-?){1,20}'
+const hostile = '(\\pL{1,100}){1,10}'
+
+test('refuses patterns above the limits by their text, with their field, and compiles none of them', async () => {
+  const { follow, upstream } = await scene()
+  const { compiled } = patterns.counts()
+  assertInvalid(await operator.patch(`${upstreams}/${upstream.uid}`, { allow: ['team/.*', hostile] }), 'allow[1]')
+  assertInvalid(await follow({ tags: ['latest', 'v.*', hostile] }), 'tags[2]')
+  assertInvalid(await follow({ tags: ['\\pL'.repeat(170)] }), 'tags[0]')
+  const claimMatch = { issuer: 'https://issuer.example', subjectPattern: hostile }
+  const identity = await operator.post(`/iam/v2/identities/${org.uid}`, { name: 'n', claimMatch })
+  assertInvalid(identity, 'claim_match.subject_pattern')
+  const match = { issuer: 'https://issuer.example', subject: 's', claimPatterns: { a: hostile } }
+  const check = { claims: '{"a":"x"}', match }
+  assertInvalid(await operator.post(`/control/v1/claimChecks/${org.uid}`, check), 'match.claim_patterns.a')
+  // Only the three patterns within the limits that come before others.
+  assert.equal(patterns.counts().compiled - compiled, 3)
+})
+
+test('a pull where no repository is compiles the patterns of the upstreams above once, and not per pull', async () => {
+  const { compiled } = patterns.counts()
+  const { path } = await scene({ makeRepos: true, allow: ['once/a[0-9]+', 'once/b[0-9]+'] })
+  for (let i = 0; i < 5; i++) await puller.call('GET', `${path}/once/c${i}/manifests/1.0`)
+  assert.equal(patterns.counts().compiled - compiled, 2)
+})
+
+test('pulls of a repository on demand compile its patterns once', async () => {
+  const { compiled } = patterns.counts()
+  const { there, follow, path } = await scene({ allow: ['team/(?:app|tool)'] })
+  publishAt(there, 'demand-1')
+  ok(await follow({ mode: 'MODE_ON_DEMAND', tags: ['demand-[0-9]+', 'never-[0-9]+'] }))
+  for (let i = 0; i < 5; i++) await puller.ok(200, 'HEAD', `${path}/app/manifests/demand-1`)
+  for (let i = 0; i < 5; i++) await puller.call('HEAD', `${path}/app/manifests/other-${i}`)
+  assert.equal(patterns.counts().compiled - compiled, 3)
+})
+
+test('patterns of before the limits go on matching, are reported, and do not stand in the way of other changes', async () => {
+  const { there, follow, upstream, repo } = await scene()
+  ok(await follow())
+  await app.db.tx(async (tx) => {
+    await tx.run(sql`UPDATE upstreams SET allow = ${JSON.stringify([old])} WHERE uid = ${upstream.uid}`)
+    await tx.run(sql`UPDATE follows SET tags = ${JSON.stringify([oldTag])} WHERE repo_uid = ${repo}`)
+  })
+  const shown = ok(await operator.get(`${upstreams}/${upstream.uid}`))
+  assert.match(shown.problem, /^allow\[0\] takes \d+ steps .* It matches texts of up to \d+ characters/)
+  assert.match(ok(await operator.get(`/registry/v2/repos/${repo}/follow`)).problem, /^tags\[0\] takes \d+ steps/)
+
+  there.move('1.0-old', 'one')
+  there.move('UPPER', 'other')
+  assert.deepEqual(await runDuty(app, followUpstreams), { looks: 1, moves: 1, failed: 0 })
+
+  assert.equal(ok(await operator.patch(`${upstreams}/${upstream.uid}`, { requestsPerSecond: 7 })).allow[0], old)
+  assert.equal(ok(await follow({ tags: [oldTag], interval: '600s' })).tags[0], oldTag)
+  assertInvalid(await follow({ tags: [`${oldTag}x`] }), 'tags[0]')
+  assertInvalid(await operator.patch(`${upstreams}/${upstream.uid}`, { allow: [`${old}x`] }), 'allow[0]')
+  assert.equal(ok(await operator.patch(`${upstreams}/${upstream.uid}`, { allow: ['team/.*'] })).problem, '')
+})
