@@ -1,9 +1,10 @@
 // Keyless access from AWS: whoever holds credentials there signs a request, and AWS tells us who that is.
 import type { App } from '#app.ts'
 import { matchAwsCaller } from '#domains/iam/identities/claims.ts'
-import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
+import { findIdentityForExchange, logStoredPatterns } from '#domains/iam/identities/identities.service.ts'
 import { permissionDenied } from '#lib/errors.ts'
 import { networkOf } from '#lib/net/source-address.ts'
+import { patterns } from '#lib/patterns/patterns.ts'
 import { rootOf } from '#lib/uid.ts'
 import { checkSigningTime, readAwsRequest } from './aws-request.ts'
 import { refused } from './outside-token.ts'
@@ -22,7 +23,7 @@ export function isAwsRequest(credential: string): boolean {
  * too many credentials that were refused.
  */
 export async function proveAwsIdentity(
-  app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers'>,
+  app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers' | 'log'>,
   audiences: readonly string[],
   credential: string,
   named: string,
@@ -44,7 +45,10 @@ export async function proveAwsIdentity(
   app.limits.check('aws', `${network} ${named}`)
   const caller = await app.awsCallers.identify(signed.request, { network, identity: named })
   if ('refused' in caller) throw refused(caller.refused)
-  if (!matchAwsCaller(awsIdentity, caller)) throw notTheirs()
+  const { compiled } = patterns.counts()
+  const isTheirs = matchAwsCaller(awsIdentity, caller)
+  if (patterns.counts().compiled !== compiled) logStoredPatterns(app, named, { awsIdentity })
+  if (!isTheirs) throw notTheirs()
   app.limits.check('issuer', `${rootOf(named)} ${origin}`)
   const { account, arn, userId } = caller
   const act = { iss: origin, sub: userId, aud: signed.audience, aws_account: account, aws_arn: arn }

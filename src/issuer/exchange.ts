@@ -2,13 +2,14 @@
 import type { App } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { matchClaims, namesAudience, trustsIssuer } from '#domains/iam/identities/claims.ts'
-import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
+import { findIdentityForExchange, logStoredPatterns } from '#domains/iam/identities/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
 import { isKnownToSettings } from '#domains/iam/sessions/sign-in.service.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
 import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { subdomainOf } from '#lib/net/subdomain.ts'
+import { patterns } from '#lib/patterns/patterns.ts'
 import { isUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { type CallerSession, maxLifetime } from './access-token.ts'
 import { isAwsRequest, proveAwsIdentity } from './aws-identity.ts'
@@ -182,6 +183,7 @@ async function prove(
     checkAudience(token, staticKeys.audiences?.length ? staticKeys.audiences : ours)
     return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
   }
+  const { compiled } = patterns.counts()
   // Nobody is asked for keys unless the identity trusts that very issuer, so a stranger cannot make us call anybody.
   if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer)) {
     const held = app.outsideIssuers.held(token.issuer)
@@ -192,6 +194,8 @@ async function prove(
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
   // Only now, so that forged tokens have no patterns matched.
   const failed = matchClaims(claimMatch, token.claims, ours).filter(({ matches }) => !matches)
+  // Once for each time that they are compiled, since an identity may be exchanged often.
+  if (patterns.counts().compiled !== compiled) logStoredPatterns(app, identity.uid, identity)
   if (failed.length === 0) {
     // By organisation and only for what matches, since an issuer may be everybody's, and anybody has a token of some.
     app.limits.check('issuer', `${rootOf(identity.uid)} ${token.issuer}`)

@@ -79,6 +79,9 @@ test('what is given is checked as when an identity is made, and nothing is kept'
   const events = await eventsOf(scene.pinfold, async () => {
     assertInvalid(await check(uid, '{}', { issuer: scene.issuer.url, subjectPattern: '(' }), 'match.subject_pattern')
     assertInvalid(await check(uid, '{}', { subject: 'x' }), 'match.issuer')
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`claim-${i}`, 'x']))
+    const match = { issuer: scene.issuer.url, subject: 'x', claims: many }
+    assertInvalid(await check(uid, '{}', match), 'match')
     assertInvalid(await check(uid, '', { issuer: scene.issuer.url, subject }), 'claims')
     for (const bad of ['x', '[]', 'null', '{"a":1,"a":2}', `{"a":"${'x'.repeat(17_000)}"}`]) {
       assertInvalid(await check(uid, bad, { issuer: scene.issuer.url, subject }), 'claims')

@@ -6,7 +6,7 @@ import { requireGroup } from '../groups/groups.service.ts'
 import type { ClaimCheck } from './claims.ts'
 import { type ClaimMatch, identityType } from './identities.model.ts'
 import * as store from './identities.store.ts'
-import { checkClaimMatch } from './relationships.ts'
+import { checkClaimMatch, maxRelationshipBytes } from './relationships.ts'
 import { checkToken } from './token-checks.ts'
 
 const maxBytes = 16 * 1024
@@ -16,6 +16,9 @@ type Asked = { uid: string; claims: string; match: ClaimMatch | undefined }
 /** How claims compare with an identity, or with what one would match that is not made yet. */
 export async function checkClaims(call: Call, { uid, claims, match }: Asked): Promise<ClaimCheck[]> {
   const token = readClaims(claims)
+  if (match && Buffer.byteLength(JSON.stringify(match)) > maxRelationshipBytes) {
+    throw invalid({ field: 'match', description: `must be at most ${maxRelationshipBytes} bytes of JSON` })
+  }
   if (match) refuseIfAny(checkClaimMatch(match, 'match'))
   const { db, clock } = call.app
   if (match) await requireGroup(db, uid)

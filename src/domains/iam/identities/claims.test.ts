@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { patterns } from '#lib/patterns/patterns.ts'
 import { matchClaims, trustsIssuer } from './claims.ts'
 
 const failing = (match: Parameters<typeof matchClaims>[0], claims: Record<string, unknown>) =>
@@ -69,6 +70,23 @@ test('all patterns of an identity share what they may take, and so do all values
   const list = (count: number) => Array.from({ length: count }, () => 'no').concat('x')
   assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(20) }), [])
   assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(1000) }), ['a'])
+})
+
+test('compiles no pattern that is far above the limits, and says that a stored one is above them', () => {
+  const { compiled } = patterns.counts()
+  const hostile = { issuer: 'https://a.example', subjectPattern: '(?:[a-z]{1,100}){1,100}', claimPatterns: { a: 'x' } }
+  assert.deepEqual(failing(hostile, { ...claims, a: 'x' }), ['sub', 'a'])
+  assert.equal(patterns.counts().compiled, compiled, 'nothing after what was too much')
+  const [, subject] = matchClaims({ issuer: 'https://a.example', subjectPattern: 's.{0,600}' }, claims, [])
+  assert.equal(subject!.matches, true)
+  assert.match(subject!.wanted, /above the limits of patterns$/)
+})
+
+test('compiles a pattern of an identity once for all checks', () => {
+  const wanted = { issuer: 'https://a.example', subjectPattern: 's|compiled-once' }
+  const { compiled } = patterns.counts()
+  for (let i = 0; i < 20; i++) assert.deepEqual(failing(wanted, claims), [])
+  assert.equal(patterns.counts().compiled, compiled + 1)
 })
 
 test('an identity of before, whose patterns may no longer be written, still matches what is short', () => {

@@ -1,4 +1,4 @@
-import type { Call } from '#app.ts'
+import type { App, Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { found, invalid, permissionDenied } from '#lib/errors.ts'
@@ -22,7 +22,7 @@ import {
 } from './identities.model.ts'
 import * as store from './identities.store.ts'
 import { personUid } from './people.ts'
-import { checkRelationship, keepLatest, withDefaults } from './relationships.ts'
+import { checkRelationship, keepLatest, storedPatternProblem, withDefaults } from './relationships.ts'
 
 export type NewIdentity = Relationship & Pick<Identity, 'name' | 'description' | 'company'>
 
@@ -32,6 +32,12 @@ export async function getIdentity(call: Call, uid: string): Promise<Identity> {
 
 export async function identityExists(reader: Reader, uid: string): Promise<boolean> {
   return (await store.findIdentity(reader, uid)) !== undefined
+}
+
+/** Tells the operator of patterns that were stored before the limits and are above them. */
+export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identity: Relationship): void {
+  const problem = storedPatternProblem(identity)
+  if (problem) log.warn('a pattern of an identity is above the limits', { identity: uid, problem })
 }
 
 /** The identity that an exchange is for; unlike `getIdentity`, it is nobody's to see. */

@@ -1,7 +1,7 @@
 // The rules of the four ways in which an outside token can show that it is an identity.
-import { RE2JS } from 're2js'
 import { pushTokenIssuer } from '#lib/cause.ts'
 import type { FieldViolation } from '#lib/errors.ts'
+import { limitsFor, type PatternLimits, patterns, storedProblem } from '#lib/patterns/patterns.ts'
 import {
   type AwsIdentity,
   type ClaimMatch,
@@ -12,17 +12,14 @@ import {
 } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 
-const maxPatternBytes = 1024
-/**
- * Compiling takes time in proportion to this, and matching to this and to the text (`claims.ts`); `.{0,100}` has 200 steps.
- * Identities from before this limit may have 4,000.
- */
-const maxPatternSteps = 1100
+/** Claims have no greatest length: a text that is too long for its pattern does not match (`claims.ts`). */
+const usualClaimLength = 128
+export const claimLimits = limitsFor(usualClaimLength, { bytes: 1024, allSteps: 1100, allCompile: 4000 })
 /** An issuer's pattern is matched before the signature is checked, since it says whom to ask for keys. */
-const maxIssuerPatternSteps = 300
+const issuerLimits: PatternLimits = { ...claimLimits, steps: 300, allSteps: 300 }
 /** How many keys a set of static keys may have. */
 const maxStaticKeys = 10
-const maxRelationshipBytes = 64 * 1024
+export const maxRelationshipBytes = 64 * 1024
 
 /** Fills in when static keys expire, unless that was said: `life` milliseconds after the identity was created. */
 export function withDefaults<T extends Relationship>(identity: T, createTime: string, life: number): T {
@@ -45,7 +42,10 @@ export function keepLatest<T extends Relationship>(before: Relationship, after: 
   return kept
 }
 
-/** What is wrong with the relationship of an identity, field by field. Static keys may keep the end that they had `before`. */
+/**
+ * What is wrong with the relationship of an identity, field by field. Static keys may keep the end that they had `before`,
+ * and patterns may stay above limits that came later.
+ */
 export function checkRelationship(identity: Identity, life: number, before?: Relationship): FieldViolation[] {
   const kind = relationshipKind(identity)
   if (!kind) {
@@ -57,26 +57,23 @@ export function checkRelationship(identity: Identity, life: number, before?: Rel
     return [{ field: 'relationship', description: `must be at most ${maxRelationshipBytes} bytes of JSON` }]
   }
   const { claimMatch, staticKeys, awsIdentity, servicePrincipal } = identity
-  if (claimMatch) return checkClaimMatch(claimMatch, 'claim_match')
+  if (claimMatch) return checkClaimMatch(claimMatch, 'claim_match', before?.claimMatch)
   if (staticKeys) return checkStaticKeys(staticKeys, Date.parse(identity.createTime) + life, before?.staticKeys)
-  if (awsIdentity) return checkAws(awsIdentity)
+  if (awsIdentity) return checkAws(awsIdentity, before?.awsIdentity)
   return servicePrincipal === 0 ? [{ field: 'service_principal', description: 'must name a service' }] : []
 }
 
 /** What is wrong with conditions for claims; `field` is what they are called in the request. */
-export function checkClaimMatch(match: ClaimMatch, field: string): FieldViolation[] {
+export function checkClaimMatch(match: ClaimMatch, field: string, before?: ClaimMatch): FieldViolation[] {
   const at = (name: string) => `${field}.${name}`
+  const isSameIssuer = match.issuerPattern === before?.issuerPattern
+  const others = patternsOf(match)
+  const isSame = JSON.stringify(others) === JSON.stringify(before && patternsOf(before))
   const problems = [
     ...eitherOf(at('issuer'), match.issuer, match.issuerPattern),
     ...eitherOf(at('subject'), match.subject, match.subjectPattern),
-    ...patterns([[at('issuer_pattern'), match.issuerPattern]], maxIssuerPatternSteps),
-    ...patterns([
-      [at('subject_pattern'), match.subjectPattern],
-      [at('audience_pattern'), match.audiencePattern],
-      ...Object.entries(match.claimPatterns ?? {}).map(
-        ([claim, text]) => [at(`claim_patterns.${claim}`), text] as const,
-      ),
-    ]),
+    ...(isSameIssuer ? [] : problemsOf(field, { issuer_pattern: match.issuerPattern }, issuerLimits)),
+    ...(isSame ? [] : problemsOf(field, others, claimLimits)),
   ]
   if (match.issuer && !isIssuerUrl(match.issuer)) {
     problems.push({ field: at('issuer'), description: 'must be an https URL without query or fragment' })
@@ -99,12 +96,37 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   return problems
 }
 
-function checkAws(aws: AwsIdentity): FieldViolation[] {
+/** The patterns of claims by their fields, without that of the issuer. */
+function patternsOf({ subjectPattern, audiencePattern, claimPatterns = {} }: ClaimMatch): Named {
+  const claims = Object.entries(claimPatterns).map(([claim, text]) => [`claim_patterns.${claim}`, text])
+  return { subject_pattern: subjectPattern, audience_pattern: audiencePattern, ...Object.fromEntries(claims) } as Named
+}
+
+function awsPatternsOf({ arnPattern, userIdPattern }: AwsIdentity): Named {
+  return { arn_pattern: arnPattern, user_id_pattern: userIdPattern }
+}
+
+/** The first pattern of an identity that was stored before the limits and is above them; empty for none. */
+export function storedPatternProblem({ claimMatch, awsIdentity }: Relationship): string {
+  const named: [field: string, Named, PatternLimits][] = [
+    ['claim_match', { issuer_pattern: claimMatch?.issuerPattern }, issuerLimits],
+    ['claim_match', claimMatch ? patternsOf(claimMatch) : {}, claimLimits],
+    ['aws_identity', awsIdentity ? awsPatternsOf(awsIdentity) : {}, claimLimits],
+  ]
+  for (const [field, some, limits] of named) {
+    for (const [name, pattern] of Object.entries(some)) {
+      const problem = pattern && storedProblem(pattern, limits)
+      if (problem) return `${field}.${name} ${problem}`
+    }
+  }
+  return ''
+}
+
+function checkAws(aws: AwsIdentity, before?: AwsIdentity): FieldViolation[] {
   const at = (name: string) => `aws_identity.${name}`
-  const problems = patterns([
-    [at('arn_pattern'), aws.arnPattern],
-    [at('user_id_pattern'), aws.userIdPattern],
-  ])
+  const some = awsPatternsOf(aws)
+  const isSame = JSON.stringify(some) === JSON.stringify(before && awsPatternsOf(before))
+  const problems = isSame ? [] : problemsOf('aws_identity', some, claimLimits)
   if (!/^[0-9]{12}$/.test(aws.awsAccount ?? '')) {
     problems.push({ field: at('aws_account'), description: 'aws_account must match "^[0-9]{12}$"' })
   }
@@ -118,24 +140,13 @@ function eitherOf(field: string, exact = '', asPattern = ''): FieldViolation[] {
   return exact || asPattern ? [] : [{ field, description: 'is required, as an exact value or as a pattern' }]
 }
 
-/** RE2 syntax, so that matching takes linear time whatever a user writes, and not too many steps all together. */
-function patterns(
-  named: readonly (readonly [field: string, text: string | undefined])[],
-  maxSteps: number = maxPatternSteps,
-): FieldViolation[] {
-  let steps = 0
-  return named.flatMap(([field, text = '']) => {
-    // Compiling takes its time as well, so nothing is compiled after what was too much.
-    if (text === '' || steps > maxSteps) return []
-    if (Buffer.byteLength(text) > maxPatternBytes)
-      return [{ field, description: `must be at most ${maxPatternBytes} bytes` }]
-    try {
-      steps += RE2JS.compile(text).programSize()
-    } catch {
-      return [{ field, description: 'is not a regular expression in RE2 syntax' }]
-    }
-    return steps > maxSteps ? [{ field, description: 'repeats too much to be matched quickly' }] : []
-  })
+type Named = Record<string, string | undefined>
+
+function problemsOf(field: string, named: Named, limits: PatternLimits): FieldViolation[] {
+  const given = Object.entries(named).flatMap(([name, text = '']) =>
+    text === '' ? [] : [[`${field}.${name}`, text] as const],
+  )
+  return patterns.problems(given, limits)
 }
 
 /** Whether a text can be an issuer. Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */
