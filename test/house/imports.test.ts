@@ -251,6 +251,11 @@ test('no folder of the sources has more than 25 files', () => {
   )
 })
 
+test('one file alone compiles regular expressions of users', () => {
+  const importing = files.filter((file) => /from 're2js'/.test(readFileSync(join(root, file), 'utf8')))
+  assert.deepEqual(importing, ['src/lib/patterns/patterns.ts'])
+})
+
 test('imports are relative inside a room and start with # across rooms', () => {
   const wrong = all.filter((one) => {
     const crossing = (path: string) =>
