@@ -15,7 +15,7 @@ const work = { app: { config: { deviceSignIn: true } } } as unknown as Parameter
 const answer = (form: URLSearchParams) => answerTokenRequest(work, {} as never, form)
 
 test('looks through a form of many members once', async () => {
-  const form = new CountedForm(Array.from({ length: 16_000 }, (_, at) => [at.toString(36), '']))
+  const form = new CountedForm(Array.from({ length: 16_000 }, (_, at): [string, string] => [at.toString(36), '']))
   const { status, body } = await answer(form)
   assert.equal(status, 400)
   assert.equal((body as { error: string }).error, 'unsupported_grant_type')
