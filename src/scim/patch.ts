@@ -121,6 +121,10 @@ function applyAt(resource: Json, op: Operation['op'], path: Path, value: unknown
   }
 }
 
+function tooLarge(): ScimError {
+  return new ScimError(413, `a resource must be at most ${maxResource} characters long`)
+}
+
 /** Adding to a list adds what is not in it; to an object, its members; else it replaces. */
 function setMember(object: Json, key: string, op: Operation['op'], value: unknown): void {
   // `__proto__` and the like are members as any other.
@@ -129,7 +133,10 @@ function setMember(object: Json, key: string, op: Operation['op'], value: unknow
   const before = Object.hasOwn(object, key) ? object[key] : undefined
   if (op === 'remove' || value === null) delete object[key]
   else if (op === 'add' && Array.isArray(before)) {
-    const known = new Set(before.map((one) => JSON.stringify(one)))
+    const texts = before.map((one) => JSON.stringify(one))
+    // Each operation of a request looks through the list again, so the list may not be larger than what is kept in the end.
+    if (texts.reduce((sum, text) => sum + text.length, 0) > maxResource) throw tooLarge()
+    const known = new Set(texts)
     const more = (Array.isArray(value) ? value : [value]).filter((one) => !known.has(JSON.stringify(one)))
     if (before.length + more.length > maxValues) throw wrong('tooMany', `${key}: must hold at most ${maxValues} values`)
     write([...before, ...more])
@@ -165,7 +172,7 @@ function applyToPicked(
   }
   // All of them refer to the one value until they are written.
   if (picked.length * JSON.stringify(value).length > maxResource) {
-    throw new ScimError(413, `a resource must be at most ${maxResource} characters long`)
+    throw tooLarge()
   }
   for (const item of picked) {
     if (member !== undefined) setMember(item, keyOf(item, member) ?? member, op, value)
