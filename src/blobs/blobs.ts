@@ -40,10 +40,31 @@ export type Blobs = {
    * store has none, or the content is known to be missing.
    */
   addressOf?(blob: Located): Promise<string | undefined>
+  /** The checkpoints of the transparency logs. Neither `list` nor the garbage collection knows them. */
+  readonly checkpoints: CheckpointStore
   /** Whether the store could be reached when it was last needed. */
   isUp(): boolean
   close(): void
 }
+
+/** Short texts, each with a name of lowercase letters, digits and dashes, that are replaced by compare and swap. */
+export type CheckpointStore = {
+  read(name: string, signal?: AbortSignal): Promise<StoredCheckpoint | undefined>
+  /**
+   * Replaces the text whose version is `expected`, or creates it if that is `undefined`. Returns the new version once it is
+   * durable, or `undefined` if the store has another version. Of several writers with the same `expected` only one succeeds.
+   */
+  write(name: string, text: string, expected: string | undefined, signal?: AbortSignal): Promise<string | undefined>
+  /** The names of all texts. */
+  list(): AsyncIterable<string>
+  /** False once a bucket has shown that it ignores the conditions of writes. Then `write` reads, compares and writes. */
+  isAtomic(): boolean
+}
+
+export type StoredCheckpoint = { text: string; version: string }
+
+/** The folder of the checkpoints, and the beginning of their keys in a bucket. */
+export const checkpointFolder = 'pinfold-checkpoints'
 
 export type Located = { location: string; size: number }
 

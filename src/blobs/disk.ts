@@ -25,6 +25,7 @@ import {
   type Stored,
   StoreFull,
 } from './blobs.ts'
+import { diskCheckpoints } from './disk-checkpoints.ts'
 import { sendFile } from './send-file.ts'
 
 /** Larger reads are as fast as the disk is (measured), smaller ones are not. */
@@ -111,6 +112,8 @@ export async function openDisk(folder: string): Promise<Blobs> {
     },
 
     list: () => everything(folder),
+
+    checkpoints: diskCheckpoints(folder, { drafts: uploads, link: linkOrCopy }),
 
     isUp: () => true,
     close() {},

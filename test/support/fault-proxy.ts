@@ -24,10 +24,16 @@ export async function startFaultProxy(target: string) {
     else pass(req, res, (answer) => answer.pipe(res))
   })
 
-  function pass(req: IncomingMessage, res: ServerResponse, then: (answer: IncomingMessage) => void): void {
+  function pass(
+    req: IncomingMessage,
+    res: ServerResponse,
+    then: (answer: IncomingMessage) => void,
+    isSilent = false,
+  ): void {
     const { method, url, headers } = req
     const on = request(target + url, { method: method!, headers, agent: false }, (answer) => {
-      res.writeHead(answer.statusCode!, answer.headers).flushHeaders()
+      // The head of an answer without a body would be all of it.
+      if (!isSilent) res.writeHead(answer.statusCode!, answer.headers).flushHeaders()
       then(answer)
     })
     on.on('error', () => res.destroy())
@@ -37,10 +43,11 @@ export async function startFaultProxy(target: string) {
 
   /** Passes it on, and says nothing of how it went, or half of it. */
   function lose(req: IncomingMessage, res: ServerResponse, half: boolean): void {
-    pass(req, res, (answer) => {
+    const end = (answer: IncomingMessage): void => {
       if (half) answer.once('data', (chunk: Buffer) => res.write(chunk.subarray(0, chunk.length >> 1)))
       answer.resume().once('end', () => res.destroy())
-    })
+    }
+    pass(req, res, end, !half)
   }
 
   function refuse(req: IncomingMessage, res: ServerResponse, status: number, code: string): void {

@@ -88,7 +88,14 @@ const slackMs = 2000
 
 /** Answers that say to try again, by their status or by the code in them. */
 const passing = [408, 429, 500, 502, 503, 504]
-const passingCodes = ['SlowDown', 'InternalError', 'RequestTimeout', 'ServiceUnavailable', 'OperationAborted']
+const passingCodes = [
+  'SlowDown',
+  'InternalError',
+  'RequestTimeout',
+  'ServiceUnavailable',
+  'OperationAborted',
+  'ConditionalRequestConflict',
+]
 /** Of stores that have a limit. */
 const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
 /** New credentials, or the right time, may help. */

@@ -6,6 +6,7 @@ import type { Blobs } from '../blobs.ts'
 import { ContentMissing, StoreAway } from '../blobs.ts'
 import type { Observe } from '../operations.ts'
 import type { Bucket } from './bucket.ts'
+import { s3Checkpoints } from './checkpoints.ts'
 import { createClient, Refused } from './client.ts'
 import { createCredentials, type Environment } from './credentials.ts'
 import { readObject } from './read.ts'
@@ -120,6 +121,7 @@ export async function openBucket(
       const minute = new Date(Math.floor(client.clock() / minuteMs) * minuteMs)
       return client.addressOf(location, minute, addressSeconds)
     },
+    checkpoints: s3Checkpoints(client, idObject),
     isUp: client.isUp,
     close: client.close,
   }

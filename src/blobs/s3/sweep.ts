@@ -8,8 +8,8 @@ import { elementsOf, escaped, textOf } from './xml.ts'
 /** As many as one request may name. */
 const mostAtOnce = 1000
 
-/** Those of ours whose key begins so, below the prefix of the bucket. */
-export async function* listObjects(client: Client, begin: string): AsyncIterable<Stored> {
+/** Those of ours whose key begins so, below the prefix of the bucket: contents, unless `isOurs` says otherwise. */
+export async function* listObjects(client: Client, begin: string, isOurs = isLocation): AsyncIterable<Stored> {
   const { prefix } = client.bucket
   for (let token: string | undefined = ''; token !== undefined; ) {
     const more: [string, string][] = token === '' ? [] : [['continuation-token', token]]
@@ -18,7 +18,7 @@ export async function* listObjects(client: Client, begin: string): AsyncIterable
     for (const entry of elementsOf(text, 'Contents')) {
       const location = textOf(entry, 'Key')!.slice(prefix.length)
       // Others may use the bucket too, such as a store of ours with a longer prefix.
-      if (!isLocation(location)) continue
+      if (!isOurs(location)) continue
       yield {
         location,
         size: Number(textOf(entry, 'Size')),

@@ -1,0 +1,97 @@
+// Checkpoints as objects, `pinfold-checkpoints/<name>`, written under a condition; the version is the ETag.
+import { type CheckpointStore, checkpointFolder, StoreAway, type StoredCheckpoint } from '../blobs.ts'
+import { type Ask, type Client, Refused } from './client.ts'
+import { listObjects } from './sweep.ts'
+
+const keyOf = (name: string): string => `${checkpointFolder}/${name}`
+const isCheckpoint = (key: string): boolean => /^pinfold-checkpoints\/[a-z\d-]+$/.test(key)
+/** No object has this ETag. */
+const noVersion = '"00000000000000000000000000000000"'
+/** A write without an answer is tried once more at once. The caller tries again later. */
+const retries = 1
+
+/** `idObject` is an object that is there, with which the bucket is asked whether it obeys conditions. */
+export function s3Checkpoints(client: Client, idObject: string): CheckpointStore {
+  let obeys: boolean | undefined
+
+  const read = async (key: string, signal?: AbortSignal): Promise<StoredCheckpoint | undefined> => {
+    try {
+      const { headers, text } = await client.ask({ operation: 'GetObject', method: 'GET', key, signal, retries })
+      return { text, version: String(headers.etag) }
+    } catch (error) {
+      if (error instanceof Refused && error.status === 404) return undefined
+      throw error
+    }
+  }
+  /** Replaces the id of the store by itself under two conditions, both of which a bucket must refuse. */
+  const probe = async (signal?: AbortSignal): Promise<boolean> => {
+    if (obeys !== undefined) return obeys
+    const id = await read(idObject, signal)
+    if (!id) return true
+    for (const headers of [{ 'if-none-match': '*' }, { 'if-match': noVersion }]) {
+      const isRefused = await put(client, { key: idObject, text: id.text, headers, signal }).then(
+        () => false,
+        (error: unknown) => {
+          if (isConflict(error)) return true
+          if (isUnknown(error)) return false
+          throw error
+        },
+      )
+      if (!isRefused) {
+        obeys = false
+        return false
+      }
+    }
+    obeys = true
+    return true
+  }
+
+  return {
+    isAtomic: () => obeys !== false,
+    read: (name, signal) => read(keyOf(name), signal),
+
+    async write(name, text, expected, signal) {
+      const key = keyOf(name)
+      const condition = expected === undefined ? { 'if-none-match': '*' } : { 'if-match': expected }
+      const isConditional = await probe(signal)
+      if (!isConditional && (await read(key, signal))?.version !== expected) return undefined
+      try {
+        const headers = isConditional ? condition : {}
+        const { headers: answer } = await put(client, { key, text, headers, signal })
+        return answer.etag === undefined ? (await read(key, signal))?.version : String(answer.etag)
+      } catch (error) {
+        if (isConflict(error)) return undefined
+        throw error
+      }
+    },
+
+    async *list() {
+      for await (const { location } of listObjects(client, keyOf(''), isCheckpoint)) {
+        yield location.slice(keyOf('').length)
+      }
+    },
+  }
+}
+
+type Put = { key: string; text: string; headers: Record<string, string>; signal: AbortSignal | undefined }
+
+const put = (client: Client, { key, text, headers, signal }: Put) =>
+  client.ask({
+    operation: 'PutObject',
+    method: 'PUT',
+    key,
+    headers,
+    body: [Buffer.from(text)],
+    signal,
+    retries,
+  } satisfies Ask)
+
+/** An object that If-Match names and that is gone is 404. */
+function isConflict(error: unknown): boolean {
+  return error instanceof Refused && [404, 409, 412].includes(error.status)
+}
+
+/** Of a store that does not know conditions. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof StoreAway && error.cause instanceof Refused && error.cause.status === 501
+}
