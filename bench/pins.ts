@@ -11,8 +11,10 @@ import { setImmediate } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { raw } from '#db/sql.ts'
 import { routeBacklog } from '#domains/events/delivery/routing.ts'
-import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { signLogs } from '#domains/registry/proofs/signing.service.ts'
 import { quantile } from '../test/fuzz/hostile/measure.ts'
+import { withoutLease } from '../test/support/duties.ts'
 import { type Client, clientOf, type Json, startPinfold } from '../test/support/pinfold.ts'
 import { lastingToken, makePlace, startProcess, tokenOf } from '../test/support/process.ts'
 import { registryClient, types } from '../test/support/registry.ts'
@@ -156,10 +158,9 @@ async function fillLog(): Promise<void> {
     await made(operator, '/control/v1/tagHistory:import', some)
   }
   const imported = performance.now()
-  const rowLocks = { isolation: 'rowLocks' } as const
-  const later = { ...rowLocks, durability: 'later' } as const
+  const later = { isolation: 'rowLocks', durability: 'later' } as const
   while ((await app.db.tx((tx) => sequenceSome(tx, app, host), later)) > 0) await setImmediate()
-  while ((await app.db.tx((tx) => signSome(tx, app), rowLocks)) > 0) await setImmediate()
+  await signLogs(app, withoutLease(app))
   const logged = performance.now()
   // What else a server would do while proofs are measured, or PostgreSQL by itself.
   await routeBacklog(app, new Date().toISOString())

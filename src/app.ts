@@ -18,6 +18,7 @@ import type { Repeats } from './domains/iam/repeats/repeats.ts'
 import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import type { CheckpointGuard } from './domains/registry/proofs/checkpoint-guard.ts'
 import type { Sequencing } from './domains/registry/proofs/sequencing.ts'
 import type { TileCache } from './domains/registry/proofs/tile-cache.ts'
 import type { Witnessing } from './domains/registry/proofs/witnessing.ts'
@@ -180,6 +181,8 @@ export type App = {
   witnessing: Witnessing
   /** Whose rows of the ledger are logged next. */
   sequencing: Sequencing
+  /** The stored checkpoints of the logs that this process knows, and for how many logs signing has stopped. */
+  checkpointGuard: CheckpointGuard
   /** Parts of the logs of the ledger that proofs were made of lately. */
   tiles: TileCache
   skew: Skew

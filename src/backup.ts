@@ -8,7 +8,7 @@ import { openDisk } from './blobs/disk.ts'
 import { blobFolder, openBlobs } from './blobs/open.ts'
 import { isBucket } from './blobs/s3/bucket.ts'
 import type { Config } from './config.ts'
-import { type Copied, copyContents } from './copy-blobs.ts'
+import { type Copied, copyCheckpoints, copyContents } from './copy-blobs.ts'
 import { readFact } from './db/facts.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db, Reader } from './db/sql.ts'
@@ -78,6 +78,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const named = await copyContents((after, most) => contentsAfter(copy, after, most), stores)
   // Where the database is backed up by other means, a copy of before may name what is in the trash by now.
   if (db.engine === 'postgres') await copyContents((after, most) => trashAfter(db, after, most), stores)
+  await copyCheckpoints(blobs, target)
   await held.check()
   const about: Backup = {
     format: 1,

@@ -1,11 +1,13 @@
 // Copies what a database has in one store of blobs to another, under the same names, so that no row changes. A server goes on
 // with the first one meanwhile; what has been copied is not copied again.
 import { createHash, randomUUID } from 'node:crypto'
-import { type Blobs, ContentMissing, type Located } from './blobs/blobs.ts'
+import { type Blobs, ContentMissing, type Located, type StoredCheckpoint } from './blobs/blobs.ts'
 import { readFact, writeFact } from './db/facts.ts'
 import type { Db, Tx } from './db/sql.ts'
 import { contentsAfter, locationIsKnown, type StoredContent } from './domains/registry/blobs/copies.store.ts'
 import { algorithmOf } from './lib/digest.ts'
+import { parseCheckpoint } from './lib/tlog/checkpoint.ts'
+import { eachAtOnce } from './lib/turns/each-at-once.ts'
 
 export type Copied = {
   contents: number
@@ -41,6 +43,7 @@ export async function copyBlobs(
   const [other, otherOwner] = idsOf((await to.readId()) ?? (await to.keepId(`${randomUUID()} ${database}`)))
   if (otherOwner !== database) throw new Error('the second store belongs to another database')
   if (other === id) throw new Error(sameId)
+  await copyCheckpoints(from, to)
   const isWanted = (location: string) => locationIsKnown(db, location)
   return copyContents((after, most) => contentsAfter(db, after, most), { isWanted, from, to, report })
 }
@@ -61,18 +64,32 @@ export async function copyContents(
   const copied: Copied = { contents: 0, bytes: 0, there: 0, damaged: [] }
   for (let after = ''; ; ) {
     const some = await contents(after, page)
-    const waiting = some.values()
-    const workers = Array.from({ length: atOnce }, async () => {
-      for (const content of waiting) {
-        await copyOne({ isWanted, from, to }, content, copied)
-        report(copied)
-      }
+    await eachAtOnce(atOnce, some, async (content) => {
+      await copyOne({ isWanted, from, to }, content, copied)
+      report(copied)
     })
-    await Promise.all(workers)
     if (some.length < page) return copied
     after = some.at(-1)!.location
   }
 }
+
+/**
+ * Copies the checkpoints of the transparency logs, those of ended logs too. One that the second store has of a larger log stays:
+ * somebody may have seen it signed.
+ */
+export async function copyCheckpoints({ checkpoints: from }: Blobs, { checkpoints: to }: Blobs): Promise<void> {
+  const names = await Array.fromAsync(from.list())
+  await eachAtOnce(atOnce, names, async (name) => {
+    const source = await from.read(name)
+    if (!source) return
+    for (let known = await to.read(name); ; known = await to.read(name)) {
+      if (known && (known.text === source.text || sizeOf(known) > sizeOf(source))) return
+      if ((await to.write(name, source.text, known?.version)) !== undefined) return
+    }
+  })
+}
+
+const sizeOf = ({ text }: StoredCheckpoint): number => parseCheckpoint(text)?.size ?? 0
 
 /** Makes a store that has everything the one of the database, in a transaction in which no server is there or starts. */
 export async function switchBlobs(tx: Tx, to: Blobs): Promise<void> {

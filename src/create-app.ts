@@ -22,6 +22,7 @@ import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import { createCheckpointGuard } from './domains/registry/proofs/checkpoint-guard.ts'
 import { createSequencing } from './domains/registry/proofs/sequencing.ts'
 import { createTileCache } from './domains/registry/proofs/tile-cache.ts'
 import { createWitnessing } from './domains/registry/proofs/witnessing.ts'
@@ -85,6 +86,8 @@ export async function createApp(
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const metrics = createMetrics(db, config.vulnerabilitySources, { isFirst: () => fleet.isFirst, clock }, tracer.isOn)
   metrics.watchClock(skew.offsetMs)
+  const checkpointGuard = createCheckpointGuard()
+  metrics.watchLedgerLogs(() => checkpointGuard.suspended)
   const store = opening.adopt(await openStore(config, metrics, tracer), ({ blobs }) => blobs.close())
   await tieBlobs(db, store.blobs, blobPlace(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
@@ -133,6 +136,7 @@ export async function createApp(
     clock,
     witnessing: createWitnessing(monotonic),
     sequencing: createSequencing(monotonic),
+    checkpointGuard,
     tiles: createTileCache(db),
     skew,
     fleet,

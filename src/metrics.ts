@@ -47,6 +47,8 @@ export type Metrics = {
   watchClock(offsetMs: () => number): void
   /** Tells who knows whether the store of the blobs can be reached. */
   watchBlobStore(isUp: () => boolean): void
+  /** Shows the number of transparency logs for which signing has stopped. */
+  watchLedgerLogs(suspended: () => number): void
 }
 
 export type DutyMetrics = {
@@ -205,12 +207,15 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
     duties: dutyMetrics(registry),
     watchClock(offsetMs) {
       const help = "How far the database's clock is ahead of this server's"
-      const collect = function (this: Gauge): void {
-        this.set(offsetMs() / 1000)
-      }
-      new Gauge({ name: 'pinfold_clock_offset_seconds', help, registers: [registry], collect })
+      const about = { name: 'pinfold_clock_offset_seconds', help, registers: [registry] }
+      commonGauge(alone, about, async () => offsetMs() / 1000)
     },
     ...blobMetrics(registry),
+    watchLedgerLogs(suspended) {
+      const help = 'Transparency logs for which signing has stopped, until the operator has looked'
+      const about = { name: 'pinfold_ledger_logs_suspended', help, registers: [registry] }
+      commonGauge(alone, about, async () => suspended())
+    },
   }
 }
 
@@ -285,10 +290,8 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsM
     }),
     watchBlobStore(isUp) {
       const help = '1 while the store of the blobs could be reached when it was last needed'
-      const collect = function (this: Gauge): void {
-        this.set(isUp() ? 1 : 0)
-      }
-      new Gauge({ name: 'pinfold_blob_store_up', help, registers: [registry], collect })
+      const about = { name: 'pinfold_blob_store_up', help, registers: [registry] }
+      commonGauge(alone, about, async () => (isUp() ? 1 : 0))
     },
   }
 }

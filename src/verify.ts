@@ -6,6 +6,7 @@ import { correctTotal, wrongTotals } from './db/list-totals.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
 import { trashMs } from './domains/registry/blobs/collection.model.ts'
+import { verifyCheckpoints } from './domains/registry/verification/checkpoints.service.ts'
 import { type Contents, verifyContents, verifyOrphans } from './domains/registry/verification/contents.service.ts'
 import { verifyManifests } from './domains/registry/verification/manifest-links.service.ts'
 import { verifyLedger, verifyTags } from './domains/registry/verification/tag-records.service.ts'
@@ -65,6 +66,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
     blobs: () => verifyContents(contents, watch),
     uploads: async () => {},
     orphans: () => verifyOrphans(contents, skew.now().getTime(), watch),
+    checkpoints: () => verifyCheckpoints(contents, watch),
     totals: () => verifyTotals(db, watch),
     usage: () => verifyUsage(db, watch),
     tags: () => verifyTags(db, now, watch),
@@ -72,7 +74,10 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
     manifests: () => verifyManifests(db, watch),
   }
   // What is restored counts, so the counters come last.
-  const order: readonly Check[] = ['blobs', 'uploads', 'orphans', 'manifests', 'tags', 'ledger', 'usage', 'totals']
+  const order: readonly Check[] = [
+    ...(['blobs', 'uploads', 'orphans', 'checkpoints'] as const),
+    ...(['manifests', 'tags', 'ledger', 'usage', 'totals'] as const),
+  ]
   for (const check of order) if (options.only?.includes(check) ?? true) await each[check]()
   return verified
 }

@@ -23,6 +23,7 @@ import { askForHistories } from './domains/registry/follows/histories.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
+import { compareLedgers, countLedgers } from './domains/registry/proofs/checkpoints.duty.ts'
 import { backfillLedgers, sequenceLedgers, witnessLedgers } from './domains/registry/proofs/sequence.duty.ts'
 import { removeRepos } from './domains/registry/repos/removals.duty.ts'
 import { sweepRetention } from './domains/registry/retention/plans.duty.ts'
@@ -80,6 +81,8 @@ export const duties: readonly (Duty | LongDuty)[] = [
   collectBlobs,
   removeRepos,
   sequenceLedgers,
+  compareLedgers,
+  countLedgers,
   backfillLedgers,
   sweepRetention,
   witnessLedgers,

@@ -68,7 +68,7 @@ function aboutServer(api: Api): [path: string, Write][] {
       '/readyz',
       async (res) => {
         const problem = leaving.signal.aborted || closing.signal.aborted ? 'draining' : await problemNow()
-        sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
+        sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? `ok${warningOf(app)}`}\n`)
       },
     ],
     ...Object.entries(openApiFiles).map(([path, file]): [string, Write] => [path, openApi(file, url, app.vendor)]),
@@ -78,6 +78,12 @@ function aboutServer(api: Api): [path: string, Write][] {
     await sendMetrics(app.metrics, res, arrival.req.headers.accept)
   }
   return app.config.metrics && !app.config.metricsListen ? [...documents, ['/metrics', metrics]] : documents
+}
+
+/** One organization's log must not take the server out of the balancer, so the status stays 200. */
+function warningOf({ checkpointGuard: { suspended } }: Api['app']): string {
+  const logs = suspended === 1 ? '1 transparency log' : `${suspended} transparency logs`
+  return suspended === 0 ? '' : `\nsigning has stopped for ${logs}; the log of the server says why`
 }
 
 /** Renewed by itself, so that it never runs out while the server is there (RFC 9116, 2.5.5). */

@@ -17,7 +17,7 @@ import { parseEntry } from '#lib/tlog/tag-entry.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
 import { nodesOf, openTiles, tileKey, tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
 import { operatorUid } from '#lib/uid.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty, withoutLease } from '../support/duties.ts'
 import { captureLog } from '../support/log.ts'
 import { entriesIn } from '../support/log-tree.ts'
 import { type Client, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
@@ -426,6 +426,7 @@ test('heads are signed while rows keep coming', async () => {
   let count = 0
   await plantTag(pinfold, repo, 'first')
   const lease = {
+    ...withoutLease(app),
     async inBatches(batch: (tx: Tx) => Promise<number>) {
       for (let found = 1; found > 0; ) {
         await plantTag(pinfold, repo, `t${count++}`, 'a')

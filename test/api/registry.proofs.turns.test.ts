@@ -4,10 +4,11 @@ import { after, before, beforeEach, test } from 'node:test'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { movedTags } from '#domains/registry/proofs/logs.store.ts'
 import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
-import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { signLogs } from '#domains/registry/proofs/signing.service.ts'
 import { parseProofs } from '#lib/tlog/proof-text.ts'
 import { parseEntry } from '#lib/tlog/tag-entry.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty, withoutLease } from '../support/duties.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 import { digestOf, plantMoves, plantTag } from '../support/tags.ts'
@@ -105,7 +106,7 @@ test('a move waits for no import into its repository or another one, and for tha
     const before = await count()
     for (let turn = 0; turn < 2; turn++) await some()
     assert.ok(before - (await count()) <= 400)
-    await pinfold.app.db.tx((tx) => signSome(tx, pinfold.app))
+    await signLogs(pinfold.app, withoutLease(pinfold.app))
     for (const [repo, tag, seq] of moved)
       assert.equal(await placeOf(repo, tag), seq, `${repo} ${tag} in round ${round}`)
   }
@@ -167,10 +168,19 @@ test('a log that is suspended while its rows are looked at gets no successor, an
   }
   const count = await app.db.tx((tx) => sequenceSome(meanwhile(tx), app, 'log.example'))
   assert.deepEqual([count, await logs()], [0, [{ ...before!, state: 2 }]])
-  await app.db.tx(async (tx) => {
-    await tx.run(sql`UPDATE ledger_logs SET state = 1, checkpoint_size = 0 WHERE org_uid = ${organization}`)
-    await signSome(meanwhile(tx), app)
-  })
+  await app.db.tx((tx) =>
+    tx.run(sql`UPDATE ledger_logs SET state = 1, checkpoint_size = 0 WHERE org_uid = ${organization}`),
+  )
+  // The first transaction finds it, and the second one signs it.
+  let begun = 0
+  const tx: typeof app.db.tx = (work, options) =>
+    app.db.tx(async (one) => {
+      if (begun++ === 1) await suspend(one)
+      return work(one)
+    }, options)
+  assert.equal(await signLogs(app, { ...withoutLease(app), tx }), 0)
+  assert.equal(begun, 2)
+  await app.db.tx((one) => one.run(sql`UPDATE ledger_logs SET checkpoint_size = size WHERE org_uid = ${organization}`))
   assert.deepEqual(await logs(), [{ ...before!, state: 2 }])
 })
 

@@ -12,11 +12,13 @@ import { readConfig } from '#config.ts'
 import type { Db } from '#db/sql.ts'
 import { answersTo, askBeforeSigning, collectCosignatures } from '#domains/registry/proofs/cosignatures.service.ts'
 import { suspendedOrganizations } from '#domains/registry/proofs/logs.store.ts'
-import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { signLogs } from '#domains/registry/proofs/signing.service.ts'
 import { createWitnessing } from '#domains/registry/proofs/witnessing.ts'
 import { type NoteKey, parseVkey, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
+import { withoutLease } from '../support/duties.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { cleanEnv, makePlace } from '../support/process.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
@@ -50,11 +52,10 @@ const txOf = ({ app: { db } }: Pinfold): Db['tx'] => db.tx.bind(db)
 // What the duties do, without leases that would outlive a kill.
 async function sequence(pinfold: Pinfold): Promise<void> {
   const [{ app }, tx] = [pinfold, txOf(pinfold)]
-  const rowLocks = { isolation: 'rowLocks' } as const
-  await tx((one) => sequenceSome(one, app, origin), rowLocks)
+  await tx((one) => sequenceSome(one, app, origin), { isolation: 'rowLocks', durability: 'later' })
   const mine = answersTo(app)
-  await tx((one) => signSome(one, app, mine), rowLocks)
-  if (mine && (await askBeforeSigning(app, tx, signal)) > 0) await tx((one) => signSome(one, app, mine), rowLocks)
+  await signLogs(app, withoutLease(app), mine)
+  if (mine && (await askBeforeSigning(app, tx, signal)) > 0) await signLogs(app, withoutLease(app), mine)
 }
 
 /** As another, slow node does it: what it asks about may no longer be the last head. Answers with how many were witnessed. */

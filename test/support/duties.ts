@@ -1,6 +1,6 @@
 // Runs duties by hand, and other nodes on the same database.
 import type { App } from '#app.ts'
-import { createLeases } from '#db/leases.ts'
+import { createLeases, type Lease } from '#db/leases.ts'
 import type { Duty, DutyStatus } from '#duty.ts'
 
 /** Runs a duty once, on a node of its own that gets the lease. */
@@ -22,4 +22,9 @@ export async function runDuty(app: App, duty: Duty): Promise<DutyStatus> {
   } finally {
     await leases.release()
   }
+}
+
+/** What a lease lets do, without one: all tests together would have it as one node. */
+export function withoutLease({ db }: Pick<App, 'db'>): Pick<Lease, 'tx' | 'signal' | 'check'> {
+  return { tx: db.tx.bind(db), signal: new AbortController().signal, check() {} }
 }

@@ -40,8 +40,9 @@ ${operatorDetails}`,
 const resume: Command = {
   name: 'resume',
   summary: 'Go on with logs for which nothing is signed any more, by others in their places',
-  details: `When a witness has seen more of a log than there is, the database is older than what was signed: it was restored, and
-pinfold restored was not run. Nothing is signed for that log then, since the two would contradict each other. This ends it;
+  details: `When a witness or the checkpoint beside the blobs has more of a log than the database, the database is older than what was
+signed: a failover lost writes, or it was restored and pinfold restored was not run. Run that if so. Nothing is signed for the log
+then, since the two would contradict each other. This ends it;
 the next one has another origin and another key, names the last head that is known, and has all rows of the ledger.
 ${operatorDetails}`,
   options: [...operatorOptions, { flags: '--yes', summary: 'Do it' }],

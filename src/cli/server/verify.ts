@@ -10,6 +10,7 @@ const about: Record<Check, string> = {
   blobs: 'rows of blobs have their contents',
   uploads: 'pieces of uploads have their contents',
   orphans: 'contents have a row',
+  checkpoints: 'transparency logs extend their stored checkpoints',
   totals: 'totals of lists',
   usage: 'what organisations use',
   tags: 'tags are what the ledger says',

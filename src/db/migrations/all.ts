@@ -87,6 +87,7 @@ import { migration as openFindings } from './0132-expand-open-findings.ts'
 import { migration as tagParts } from './0133-expand-tag-parts.ts'
 import { migration as signers } from './0134-expand-signers.ts'
 import { migration as toldHistories } from './0138-expand-told-histories.ts'
+import { migration as storedCheckpoints } from './0140-expand-stored-checkpoints.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -178,4 +179,5 @@ export const migrations: readonly Migration[] = [
   tagParts,
   signers,
   toldHistories,
+  storedCheckpoints,
 ]

@@ -9,6 +9,7 @@ import { nodesOf, tilesFor } from '#lib/tlog/tiles.ts'
 import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
 import * as store from './cosignatures.store.ts'
 import { readTiles } from './logs.store.ts'
+import { suspendLog } from './stored-checkpoints.store.ts'
 
 const logsAtOnce = 100
 const unsureAtOnce = 20
@@ -108,7 +109,7 @@ async function keep(
       const head = kept ?? { checkpoint: now.cosigned, size: now.cosignedSize }
       const answeredTo = isSure ? witnessing.process : ''
       await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString(), answeredTo })
-      if (isBehind) await store.suspendLog(tx, log.id)
+      if (isBehind) await suspendLog(tx, log.id)
       return { now, kept, isBehind }
     },
     { isolation: 'rowLocks' },

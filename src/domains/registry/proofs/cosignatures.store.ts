@@ -89,8 +89,3 @@ export async function keepCosigned(
                answered_to = CASE WHEN excluded.answered_to = '' THEN ledger_cosigned.answered_to
                                   ELSE excluded.answered_to END`)
 }
-
-export async function suspendLog(tx: Tx, log: number): Promise<void> {
-  await tx.run(sql`
-    UPDATE ledger_logs SET state = ${stateNumbers.suspended} WHERE id = ${log} AND state = ${stateNumbers.written}`)
-}

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { EntryKind } from '#lib/tlog/tag-entry.ts'
 import type { HistoryRecord } from '../tags/tag-history.model.ts'
@@ -22,6 +23,13 @@ export type LedgerLog = {
   checkpoint: string
   checkpointSize: number
   checkpointTime: string
+  /** The size up to which the store of the blobs may have its checkpoint. */
+  storedSize: number
+}
+
+/** The name of the log's checkpoint in the store of the blobs. Logs of later generations have other origins. */
+export function checkpointName(origin: string): string {
+  return hash('sha256', origin, 'hex')
 }
 
 /** What is said of logs that ended, and of a key that was made. */

@@ -7,35 +7,39 @@ import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
 import type { EntryRow, LedgerLog, OpeningRow, PendingRow, WaitingLedger } from './logs.model.ts'
 import { kindNumbers, stateNumbers } from './logs.model.ts'
 
-const columns = sql`
+export const logColumns: Sql = sql`
   id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,
-  checkpoint_size AS "checkpointSize", checkpoint_time AS "checkpointTime"`
+  checkpoint_size AS "checkpointSize", checkpoint_time AS "checkpointTime", stored_size AS "storedSize"`
 
 /** The newest log of the organisation, to which nobody else adds until the transaction ends. */
 export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undefined> {
   return tx.get(sql`
     UPDATE ledger_logs SET size = size
      WHERE id = (SELECT id FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC LIMIT 1)
-    RETURNING ${columns}`)
+    RETURNING ${logColumns}`)
 }
 
 /** Of the organisation, the newest first; few, since each but the first took the place of one after a restore. */
 export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
-  return reader.all(sql`SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
+  return reader.all(sql`SELECT ${logColumns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
 }
 
 /**
- * Logs that have entries which no checkpoint has, some of them. With `answeredTo` only those of which the witnesses have told
- * this process what they have seen, or of which there is nothing to have seen.
+ * Logs that have entries which no checkpoint has, in the order of their numbers, without those whose witnesses
+ * have not told the process `answeredTo` what they have seen.
  */
-export function unsignedLogs(reader: Reader, most: number, answeredTo?: string): Promise<LedgerLog[]> {
+export function unsignedLogs(
+  reader: Reader,
+  { after, most, answeredTo }: { after: number; most: number; answeredTo?: string | undefined },
+): Promise<LedgerLog[]> {
   const isSure = answeredTo
     ? sql`(checkpoint_size = 0 OR EXISTS (
             SELECT 1 FROM ledger_cosigned c WHERE c.log_id = ledger_logs.id AND c.answered_to = ${answeredTo}))`
     : sql`1 = 1`
   return reader.all(sql`
-    SELECT ${columns} FROM ledger_logs
-     WHERE checkpoint_size < size AND state = ${stateNumbers.written} AND ${isSure} ORDER BY id LIMIT ${most}`)
+    SELECT ${logColumns} FROM ledger_logs
+     WHERE checkpoint_size < size AND id > ${after} AND state = ${stateNumbers.written} AND ${isSure}
+     ORDER BY id LIMIT ${most}`)
 }
 
 export async function insertLog(
@@ -46,7 +50,7 @@ export async function insertLog(
     INSERT INTO ledger_logs
            (org_uid, generation, origin, secret, state, size, checkpoint, checkpoint_size, checkpoint_time)
     VALUES (${log.organization}, ${log.generation}, ${log.origin}, ${log.secret}, ${stateNumbers.written}, 0, '', 0, '')
-    RETURNING ${columns}`)
+    RETURNING ${logColumns}`)
   return row!
 }
 
@@ -74,14 +78,16 @@ export async function resizeLog(tx: Tx, log: number, size: number): Promise<void
   await tx.run(sql`UPDATE ledger_logs SET size = ${size} WHERE id = ${log}`)
 }
 
+/** Returns false if the log is suspended or ended, is smaller, or has a checkpoint of this size or a larger one. */
 export async function signLog(
   tx: Tx,
   log: number,
   { checkpoint, size, time }: { checkpoint: string; size: number; time: string },
-): Promise<void> {
-  await tx.run(sql`
+): Promise<boolean> {
+  const changed = await tx.run(sql`
     UPDATE ledger_logs SET checkpoint = ${checkpoint}, checkpoint_size = ${size}, checkpoint_time = ${time}
-     WHERE id = ${log} AND state = ${stateNumbers.written}`)
+     WHERE id = ${log} AND state = ${stateNumbers.written} AND checkpoint_size < ${size} AND size >= ${size}`)
+  return changed > 0
 }
 
 /** How many entries about the log itself there are. */

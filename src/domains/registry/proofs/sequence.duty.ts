@@ -4,11 +4,12 @@ import { backfillSome } from './backfill.service.ts'
 import { nextBackfill } from './backfill.store.ts'
 import { answersTo, askBeforeSigning, collectCosignatures } from './cosignatures.service.ts'
 import { sequenceEveryMs } from './logs.model.ts'
-import { isAnythingDue, sequenceSome, signSome } from './sequence.service.ts'
+import { isAnythingDue, sequenceSome } from './sequence.service.ts'
+import { signLogs } from './signing.service.ts'
 
 /** What it locks is the lease; the rows that wait are only ever added by others. */
 const rowLocks = { isolation: 'rowLocks' } as const
-/** The signature behind it waits for the disk, and takes along what it is about; what is lost before that is logged anew. */
+/** The commit before a checkpoint is stored waits for the disk, and takes these along; what is lost before that is logged anew. */
 const beforeSigning = { ...rowLocks, durability: 'later' } as const
 
 /** Of some hundred rows each; the pauses behind them are a second together, so that no run signs earlier than that. */
@@ -37,9 +38,9 @@ export const sequenceLedgers: Duty = {
       return mayBeMore ? 0 : sequenceSome(tx, app, host)
     }, beforeSigning)
     const process = answersTo(app)
-    let checkpoints = await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
+    let checkpoints = await signLogs(app, lease, process)
     if (process && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
-      checkpoints += await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
+      checkpoints += await signLogs(app, lease, process)
     }
     if (mayBeMore) app.sequencing.left.notify()
     return { entries, checkpoints }

@@ -1,12 +1,12 @@
-// Rows that wait get their places in the log of their organisation, and the log is signed. One node at a time does it, so that
-// the places are given in one order; nobody who moves a tag waits for it.
+// Rows that wait get their places in the log of their organisation. One node at a time does it, so that the places are given in
+// one order; nobody who moves a tag waits for it.
 import { randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
-import { checkpointText, parseCheckpoint } from '#lib/tlog/checkpoint.ts'
-import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
-import { newKeyPair, noteKey, parseNote, parseVkey, signLine, vkeyOf } from '#lib/tlog/notes.ts'
+import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
+import { leafHash } from '#lib/tlog/merkle.ts'
+import { newKeyPair, noteKey, parseNote, vkeyOf } from '#lib/tlog/notes.ts'
 import {
   chainOf,
   commitmentOf,
@@ -17,8 +17,7 @@ import {
   openingText,
   saltOf,
 } from '#lib/tlog/tag-entry.ts'
-import { appended, nodesOf, openTiles, tilesFor } from '#lib/tlog/tiles.ts'
-import { logKeysNow } from './log-keys.service.ts'
+import { appended, openTiles } from '#lib/tlog/tiles.ts'
 import {
   type EntryRow,
   kindNumbers,
@@ -37,7 +36,6 @@ const ledgersAtOnce = 20
 /** How many that wait are looked at together, and how often that is done until one of them is ready. */
 const ledgersLookedAt = 100
 const looksAtOnce = 10
-const logsAtOnce = 100
 /** Longer than a move is to wait for its entry. What is older of a ledger is not looked through. */
 const latelyMs = 120_000
 const secretBytes = 32
@@ -47,7 +45,10 @@ type By = Pick<App, 'sealer' | 'clock'>
 
 /** Whether a row can be logged, or a log be signed: to be asked before a transaction is begun for it. */
 export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequencing'>): Promise<boolean> {
-  return (await nextReady(db, sequencing)).ledgers.length > 0 || (await store.unsignedLogs(db, 1)).length > 0
+  return (
+    (await nextReady(db, sequencing)).ledgers.length > 0 ||
+    (await store.unsignedLogs(db, { after: 0, most: 1 })).length > 0
+  )
 }
 
 /**
@@ -215,30 +216,4 @@ async function addLeaves(
   await store.insertEntries(tx, log.id, entries)
   await store.writeTiles(tx, log.id, [...changed.values()])
   await store.resizeLog(tx, log.id, log.size + entries.length)
-}
-
-/** Signs the logs that have grown, some of them; answers with how many. `answeredTo` as for `unsignedLogs`. */
-export async function signSome(tx: Tx, by: By, answeredTo?: string): Promise<number> {
-  const logs = await store.unsignedLogs(tx, logsAtOnce, answeredTo)
-  if (logs.length === 0) return 0
-  const keys = await logKeysNow(
-    tx,
-    by,
-    logs.map(({ id }) => id),
-  )
-  for (const log of logs) {
-    const { id, origin, size } = log
-    const tiles = await store.readTiles(tx, id, tilesFor([], size))
-    const text = checkpointText({ origin, size, root: rootHash(size, nodesOf(tiles)) })
-    const lines = keys.filter((key) => key.log === id).map((key) => signed(by, text, key))
-    const checkpoint = `${text}\n${lines.join('')}`
-    await store.signLog(tx, id, { checkpoint, size, time: by.clock().toISOString() })
-  }
-  return logs.length
-}
-
-function signed({ sealer }: By, text: string, { vkey, privateKey }: store.LogKey): string {
-  const [key, plain] = [parseVkey(vkey), sealer.unseal('ledger-key', privateKey)]
-  if (!key || !plain) throw new Error(`the key ${vkey} was sealed under another master key`)
-  return signLine(text, key, plain)
 }

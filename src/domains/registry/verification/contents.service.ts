@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type Blobs, ContentMissing, type Stored } from '#blobs/blobs.ts'
 import type { Db } from '#db/sql.ts'
 import { algorithmOf } from '#lib/digest.ts'
+import { eachAtOnce } from '#lib/turns/each-at-once.ts'
 import { inRepo, moveBlob, someBlobs } from '../blobs/blobs.store.ts'
 import { knownLocations, trashedLocations } from '../blobs/collection.store.ts'
 import { contentsAfter, locationIsKnown, type StoredContent, uploadAt } from '../blobs/copies.store.ts'
@@ -29,11 +30,7 @@ const leastObjectAgeMs = 24 * 3600_000
 export async function verifyContents(at: Contents, watch: Watch): Promise<void> {
   for (let after = ''; ; ) {
     const contents = await contentsAfter(at.db, after, page)
-    const waiting = contents.values()
-    const workers = Array.from({ length: atOnce }, async () => {
-      for (const content of waiting) await verifyContent(at, content, watch)
-    })
-    await Promise.all(workers)
+    await eachAtOnce(atOnce, contents, (content) => verifyContent(at, content, watch))
     if (contents.length < page) return
     after = contents.at(-1)!.location
   }

@@ -1,6 +1,16 @@
 // What a verification looks at, and what it finds.
 
-export const checks = ['blobs', 'uploads', 'orphans', 'totals', 'usage', 'tags', 'ledger', 'manifests'] as const
+export const checks = [
+  'blobs',
+  'uploads',
+  'orphans',
+  'checkpoints',
+  'totals',
+  'usage',
+  'tags',
+  'ledger',
+  'manifests',
+] as const
 export type Check = (typeof checks)[number]
 
 /** What is not as it should be, of what, and whether it is now. */
@@ -30,6 +40,8 @@ export const problems = {
   'manifest cannot be read': 'stays; push the manifest again after deleting it',
   'links differ from the manifest': 'written again from the manifest',
   'links of a manifest that is gone': 'removed',
+  'log does not extend its stored checkpoint': 'stays; stop all servers and run pinfold restored',
+  'stored checkpoint is missing': 'stored again from the signed one',
 } as const
 export type Problem = keyof typeof problems
 

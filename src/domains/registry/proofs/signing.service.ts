@@ -1,0 +1,67 @@
+// Checkpoints of the logs: stored beside the blobs first, then signed.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
+import { parseVkey, signLine } from '#lib/tlog/notes.ts'
+import { logKeysNow } from './log-keys.service.ts'
+import type { LedgerLog } from './logs.model.ts'
+import { type LogKey, signLog, unsignedLogs } from './logs.store.ts'
+import { type StoredHead, storeCheckpoints } from './stored-checkpoints.service.ts'
+import { noteStored } from './stored-checkpoints.store.ts'
+
+type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'checkpointGuard'>
+
+const logsAtOnce = 100
+const rowLocks = { isolation: 'rowLocks' } as const
+
+/**
+ * Signs the logs that have grown, and returns how many. `answeredTo` as for `unsignedLogs`. While the store of the blobs is away
+ * it signs nothing. A crash before the signature loses nothing: the next run makes the same checkpoint, finds it in the store
+ * and signs it.
+ */
+export async function signLogs(
+  by: By,
+  lease: Pick<Lease, 'tx' | 'signal' | 'check'>,
+  answeredTo?: string,
+): Promise<number> {
+  let signed = 0
+  for (let after = 0; ; ) {
+    lease.check()
+    const logs = await lease.tx((tx) => commitUnsigned(tx, { after, most: logsAtOnce, answeredTo }), rowLocks)
+    if (logs.length === 0) return signed
+    const stored = await storeCheckpoints(by, lease, logs)
+    if (stored.length > 0) signed += await lease.tx((tx) => signStored(tx, by, stored), rowLocks)
+    if (logs.length < logsAtOnce) return signed
+    after = logs.at(-1)!.id
+  }
+}
+
+/**
+ * The logs that have grown. Their entries may have been committed without waiting for the disk; this commit waits, and takes them
+ * along. Otherwise a power cut could lose entries of which the store has a checkpoint.
+ */
+async function commitUnsigned(tx: Tx, which: Parameters<typeof unsignedLogs>[1]): Promise<LedgerLog[]> {
+  const logs = await unsignedLogs(tx, which)
+  const grown = logs.filter(({ size, storedSize }) => storedSize < size).map(({ id }) => id)
+  if (grown.length > 0) await noteStored(tx, grown)
+  return logs
+}
+
+async function signStored(tx: Tx, by: By, stored: readonly StoredHead[]): Promise<number> {
+  const logs = stored.map(({ log }) => log.id)
+  const keys = await logKeysNow(tx, by, logs)
+  let signed = 0
+  for (const { log, text } of stored) {
+    const lines = keys.filter((key) => key.log === log.id).map((key) => signatureOf(by, text, key))
+    const checkpoint = `${text}\n${lines.join('')}`
+    const isNew = await signLog(tx, log.id, { checkpoint, size: log.size, time: by.clock().toISOString() })
+    if (isNew) signed++
+  }
+  return signed
+}
+
+function signatureOf({ sealer }: By, text: string, { vkey, privateKey }: LogKey): string {
+  const [key, plain] = [parseVkey(vkey), sealer.unseal('ledger-key', privateKey)]
+  if (!key || !plain) throw new Error(`the key ${vkey} was sealed under another master key`)
+  return signLine(text, key, plain)
+}

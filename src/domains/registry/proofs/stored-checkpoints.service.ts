@@ -1,0 +1,170 @@
+// Checkpoints in the store of the blobs. A database that went back in time does not extend them, and is not signed.
+import type { App } from '#app.ts'
+import type { Db, Reader } from '#db/sql.ts'
+import { checkpointText, parseCheckpoint } from '#lib/tlog/checkpoint.ts'
+import { rootHash } from '#lib/tlog/merkle.ts'
+import { nodesOf, tilesFor } from '#lib/tlog/tiles.ts'
+import { eachAtOnce } from '#lib/turns/each-at-once.ts'
+import { checkpointName, type LedgerLog } from './logs.model.ts'
+import { readTiles } from './logs.store.ts'
+import * as store from './stored-checkpoints.store.ts'
+
+type By = Pick<App, 'db' | 'blobs' | 'checkpointGuard' | 'log'>
+
+/** A checkpoint that is stored and may be signed; `text` is the note without signatures. */
+export type StoredHead = { log: LedgerLog; text: string }
+
+/** `waiting`: the store did not take it now. `contradicts`: the database lacks entries that the store has a checkpoint of. */
+type Outcome = StoredHead | 'waiting' | { contradicts: string }
+
+/** The store failed, and not the database. */
+class StoreFailure extends Error {
+  override name = 'StoreFailure'
+}
+
+/** Each may hold a connection of the database for a moment. */
+const atOnce = 4
+/** Entries are sequenced by the same job, and wait meanwhile. */
+const timeoutMs = 5000
+/** Another server can only be faster while it takes the lease over. */
+const mostTries = 4
+const logsAtOnce = 100
+const rowLocks = { isolation: 'rowLocks' } as const
+
+/** The root of the first `size` entries. The database must have them. */
+export async function rootOf(reader: Reader, log: number, size: number): Promise<Buffer> {
+  return rootHash(size, nodesOf(await readTiles(reader, log, tilesFor([], size))))
+}
+
+/** Why the log in the database does not extend a stored checkpoint; `undefined` if it does. */
+export async function contradictionOf(
+  reader: Reader,
+  { id, origin }: Pick<LedgerLog, 'id' | 'origin'>,
+  stored: string,
+): Promise<string | undefined> {
+  const head = parseCheckpoint(stored)
+  if (!head || head.origin !== origin) return 'the stored checkpoint is damaged'
+  // Read after the stored checkpoint, which is written only once its entries are committed.
+  const size = await store.sizeOf(reader, id)
+  if (head.size > size) return `the database has ${size} entries, and the stored checkpoint has ${head.size}`
+  const isSame = (await rootOf(reader, id, head.size)).equals(head.root)
+  return isSame ? undefined : `the first ${head.size} entries differ from those of the stored checkpoint`
+}
+
+/**
+ * Stores the checkpoints of these logs, and returns those that may be signed. Suspends logs that do not extend what is stored.
+ * Stops at the first failure of the store, since the next run tries again.
+ */
+export async function storeCheckpoints(
+  by: By,
+  { tx, signal }: { tx: Db['tx']; signal: AbortSignal },
+  logs: readonly LedgerLog[],
+): Promise<StoredHead[]> {
+  const stored: StoredHead[] = []
+  let isWaiting = false
+  await eachAtOnce(atOnce, logs, async (log) => {
+    if (isWaiting) return
+    const outcome = await storeOne(by, log, signal).catch((error: unknown): Outcome => {
+      signal.throwIfAborted()
+      if (!(error instanceof StoreFailure)) throw error
+      return waitFor(by, error.cause)
+    })
+    if (outcome === 'waiting') isWaiting = true
+    else if ('contradicts' in outcome) await suspend(by, tx, log, outcome.contradicts)
+    else stored.push(outcome)
+  })
+  if (!isWaiting && stored.length > 0) goOn(by)
+  return stored
+}
+
+async function storeOne(by: By, log: LedgerLog, signal: AbortSignal): Promise<Outcome> {
+  const { db, checkpointGuard: guard } = by
+  const { checkpoints } = by.blobs
+  const { id, origin, size } = log
+  const head = { log, text: checkpointText({ origin, size, root: await rootOf(db, id, size) }) }
+  const name = checkpointName(origin)
+  let known = guard.known.get(name)
+  for (let tried = 0; tried < mostTries; tried++) {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    known ??= await ofStore(checkpoints.read(name, within))
+    if (known) {
+      const contradicts = await contradictionOf(db, log, known.text)
+      if (contradicts !== undefined) return { contradicts }
+      // It is there since a crash, or another server has stored one that extends it.
+      if (parseCheckpoint(known.text)!.size >= size) return head
+    } else if (log.storedSize > 0 && log.checkpointSize > 0) warnOfLoss(by, log)
+    const version = await ofStore(checkpoints.write(name, head.text, known?.version, within))
+    if (!checkpoints.isAtomic()) warnOfBucket(by)
+    if (version !== undefined) {
+      guard.known.set(name, { text: head.text, version })
+      return head
+    }
+    known = undefined
+    guard.known.delete(name)
+  }
+  return 'waiting'
+}
+
+const ofStore = <T>(asked: Promise<T>): Promise<T> =>
+  asked.catch((cause: unknown) => {
+    throw new StoreFailure('the store of the blobs failed', { cause })
+  })
+
+/** Compares the logs with what is stored of them, and suspends those that do not extend it. Rejects if the store is away. */
+export async function compareCheckpoints(
+  by: By,
+  { tx, signal, check }: { tx: Db['tx']; signal: AbortSignal; check(): void },
+): Promise<{ compared: number; suspended: number }> {
+  let [compared, suspended] = [0, 0]
+  for (let after = 0; ; ) {
+    check()
+    const logs = await store.storedLogs(by.db, after, logsAtOnce)
+    await eachAtOnce(atOnce, logs, async (log) => {
+      const stored = await by.blobs.checkpoints.read(checkpointName(log.origin), signal)
+      const contradicts = stored && (await contradictionOf(by.db, log, stored.text))
+      if (contradicts !== undefined && (await suspend(by, tx, log, contradicts))) suspended++
+      compared++
+    })
+    if (logs.length < logsAtOnce) return { compared, suspended }
+    after = logs.at(-1)!.id
+  }
+}
+
+/** Counts the logs for which signing has stopped, for `/readyz` and the metrics of this process. */
+export async function countSuspendedLogs({ db, checkpointGuard: guard }: By): Promise<void> {
+  guard.suspended = await store.countSuspended(db)
+}
+
+async function suspend(by: By, tx: Db['tx'], log: LedgerLog, reason: string): Promise<boolean> {
+  const isNew = await tx((one) => store.suspendLog(one, log.id), rowLocks)
+  if (!isNew) return false
+  by.checkpointGuard.suspended++
+  by.log.error('the database lost entries of a ledger log, so signing has stopped for it; run pinfold restored', {
+    ledgerLog: log.id,
+    origin: log.origin,
+    reason,
+  })
+  return true
+}
+
+function waitFor({ checkpointGuard: guard, log }: By, error: unknown): 'waiting' {
+  if (!guard.isWaiting) log.warn('checkpoints of ledger logs cannot be stored now, so signing waits', { error })
+  guard.isWaiting = true
+  return 'waiting'
+}
+
+function goOn({ checkpointGuard: guard, log }: By): void {
+  if (guard.isWaiting) log.info('checkpoints of ledger logs are stored and signed again')
+  guard.isWaiting = false
+}
+
+function warnOfLoss({ log: lines }: By, { id, origin }: LedgerLog): void {
+  lines.warn('the stored checkpoint of a ledger log was lost, and is written again', { ledgerLog: id, origin })
+}
+
+function warnOfBucket({ checkpointGuard: guard, log }: By): void {
+  if (!guard.isToldOfBucket) {
+    log.warn('the bucket ignores the conditions of writes, so two servers that sign at once are not told apart')
+  }
+  guard.isToldOfBucket = true
+}

@@ -1,0 +1,38 @@
+import { list, type Reader, raw, sql, type Tx } from '#db/sql.ts'
+
+export { readWalPosition } from '#db/postgres/wal-position.ts'
+
+import { type LedgerLog, stateNumbers } from './logs.model.ts'
+import { logColumns } from './logs.store.ts'
+
+/** Written out, so that both engines find the index of it. */
+const isSuspended = raw(`state = ${stateNumbers.suspended}`)
+
+/** Notes that the store of the blobs may have checkpoints of these sizes from now on. */
+export async function noteStored(tx: Tx, logs: readonly number[]): Promise<void> {
+  await tx.run(sql`
+    UPDATE ledger_logs SET stored_size = size WHERE id IN (${list(logs)}) AND stored_size < size`)
+}
+
+export async function sizeOf(reader: Reader, log: number): Promise<number> {
+  return (await reader.get<{ size: number }>(sql`SELECT size FROM ledger_logs WHERE id = ${log}`))?.size ?? 0
+}
+
+/** Returns false if the log was suspended or ended before. */
+export async function suspendLog(tx: Tx, log: number): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE ledger_logs SET state = ${stateNumbers.suspended} WHERE id = ${log} AND state = ${stateNumbers.written}`)
+  return changed > 0
+}
+
+/** Logs that have not ended and may have a stored checkpoint, in the order of their numbers. */
+export function storedLogs(reader: Reader, after: number, most: number): Promise<LedgerLog[]> {
+  return reader.all(sql`
+    SELECT ${logColumns} FROM ledger_logs
+     WHERE id > ${after} AND state <> ${stateNumbers.ended} AND size > 0 ORDER BY id LIMIT ${most}`)
+}
+
+export async function countSuspended(reader: Reader): Promise<number> {
+  const row = await reader.get<{ count: number }>(sql`SELECT count(*) AS count FROM ledger_logs WHERE ${isSuspended}`)
+  return row!.count
+}

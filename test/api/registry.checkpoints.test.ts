@@ -1,0 +1,366 @@
+// Checkpoints are stored beside the blobs before they are signed, and a database that went back in time signs nothing.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Blobs, type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
+import { openDisk } from '#blobs/disk.ts'
+import { insertsOf } from '#db/bulk.ts'
+import { readWalPosition } from '#db/postgres/wal-position.ts'
+import { sql } from '#db/sql.ts'
+import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
+import { createCheckpointGuard } from '#domains/registry/proofs/checkpoint-guard.ts'
+import { compareLedgers, countLedgers } from '#domains/registry/proofs/checkpoints.duty.ts'
+import { checkpointName } from '#domains/registry/proofs/logs.model.ts'
+import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
+import { signLogs } from '#domains/registry/proofs/signing.service.ts'
+import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
+import { parseNote } from '#lib/tlog/notes.ts'
+import { parsePolicy } from '#lib/tlog/policy.ts'
+import { backup } from '../../src/backup.ts'
+import { copyCheckpoints } from '../../src/copy-blobs.ts'
+import { type Finding, verify } from '../../src/verify.ts'
+import { bucketSettings, noBucket } from '../support/bucket.ts'
+import { runDuty, withoutLease } from '../support/duties.ts'
+import { captureLog } from '../support/log.ts'
+import { type Json, onPostgres, startPinfold } from '../support/pinfold.ts'
+import { plantTag } from '../support/tags.ts'
+
+const stores = [
+  { store: 'folder', skip: false, settings: async () => ({ blobs: '' }) },
+  { store: 'bucket', skip: noBucket, settings: bucketSettings },
+] as const
+type Settings = Parameters<typeof startPinfold>[0]
+
+/** A server with a log of two entries, which is signed. */
+async function scene(settings: Settings = {}) {
+  const pinfold = await startPinfold({ duties: [], ...settings })
+  const { app, operator, seed } = pinfold
+  const { log, lines } = captureLog('warn')
+  app.log = log
+  const org = (await seed.group('', { name: 'acme' })).uid as string
+  const repo = (await seed.repo(org, { name: 'app' })).uid as string
+  let moves = 0
+  const move = () => plantTag(pinfold, repo, 'v1', `image ${moves++}`)
+  const sign = () => runDuty(app, sequenceLedgers)
+  await move()
+  await sign()
+  const row = await app.db.get<{ id: number; origin: string }>(sql`SELECT id, origin FROM ledger_logs`)
+  const { id, origin } = row!
+  const name = checkpointName(origin)
+  const signed = async (): Promise<string> => {
+    const { checkpoint } = (await app.db.get<{ checkpoint: string }>(sql`
+      SELECT checkpoint FROM ledger_logs WHERE id = ${id}`))!
+    return parseNote(checkpoint)!.text
+  }
+  return {
+    ...{ pinfold, app, operator, lines, org, repo, id, origin, name, move, sign, signed },
+    stored: async () => (await app.blobs.checkpoints.read(name))?.text,
+    sizeOf: (text: string | undefined) => parseCheckpoint(text ?? '')?.size,
+    stateOf: async () =>
+      (await app.db.get<{ state: number }>(sql`SELECT state FROM ledger_logs WHERE id = ${id}`))!.state,
+    errors: () => lines.filter(({ level }) => level === 'error').map(({ message, reason }) => `${message}: ${reason}`),
+    warnings: () => lines.filter(({ level }) => level === 'warn').map(({ message }) => String(message)),
+    findings: async (repair = false) => {
+      const found: Finding[] = []
+      await verify(app.config, { repair, hash: false, only: ['checkpoints'], found: (one) => found.push(one) })
+      return found.map(({ problem, repaired }) => [problem, repaired])
+    },
+    [Symbol.asyncDispose]: () => pinfold[Symbol.asyncDispose](),
+  }
+}
+type Scene = Awaited<ReturnType<typeof scene>>
+
+/** From now on the store of checkpoints is this one. */
+function replaceStore({ app }: Scene, way: (real: CheckpointStore) => Partial<CheckpointStore>): () => void {
+  const real = app.blobs
+  const open: { blobs: Blobs } = app
+  open.blobs = { ...real, checkpoints: { ...real.checkpoints, ...way(real.checkpoints) } }
+  return () => {
+    open.blobs = real
+  }
+}
+
+const away = () => Promise.reject(new StoreAway('the bucket cannot be reached now'))
+
+/** Answers with how to bring the database back to this moment, as a restore or a lossy failover does. */
+async function remember({ app, id }: Scene): Promise<() => Promise<void>> {
+  const columns = sql`size, checkpoint, checkpoint_size, checkpoint_time, stored_size`
+  const log = (await app.db.get<Json>(sql`SELECT ${columns} FROM ledger_logs WHERE id = ${id}`))!
+  const tiles = await app.db.all<{ level: number; idx: number; hashes: Uint8Array }>(sql`
+    SELECT level, idx, hashes FROM ledger_tiles WHERE log_id = ${id}`)
+  return () =>
+    app.db.tx(async (tx) => {
+      await tx.run(sql`DELETE FROM ledger_openings WHERE log_id = ${id} AND idx >= ${log.size}`)
+      await tx.run(sql`DELETE FROM ledger_entries WHERE log_id = ${id} AND idx >= ${log.size}`)
+      await tx.run(sql`DELETE FROM ledger_tiles WHERE log_id = ${id}`)
+      const rows = tiles.map(({ level, idx, hashes }) => sql`(${id}, ${level}, ${idx}, ${hashes})`)
+      const into = sql`INSERT INTO ledger_tiles (log_id, level, idx, hashes)`
+      for (const insert of insertsOf(into, rows)) await tx.run(insert)
+      await tx.run(sql`
+        UPDATE ledger_logs
+           SET size = ${log.size}, checkpoint = ${log.checkpoint}, checkpoint_size = ${log.checkpoint_size},
+               checkpoint_time = ${log.checkpoint_time}, stored_size = ${log.stored_size}
+         WHERE id = ${id}`)
+    })
+}
+
+for (const { store, skip, settings } of stores) {
+  test(`a checkpoint is in the ${store} before it is signed, and its entries are committed before that`, {
+    skip,
+  }, async () => {
+    await using at = await scene(await settings())
+    assert.equal(await at.stored(), await at.signed())
+    await at.move()
+    const seen: unknown[] = []
+    replaceStore(at, (real) => ({
+      async write(...asked) {
+        const row = await at.app.db.get<Json>(sql`
+          SELECT size, stored_size, checkpoint_size FROM ledger_logs WHERE id = ${at.id}`)
+        seen.push([row!.size, row!.stored_size, row!.checkpoint_size])
+        return real.write(...asked)
+      },
+    }))
+    await at.sign()
+    assert.deepEqual(seen, [[3, 3, 2]])
+    assert.equal(await at.stored(), await at.signed())
+    await at.sign()
+    assert.equal(seen.length, 1, 'a log that has not grown is not stored again')
+  })
+
+  test(`while the ${store} is away pushes go on and signing waits, and then it signs`, { skip }, async () => {
+    await using at = await scene(await settings())
+    const before = await at.signed()
+    const back = replaceStore(at, () => ({ read: away, write: away }))
+    for (let i = 0; i < 3; i++) {
+      await at.move()
+      assert.deepEqual(await at.sign(), { entries: 1, checkpoints: 0 })
+    }
+    assert.equal(await at.signed(), before)
+    assert.deepEqual(at.warnings(), ['checkpoints of ledger logs cannot be stored now, so signing waits'])
+    assert.deepEqual(at.errors(), [])
+    back()
+    assert.deepEqual(await at.sign(), { entries: 0, checkpoints: 1 })
+    assert.equal(at.sizeOf(await at.signed()), 5)
+    assert.equal(await at.stored(), await at.signed())
+  })
+
+  test(`after a crash between ${store} and signature the same checkpoint is signed, without an alarm`, {
+    skip,
+  }, async () => {
+    await using at = await scene(await settings())
+    await at.move()
+    const { app } = at
+    const back = replaceStore(at, () => ({ write: away }))
+    await at.sign()
+    back()
+    let begun = 0
+    const tx: typeof app.db.tx = async (work, options) => {
+      if (begun++ === 1) throw new Error('killed')
+      return app.db.tx(work, options)
+    }
+    await assert.rejects(signLogs(app, { ...withoutLease(app), tx }), /killed/)
+    const stored = await at.stored()
+    assert.equal(at.sizeOf(stored), 3)
+    assert.equal(at.sizeOf(await at.signed()), 2)
+    // Another process, which remembers nothing.
+    app.checkpointGuard = createCheckpointGuard()
+    const written: string[] = []
+    replaceStore(at, (real) => ({
+      write(...asked) {
+        written.push(asked[1])
+        return real.write(...asked)
+      },
+    }))
+    assert.deepEqual(await at.sign(), { entries: 0, checkpoints: 1 })
+    assert.equal(await at.signed(), stored)
+    assert.deepEqual([written, at.errors(), await at.stateOf()], [[], [], 1])
+  })
+
+  for (const regrown of [0, 1, 3]) {
+    test(`a database that lost two entries and got ${regrown} others is not signed (${store})`, { skip }, async () => {
+      await using at = await scene(await settings())
+      const goBack = await remember(at)
+      for (let i = 0; i < 2; i++) await at.move()
+      await at.sign()
+      const honest = await at.signed()
+      await goBack()
+      const before = await at.signed()
+      for (let i = 0; i < regrown; i++) await at.move()
+      if (regrown > 0) await at.sign()
+      else await runDuty(at.app, compareLedgers)
+      assert.equal(await at.signed(), before, 'nothing is signed')
+      assert.equal(await at.stored(), honest, 'what was stored stays')
+      assert.equal(await at.stateOf(), 2)
+      const reason = regrown < 2 ? /the database has \d entries, and the stored checkpoint has 4/ : /differ from those/
+      assert.equal(at.errors().length, 1)
+      assert.match(at.errors()[0]!, reason)
+      await at.move()
+      await at.sign()
+      await runDuty(at.app, compareLedgers)
+      assert.equal(at.errors().length, 1, 'it is told once')
+
+      await runDuty(at.app, countLedgers)
+      const ready = await at.pinfold.anonymous.get('/readyz')
+      assert.deepEqual([ready.status, ready.text.split('\n')[0]], [200, 'ok'])
+      assert.match(ready.text, /signing has stopped for 1 transparency log;/)
+      const metrics = await at.app.metrics.registry.metrics()
+      assert.match(metrics, /^pinfold_ledger_logs_suspended 1$/m)
+      assert.deepEqual(await at.findings(), [['log does not extend its stored checkpoint', false]])
+
+      assert.equal((await at.operator.post('/control/v1/ledgerLogs:resume')).body.logs, 1)
+      await at.move()
+      await runDuty(at.app, backfillLedgers)
+      await at.sign()
+      await runDuty(at.app, countLedgers)
+      assert.deepEqual((await at.pinfold.anonymous.get('/readyz')).text, 'ok\n')
+      const [next] = parsePolicy((await at.operator.get(`/ledger/${at.org}/policy`)).text).logs
+      assert.match(next!.name, new RegExp(`/ledger/${at.org}/2-[0-9a-f]{8}$`))
+      const path = next!.name.slice(next!.name.indexOf('/'))
+      const { text } = await at.operator.get(`${path}/checkpoint`)
+      assert.equal((await at.app.blobs.checkpoints.read(checkpointName(next!.name)))?.text, parseNote(text)!.text)
+      assert.deepEqual(await at.findings(), [])
+      assert.equal(at.errors().length, 1)
+    })
+  }
+
+  test(`a collection and a verification leave the checkpoints in the ${store}`, { skip }, async () => {
+    await using at = await scene(await settings())
+    await at.operator.post('/control/v1/blobs:collect', {})
+    await runDuty(at.app, collectBlobs)
+    await verify(at.app.config, { repair: true, hash: false, only: ['orphans', 'checkpoints'] })
+    assert.equal(await at.stored(), await at.signed())
+  })
+
+  test(`a checkpoint that the ${store} lost is told, and stored again`, { skip }, async () => {
+    await using at = await scene(await settings())
+    const none = replaceStore(at, () => ({ read: async () => undefined }))
+    at.app.checkpointGuard = createCheckpointGuard()
+    assert.deepEqual(await at.findings(), [])
+    await at.move()
+    await at.sign()
+    assert.ok(at.warnings().includes('the stored checkpoint of a ledger log was lost, and is written again'))
+    none()
+    await at.sign()
+    assert.equal(await at.stored(), await at.signed())
+    assert.deepEqual(at.errors(), [])
+  })
+
+  test(`a backup and a copy of the ${store} have the checkpoints`, { skip }, async () => {
+    await using at = await scene(await settings())
+    const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+    try {
+      const copied = async () => (await (await openDisk(join(to, 'blobs'))).checkpoints.read(at.name))?.text
+      await backup(at.app.config, { to })
+      assert.equal(await copied(), await at.signed())
+      await at.move()
+      await at.sign()
+      const target = await openDisk(join(to, 'blobs'))
+      await copyCheckpoints(at.app.blobs, target)
+      assert.equal(await copied(), await at.signed())
+      // An older copy does not replace it.
+      const old = await openDisk(mkdtempSync(join(to, 'old-')))
+      await old.checkpoints.write(at.name, `${at.origin}\n1\n${Buffer.alloc(32).toString('base64')}\n`, undefined)
+      await copyCheckpoints(old, target)
+      assert.equal(await copied(), await at.signed())
+    } finally {
+      rmSync(to, { recursive: true, force: true })
+    }
+  })
+}
+
+test('a server that stored a larger checkpoint of the same log does not keep a slower one from its own', async () => {
+  await using at = await scene()
+  await at.move()
+  const { app } = at
+  let isFirst = true
+  replaceStore(at, (real) => ({
+    async write(...asked) {
+      if (!isFirst) return real.write(...asked)
+      isFirst = false
+      await at.move()
+      await app.db.tx((tx) => sequenceSome(tx, app, new URL(at.pinfold.url).host))
+      await signLogs({ ...app, checkpointGuard: createCheckpointGuard() }, withoutLease(app))
+      return real.write(...asked)
+    },
+  }))
+  assert.deepEqual(await at.sign(), { entries: 1, checkpoints: 0 }, 'what is signed is larger')
+  assert.deepEqual([at.sizeOf(await at.signed()), at.sizeOf(await at.stored())], [4, 4])
+  assert.deepEqual([at.errors(), await at.stateOf()], [[], 1])
+})
+
+test('a damaged stored checkpoint stops signing, since nobody knows what was signed', async () => {
+  await using at = await scene()
+  const { checkpoints } = at.app.blobs
+  const { version } = (await checkpoints.read(at.name))!
+  await checkpoints.write(at.name, 'something else\n', version)
+  await runDuty(at.app, compareLedgers)
+  assert.equal(await at.stateOf(), 2)
+  assert.match(at.errors()[0]!, /the stored checkpoint is damaged/)
+})
+
+test('all checkpoints are compared once in a process, and then only after the database went back', async () => {
+  await using at = await scene()
+  let reads = 0
+  replaceStore(at, (real) => ({
+    read(...asked) {
+      reads++
+      return real.read(...asked)
+    },
+  }))
+  assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 })
+  for (let i = 0; i < 3; i++) assert.deepEqual(await runDuty(at.app, compareLedgers), {})
+  assert.equal(reads, 1)
+
+  const back = replaceStore(at, () => ({ read: away }))
+  at.app.checkpointGuard = createCheckpointGuard()
+  await assert.rejects(runDuty(at.app, compareLedgers), StoreAway)
+  back()
+  assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 }, 'it is still due')
+})
+
+test('a comparison is due on another timeline and at a lower position of the write-ahead log', () => {
+  const guard = createCheckpointGuard()
+  const at = (timeline: string, position: bigint) => ({ timeline, position })
+  const isDue = (now: ReturnType<typeof at>): boolean => {
+    const due = guard.isComparisonDue(now)
+    if (due) guard.compared(now)
+    return due
+  }
+  assert.deepEqual(
+    [
+      isDue(at('00000001', 10n)),
+      isDue(at('00000001', 10n)),
+      isDue(at('00000001', 20n)),
+      isDue(at('00000001', 19n)),
+      isDue(at('00000001', 30n)),
+      isDue(at('00000002', 40n)),
+      isDue(at('00000002', 50n)),
+      isDue(at('00000001', 60n)),
+    ],
+    [true, false, false, true, false, true, false, true],
+  )
+  assert.equal(guard.isComparisonDue(at('00000001', 1n)), true)
+  assert.equal(guard.isComparisonDue(at('00000001', 1n)), true, 'until it is made')
+  const unknown = createCheckpointGuard()
+  assert.equal(unknown.isComparisonDue(undefined), true)
+  unknown.compared(undefined)
+  assert.equal(unknown.isComparisonDue(undefined), false)
+})
+
+test('PostgreSQL tells its timeline and position, which grows, and SQLite has none', async () => {
+  await using at = await scene()
+  const { db } = at.app
+  const first = await readWalPosition(db)
+  if (!onPostgres) return assert.equal(first, undefined)
+  await at.move()
+  const next = await readWalPosition(db)
+  assert.match(first!.timeline, /^[0-9A-F]{8}$/)
+  assert.equal(next!.timeline, first!.timeline)
+  assert.ok(next!.position > first!.position)
+  const refusing = (code: string) => ({ ...db, get: () => Promise.reject(Object.assign(new Error('no'), { code })) })
+  assert.equal(await readWalPosition(refusing('42501')), undefined)
+  await assert.rejects(readWalPosition(refusing('57P01')))
+})
