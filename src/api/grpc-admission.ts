@@ -1,6 +1,6 @@
-// Who may open a stream over gRPC. That is looked at before anything of the message is read, as over REST.
-import type { ServerHttp2Stream } from 'node:http2'
-import { Arrival, type Said } from '#edge/arrival.ts'
+// Who may open a stream over gRPC, which is decided before anything of its message is read, as over REST.
+import type { ServiceError } from '@grpc/grpc-js'
+import { Arrival } from '#edge/arrival.ts'
 import { authenticate } from '#edge/caller.ts'
 import { problemOfCall } from '#edge/request-limits.ts'
 import { codes } from '#lib/errors.ts'
@@ -9,50 +9,67 @@ import { statusOf } from './grpc-calls.ts'
 import type { OpenStream } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
+import { permitEverywhere } from './permit.ts'
 
-/** Calls `pass` if the stream is to be served, and refuses it otherwise. */
-export type Admission = (opened: OpenStream, pass: () => void) => void
+export type Admission = {
+  /** Calls `pass` if the stream is to be served, and refuses it otherwise. */
+  admit(opened: OpenStream, pass: () => void): void
+  /** Refuses a stream that was admitted, before it has a handler or where a library has one. `end` is for an answer that has begun. */
+  refuse(opened: OpenStream, error: unknown, end: (status: ServiceError) => void): void
+}
 
 /** Health, reflection and what there is not are answered by a library and open to all, so they are counted like open methods. */
 export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admission {
   const ours = new Map(endpoints.map(({ method }) => [`/${method.fullName}`, method]))
-  return (opened, pass) => {
-    const { stream, headers, said } = opened
+  const check = async (opened: OpenStream): Promise<void> => {
+    const { headers, said } = opened
+    const problem = problemOfCall(headers)
+    if (problem) throw problem
+    const { authorization } = said
+    const source = api.sourceOf(said.peer, said.forwardedFor)
+    const access = ours.get(headers[':path'] ?? '')?.access ?? { mode: 'open' }
+    if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
+    if (access.mode === 'open') return
+    const caller = await authenticate(api.app, api.verify, { authorization, source })
+    opened.admitted = { caller, at: performance.now() }
+    if (access.mode === 'everywhere') permitEverywhere(access, caller)
+  }
+  const refuse: Admission['refuse'] = (opened, error, end) => {
+    const { headers, admitted } = opened
+    const refused = new RefusedStream(api, opened, error, end)
     const method = ours.get(headers[':path'] ?? '')
-    const admit = async (): Promise<void> => {
-      const problem = problemOfCall(headers)
-      if (problem) throw problem
-      const source = api.sourceOf(said.peer, said.forwardedFor)
-      const verifies = said.authorization !== undefined && method !== undefined && method.access.mode !== 'open'
-      if (!verifies) return api.app.limits.check('request', source)
-      const caller = await authenticate(api.app, api.verify, { authorization: said.authorization, source })
-      opened.admitted = { caller, at: performance.now() }
-    }
-    admit().then(
-      () => {
-        if (!stream.destroyed && !stream.closed) pass()
-      },
-      (error: unknown) => {
-        const refused = new RefusedStream(api, said, stream, error)
-        if (method) refused.method = method
-        if (api.app.vendor && headers[vendorTag] === '1') refused.vendor = api.app.vendor
-        void refused.run()
-      },
-    )
+    if (method) refused.method = method
+    if (admitted) refused.caller = admitted.caller
+    if (api.app.vendor && headers[vendorTag] === '1') refused.vendor = api.app.vendor
+    void refused.run()
+  }
+  return {
+    admit(opened, pass) {
+      const { stream } = opened
+      check(opened).then(
+        () => {
+          if (!stream.destroyed && !stream.closed) pass()
+        },
+        (error: unknown) => refuse(opened, error, () => {}),
+      )
+    },
+    refuse,
   }
 }
 
 /** Answered as one head without a body (the gRPC protocol, "Trailers-Only"). */
 class RefusedStream extends Arrival {
   readonly #api: Api
-  readonly #stream: ServerHttp2Stream
+  readonly #stream: OpenStream['stream']
   readonly #error: unknown
+  readonly #end: (status: ServiceError) => void
 
-  constructor(api: Api, said: Said, stream: ServerHttp2Stream, error: unknown) {
+  constructor(api: Api, { stream, said }: OpenStream, error: unknown, end: (status: ServiceError) => void) {
     super(api, { name: 'grpc', countsItself: true }, said)
     this.#api = api
     this.#stream = stream
     this.#error = error
+    this.#end = end
   }
 
   protected override serve(): void {
@@ -62,7 +79,12 @@ class RefusedStream extends Arrival {
   protected override refuse(error: unknown): void {
     const rendered = fail(this.#api, error, this)
     if (!this.settle(rendered.code) || this.#stream.destroyed || this.#stream.closed) return
-    const { details, metadata } = statusOf(rendered, this.requestId)
+    const status = statusOf(rendered, this.requestId)
+    if (this.#stream.headersSent) {
+      this.#end(status)
+      return
+    }
+    const { details, metadata } = status
     const head = {
       ...metadata.toHttp2Headers(),
       ':status': 200,

@@ -1,12 +1,13 @@
 // One call over gRPC: from what grpc-js hands over, through the door, and back.
 import { constants, type IncomingHttpHeaders } from 'node:http2'
-import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
+import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import type { Caller } from '#app.ts'
 import { Arrival, gone, type Rules, tooSlow, type Wishes } from '#edge/arrival.ts'
-import { type AppError, codes, invalid } from '#lib/errors.ts'
+import { type AppError, codes } from '#lib/errors.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
+import { requestOf } from './grpc-messages.ts'
 import { type OpenStream, type Streams, saidIn } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
@@ -63,30 +64,6 @@ export function streaming(
     const answer = (status: grpc.ServiceError) => void call.emit('error', status)
     void new GrpcArrival({ api, rules, call, opened, serve, answer }).run()
   }
-}
-
-/** A message that cannot be read; whoever sent it is answered once it is known who that is. */
-class UnreadableMessage {
-  readonly error: unknown
-
-  constructor(error: unknown) {
-    this.error = error
-  }
-}
-
-/** Never throws: grpc-js would answer by itself, and nobody would hear of it. */
-export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
-  try {
-    return fromBinary(desc, bytes)
-  } catch (error) {
-    return new UnreadableMessage(error) as unknown as Message
-  }
-}
-
-function requestOf({ request }: AnyCall): Message {
-  const read: unknown = request
-  if (!(read instanceof UnreadableMessage)) return request
-  throw invalid({ field: 'message', description: `cannot be read: ${(read.error as Error).message}` })
 }
 
 function rulesOf({ app: { config } }: Api): Rules {

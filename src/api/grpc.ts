@@ -8,10 +8,13 @@ import grpc from '@grpc/grpc-js'
 import { declareMethods } from '#edge/arrival.ts'
 import { http2Limits } from '#edge/request-limits.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
+import { createByteBudget } from '#lib/net/byte-budget.ts'
 import type { Api } from './door.ts'
-import { createAdmission } from './grpc-admission.ts'
-import { readMessage, streaming, unary } from './grpc-calls.ts'
-import { createStreams } from './grpc-streams.ts'
+import { type Admission, createAdmission } from './grpc-admission.ts'
+import { streaming, unary } from './grpc-calls.ts'
+import { limitReading, type ReadingCall, readMessage } from './grpc-messages.ts'
+import { createStreams, type Streams } from './grpc-streams.ts'
+import { limitsOf } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { addHealth } from './naming/health.ts'
@@ -29,7 +32,10 @@ export type GrpcServer = {
 /** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
 export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRest: RequestListener): GrpcServer {
   const { config, vendor } = api.app
+  const streams = createStreams()
+  const admission = createAdmission(api, endpoints)
   const server = new grpc.Server({
+    interceptors: [limitMessages(api, endpoints, streams, admission)],
     'grpc.max_receive_message_length': config.maxBodyBytes,
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
@@ -38,7 +44,6 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   })
   widen(server)
   declareMethods(api, { name: 'grpc', methods: endpoints.map(({ method }) => method.name) })
-  const streams = createStreams()
   const streamPaths = new Set(endpoints.filter(isStreaming).map(({ method }) => `/${method.fullName}`))
   for (const [service, methods] of Map.groupBy(endpoints, ({ desc }) => desc.parent)) {
     const definition: Record<string, grpc.MethodDefinition<Message, Message>> = {}
@@ -59,7 +64,6 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
   const readPath = createPathReader(vendor?.token)
-  const admit = createAdmission(api, endpoints)
   const unread = limitUnread(config.requestTimeoutMs)
   const onOther: RequestListener = (req, res) => {
     if (unread.watch((res as unknown as Http2ServerResponse).stream, 'once ended')) onRest(req, res)
@@ -68,7 +72,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     readPath(headers)
     if (!unread.watch(stream, streamPaths.has(headers[':path']!) ? 'once ended' : 'all')) return
     endInTime(stream, config.requestTimeoutMs)
-    admit(streams.add(stream, headers), pass)
+    admission.admit(streams.add(stream, headers), pass)
   })
   return {
     accept(socket) {
@@ -80,6 +84,42 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
       injector.drain(graceMs)
       unread.stop()
     },
+  }
+}
+
+/** Limits what each call may send: by its method, and by the bytes that its source and all have in flight. */
+function limitMessages(
+  api: Api,
+  endpoints: readonly Endpoint[],
+  streams: Streams,
+  admission: Admission,
+): grpc.ServerInterceptor {
+  const { maxBodyBytes, messageBytesPerSource, messageBytes } = api.app.config
+  // What one message takes fits: packed, and unpacked.
+  const least = 2 * maxBodyBytes + 64 * 1024
+  const perSource = Math.max(messageBytesPerSource, least)
+  const budget = createByteBudget({ perSource, total: Math.max(messageBytes, perSource) })
+  const ours = new Map(
+    endpoints.map(({ method, desc }) => {
+      return [`/${method.fullName}`, { limits: limitsOf(method.access, maxBodyBytes), desc: desc.input }]
+    }),
+  )
+  const ofLibrary = { limits: limitsOf({ mode: 'open' }, maxBodyBytes), desc: undefined }
+  return ({ path }, call) => {
+    const reading = call as unknown as ReadingCall
+    const opened = streams.of(reading)
+    const source = opened ? api.sourceOf(opened.said.peer, opened.said.forwardedFor) : ''
+    const held = budget.open(source)
+    if (opened) opened.stream.once('close', held.release)
+    else held.release()
+    limitReading(reading, {
+      ...(ours.get(path) ?? ofLibrary),
+      held,
+      refuse: (error) => {
+        if (opened) admission.refuse(opened, error, (status) => reading.sendStatus(status))
+      },
+    })
+    return call as grpc.ServerInterceptingCall
   }
 }
 

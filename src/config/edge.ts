@@ -144,6 +144,18 @@ export const edgeSettings = {
     default: String(4 * 1024 * 1024),
     doc: 'The largest body of an API request, over REST and gRPC.',
   }),
+  messageBytesPerSource: setting({
+    env: 'PINFOLD_MESSAGE_BYTES_PER_SOURCE',
+    parse: whole(64 * 1024, 16 * 1024 * 1024 * 1024),
+    default: String(32 * 1024 * 1024),
+    doc: 'How many bytes of gRPC messages one client address may have in flight, counted as they arrive and again as they are decompressed. Two messages of `PINFOLD_MAX_BODY_BYTES` are always accepted.',
+  }),
+  messageBytes: setting({
+    env: 'PINFOLD_MESSAGE_BYTES',
+    parse: whole(64 * 1024, 64 * 1024 * 1024 * 1024),
+    default: String(128 * 1024 * 1024),
+    doc: 'How many bytes of gRPC messages all clients together may have in flight on one server.',
+  }),
   headersTimeoutMs: setting({
     env: 'PINFOLD_HEADERS_TIMEOUT_MS',
     parse: whole(100, 600_000),

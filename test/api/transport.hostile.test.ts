@@ -42,7 +42,7 @@ test('a request that never ends is given up', async () => {
   const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' }
   const stream = session.request(headers)
   stream.on('error', () => {})
-  stream.write(Buffer.from([0, 0, 16, 0, 0, 1, 2, 3]))
+  stream.write(Buffer.from([0, 0, 0, 16, 0, 1, 2, 3]))
   await once(stream, 'close')
   assert.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
   session.destroy()

@@ -1,0 +1,121 @@
+// Reading the messages of calls over gRPC within limits. grpc-js has one limit of bytes for the whole server, unpacks before a
+// handler can refuse, and knows no budget, so each call gets a reader of its own.
+import { createGunzip, createInflate } from 'node:zlib'
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
+import type { Metadata, ServiceError } from '@grpc/grpc-js'
+import { AppError, invalid } from '#lib/errors.ts'
+import type { HeldBytes } from '#lib/net/byte-budget.ts'
+import type { MessageLimits } from './message-limits.ts'
+import { wireProblem } from './wire-limits.ts'
+
+/** An empty message takes some memory too, and a stream may have many. */
+const bytesOfMessage = 1024
+
+/** The part of a call that reads its messages. It is private to grpc-js; `grpc.limits.test.ts` notices when that changes. */
+export type ReadingCall = {
+  readonly metadata: Metadata
+  decoder: { write(data: Buffer): Buffer[]; maxReadMessageLength: number }
+  decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>
+  sendStatus(status: ServiceError): void
+}
+
+export type MessageRules = {
+  limits: MessageLimits
+  /** The message of a method of ours. Nothing is known of those that libraries read. */
+  desc: DescMessage | undefined
+  held: HeldBytes
+  /** Ends the call. */
+  refuse: (error: unknown) => void
+}
+
+/** Has a call read its messages by `rules`, before any of their bytes have come. */
+export function limitReading(call: ReadingCall, { limits, desc, held, refuse }: MessageRules): void {
+  const { decoder } = call
+  decoder.maxReadMessageLength = limits.bytes
+  let isRefused = false
+  const refuseOnce = (error: unknown): void => {
+    if (isRefused) return
+    isRefused = true
+    refuse(error)
+  }
+  call.decoder = {
+    maxReadMessageLength: limits.bytes,
+    write(data) {
+      if (isRefused) return []
+      try {
+        held.take(data.length)
+        return decoder.write(data)
+      } catch (error) {
+        // The decoder itself throws for what is too long, and nothing else.
+        refuseOnce(error instanceof AppError ? error : tooLong(limits.bytes))
+        return []
+      }
+    },
+  }
+  call.decompressMessage = async (message, encoding) => {
+    try {
+      if (isRefused) throw new AppError('CANCELLED', 'the call is over')
+      held.take(bytesOfMessage)
+      const packed = message.subarray(5)
+      const bytes = encoding === 'identity' ? packed : await unpack(packed, encoding, limits.bytes, held)
+      const problem = wireProblem(desc, bytes, limits)
+      if (problem !== undefined) throw invalid({ field: 'message', description: problem })
+      return bytes
+    } catch (error) {
+      refuseOnce(error)
+      // grpc-js would answer what is rejected, and it is answered.
+      return new Promise<never>(() => {})
+    }
+  }
+}
+
+async function unpack(packed: Buffer, encoding: string, most: number, held: HeldBytes): Promise<Buffer> {
+  if (encoding !== 'gzip' && encoding !== 'deflate') {
+    throw new AppError('UNIMPLEMENTED', 'the encoding of a message must be identity, gzip or deflate')
+  }
+  const unpacker = encoding === 'gzip' ? createGunzip() : createInflate()
+  unpacker.end(packed)
+  const parts: Buffer[] = []
+  let length = 0
+  try {
+    for await (const part of unpacker as AsyncIterable<Buffer>) {
+      length += part.length
+      if (length > most) throw tooLong(most)
+      held.take(part.length)
+      parts.push(part)
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw invalid({ field: 'message', description: `is not ${encoding}` })
+  }
+  return Buffer.concat(parts)
+}
+
+function tooLong(most: number): AppError {
+  return new AppError('RESOURCE_EXHAUSTED', `the message must be at most ${most} bytes`)
+}
+
+/** A message that cannot be read; whoever sent it is answered once it is known who that is. */
+class UnreadableMessage {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** Drops unknown fields. Never throws: grpc-js would answer by itself, and nobody would hear of it. */
+export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
+  try {
+    return fromBinary(desc, bytes, { readUnknownFields: false })
+  } catch (error) {
+    return new UnreadableMessage(error) as unknown as Message
+  }
+}
+
+/** The request of a call as `readMessage` has left it. Throws INVALID_ARGUMENT if it could not be read. */
+export function requestOf({ request }: { request: Message }): Message {
+  const read: unknown = request
+  if (!(read instanceof UnreadableMessage)) return request
+  throw invalid({ field: 'message', description: `cannot be read: ${(read.error as Error).message}` })
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError } from '../errors.ts'
+import { createByteBudget } from './byte-budget.ts'
+
+const code = (work: () => void): string => {
+  try {
+    work()
+    return 'OK'
+  } catch (error) {
+    assert.ok(error instanceof AppError)
+    if (error.code === 'RESOURCE_EXHAUSTED') {
+      assert.deepEqual(error.details, [{ type: 'RetryInfo', retryDelaySeconds: 1 }])
+    }
+    return error.code
+  }
+}
+
+test('a source holds up to its part, all sources up to the total, and what is released can be taken again', () => {
+  const budget = createByteBudget({ perSource: 10, total: 15 })
+  const [one, same, other] = [budget.open('192.0.2.1'), budget.open('192.0.2.1'), budget.open('192.0.2.2')]
+  assert.equal(
+    code(() => one.take(6)),
+    'OK',
+  )
+  assert.equal(
+    code(() => same.take(5)),
+    'RESOURCE_EXHAUSTED',
+  )
+  assert.equal(
+    code(() => same.take(4)),
+    'OK',
+  )
+  assert.equal(
+    code(() => other.take(6)),
+    'RESOURCE_EXHAUSTED',
+  )
+  assert.equal(
+    code(() => other.take(5)),
+    'OK',
+  )
+  one.release()
+  one.release()
+  assert.equal(
+    code(() => same.take(7)),
+    'RESOURCE_EXHAUSTED',
+  )
+  assert.equal(
+    code(() => same.take(6)),
+    'OK',
+  )
+})
+
+test('a request that is over takes nothing more', () => {
+  const held = createByteBudget({ perSource: 10, total: 10 }).open('192.0.2.1')
+  held.release()
+  assert.equal(
+    code(() => held.take(1)),
+    'CANCELLED',
+  )
+})
+
+test('addresses of one network of IPv6 are one source', () => {
+  const budget = createByteBudget({ perSource: 10, total: 100 })
+  budget.open('2001:db8::1').take(8)
+  assert.equal(
+    code(() => budget.open('2001:db8::2').take(8)),
+    'RESOURCE_EXHAUSTED',
+  )
+  assert.equal(
+    code(() => budget.open('2001:db8:1::1').take(8)),
+    'OK',
+  )
+})

@@ -1,0 +1,47 @@
+// Bytes of requests that are held in memory at once, by client address and in total.
+import { AppError, tooMany } from '../errors.ts'
+import { networkOf } from './source-address.ts'
+
+/** The bytes that one request holds. */
+export type HeldBytes = {
+  /** Adds to them. Throws RESOURCE_EXHAUSTED with RetryInfo above the budget, and CANCELLED after `release`. */
+  take(bytes: number): void
+  /** Gives all of them back. */
+  release(): void
+}
+
+export type ByteBudget = { open(source: string): HeldBytes }
+
+/** Addresses of one /64 of IPv6 share what is allowed for one source. */
+export function createByteBudget(most: { perSource: number; total: number }): ByteBudget {
+  const bySource = new Map<string, number>()
+  let total = 0
+  const add = (network: string, bytes: number): void => {
+    const held = (bySource.get(network) ?? 0) + bytes
+    total += bytes
+    if (held > 0) bySource.set(network, held)
+    else bySource.delete(network)
+  }
+  return {
+    open(source) {
+      const network = networkOf(source)
+      let own = 0
+      let isReleased = false
+      return {
+        take(bytes) {
+          if (isReleased) throw new AppError('CANCELLED', 'the request is over')
+          if (total + bytes > most.total || (bySource.get(network) ?? 0) + bytes > most.perSource) {
+            throw tooMany('too many bytes of requests are being read at once; try again later', 1)
+          }
+          own += bytes
+          add(network, bytes)
+        },
+        release() {
+          if (isReleased) return
+          isReleased = true
+          if (own > 0) add(network, -own)
+        },
+      }
+    },
+  }
+}

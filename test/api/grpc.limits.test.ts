@@ -1,0 +1,238 @@
+// Limits on the messages of calls over gRPC, which come compressed, in parts and from anybody.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { after, test } from 'node:test'
+import { deflateSync, gzipSync } from 'node:zlib'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { readMessage } from '#api/grpc-messages.ts'
+import { buildEndpoints } from '#api/methods.ts'
+import { services } from '#api/services.ts'
+import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
+import { startPinfold } from '../support/pinfold.ts'
+
+const pinfold = await startPinfold()
+after(() => pinfold[Symbol.asyncDispose]())
+
+const { createGroup, listGroups } = GroupsService.method
+const pathOf = ({ parent, name }: { parent: { typeName: string }; name: string }) => `/${parent.typeName}/${name}`
+const health = '/grpc.health.v1.Health/Check'
+const watch = '/grpc.health.v1.Health/Watch'
+const reflection = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
+const ping = pathOf(PingService.method.ping)
+const endpoints = buildEndpoints(services)
+const needTokens = endpoints.filter(({ method }) => method.access.mode !== 'open').map(({ desc }) => pathOf(desc))
+const open = endpoints.filter(({ method }) => method.access.mode === 'open').map(({ desc }) => pathOf(desc))
+
+/** Field 1023, a number, which no message has. */
+const unknown = Buffer.from('f83f01', 'hex')
+const unknownFields = (count: number) => Buffer.alloc(count * unknown.length, unknown)
+
+function framed(message: Uint8Array, isCompressed = false): Buffer {
+  const head = Buffer.alloc(5)
+  head[0] = isCompressed ? 1 : 0
+  head.writeUInt32BE(message.length, 1)
+  return Buffer.concat([head, message])
+}
+
+type Ended = { status: string | undefined; types: string[]; message: string }
+type Open = { stream: http2.ClientHttp2Stream; ended: Promise<Ended> }
+
+/** A connection on which calls are made by hand. */
+function connect(port = pinfold.port) {
+  const session = http2.connect(`http://127.0.0.1:${port}`)
+  const begin = (
+    path: string,
+    { token, encoding, from }: { token?: string; encoding?: string; from?: string } = {},
+  ): Open => {
+    const stream = session.request({
+      ...{ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' },
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(encoding === undefined ? {} : { 'grpc-encoding': encoding }),
+      ...(from === undefined ? {} : { 'x-forwarded-for': from }),
+    })
+    const said: http2.IncomingHttpHeaders = {}
+    const note = (headers: http2.IncomingHttpHeaders) => void Object.assign(said, headers)
+    stream
+      .on('error', () => {})
+      .on('response', note)
+      .on('trailers', note)
+      .resume()
+    const ended = once(stream, 'close').then((): Ended => {
+      const bin = said['grpc-status-details-bin']
+      const details = bin === undefined ? [] : fromBinary(StatusSchema, Buffer.from(String(bin), 'base64')).details
+      return {
+        status: said['grpc-status']?.toString(),
+        types: details.map(({ typeUrl }) => typeUrl.replace(/^.*\./, '')),
+        message: decodeURIComponent(String(said['grpc-message'] ?? '')),
+      }
+    })
+    return { stream, ended }
+  }
+  return {
+    begin,
+    /** Resolves once the server has seen all that was sent. */
+    seen: () => new Promise<void>((resolve) => void session.ping(() => resolve())),
+    async call(path: string, bytes: Buffer, options: Parameters<typeof begin>[1] = {}): Promise<Ended> {
+      const { stream, ended } = begin(path, options)
+      stream.end(bytes)
+      return ended
+    },
+    [Symbol.dispose]: () => session.destroy(),
+  }
+}
+
+test('a call without a valid token is refused before its message is there', async () => {
+  using connection = connect()
+  assert.ok(needTokens.length > 100)
+  for (const path of needTokens) {
+    // The request does not end, and has no message.
+    assert.equal((await connection.begin(path).ended).status, '16', path)
+  }
+  assert.equal((await connection.begin(needTokens[0]!, { token: 'wrong' }).ended).status, '16')
+})
+
+test('a method of the operator is refused to others before its message is there', async () => {
+  using connection = connect()
+  const token = await pinfold.tokenFor((await pinfold.seed.person()).uid)
+  const methods = endpoints.filter(({ method }) => method.access.mode === 'everywhere')
+  assert.ok(methods.length > 5)
+  for (const { desc } of methods) {
+    assert.equal((await connection.begin(pathOf(desc), { token }).ended).status, '7', desc.name)
+  }
+})
+
+test('a small message that decompresses to megabytes is given up at 64 KiB by every open method', async () => {
+  using connection = connect()
+  const bomb = framed(gzipSync(unknownFields(1_400_000)), true)
+  assert.ok(bomb.length < 8192)
+  for (const path of [...open, health, watch, reflection]) {
+    for (const token of [undefined, pinfold.operator.token!]) {
+      const { status, message, types } = await connection.call(path, bomb, {
+        encoding: 'gzip',
+        ...(token && { token }),
+      })
+      assert.deepEqual([status, message], ['8', 'the message must be at most 65536 bytes'], path)
+      assert.deepEqual(types, ['ErrorInfo'])
+    }
+  }
+})
+
+test('a message of an open method has at most 64 KiB, compressed or not', async () => {
+  using connection = connect()
+  const field = (bytes: number) =>
+    Buffer.concat([Buffer.from('fa3f', 'hex'), lengthOf(bytes - 5), Buffer.alloc(bytes - 5)])
+  for (const path of [ping, health]) {
+    for (const encoding of ['identity', 'gzip', 'deflate']) {
+      const pack = (message: Buffer) => {
+        if (encoding === 'identity') return framed(message)
+        return framed(encoding === 'gzip' ? gzipSync(message) : deflateSync(message), true)
+      }
+      assert.equal((await connection.call(path, pack(field(65_536)), { encoding })).status, '0', encoding)
+      assert.equal((await connection.call(path, pack(field(65_537)), { encoding })).status, '8', encoding)
+    }
+  }
+})
+
+/** A length of three bytes. */
+const lengthOf = (value: number) => Buffer.from([(value & 0x7f) | 0x80, ((value >> 7) & 0x7f) | 0x80, value >> 14])
+
+test('a method that needs a token takes 4 MiB, compressed or not', async () => {
+  using connection = connect()
+  const token = pinfold.operator.token!
+  const ask = (length: number) =>
+    toBinary(createGroup.input, create(createGroup.input, { group: { name: 'x'.repeat(length) } }))
+  const path = pathOf(createGroup)
+  const large = await connection.call(path, framed(ask(4_000_000)), { token })
+  assert.match(large.message, /^Invalid argument: name: /)
+  const packed = framed(gzipSync(ask(4_000_000)), true)
+  assert.match((await connection.call(path, packed, { token, encoding: 'gzip' })).message, /^Invalid argument: name: /)
+  for (const [bytes, encoding] of [
+    [framed(ask(4_200_000)), 'identity'],
+    [framed(gzipSync(ask(4_200_000)), true), 'gzip'],
+  ] as const) {
+    assert.deepEqual((await connection.call(path, bytes, { token, encoding })).status, '8')
+  }
+})
+
+test('a message has at most 20,000 fields, unknown fields too, which are dropped', async () => {
+  using connection = connect()
+  const token = pinfold.operator.token!
+  for (const [path, options] of [
+    [pathOf(listGroups), { token }],
+    [ping, {}],
+    [health, {}],
+  ] as const) {
+    assert.equal((await connection.call(path, framed(unknownFields(20_000)), options)).status, '0', path)
+    const refused = await connection.call(path, framed(unknownFields(20_001)), options)
+    assert.equal(refused.status, '3', path)
+    assert.equal(refused.message, 'Invalid argument: message: has more than 20000 fields and elements')
+    assert.deepEqual(refused.types, ['ErrorInfo', 'BadRequest'])
+  }
+  assert.equal(readMessage(listGroups.input, unknownFields(2)).$unknown, undefined)
+})
+
+test('a message that cannot be decompressed is refused', async () => {
+  using connection = connect()
+  const wrong = framed(Buffer.from('no archive'), true)
+  assert.match((await connection.call(ping, wrong, { encoding: 'gzip' })).message, /message: is not gzip/)
+  assert.match((await connection.call(ping, wrong, { encoding: 'deflate' })).message, /message: is not deflate/)
+  assert.equal(
+    (await connection.call(ping, framed(gzipSync(Buffer.alloc(0)).subarray(0, 15), true), { encoding: 'gzip' })).status,
+    '3',
+  )
+  assert.equal((await connection.call(ping, wrong, { encoding: 'br' })).status, '12')
+})
+
+test('a stream of questions ends at the first message that is too large', async () => {
+  using connection = connect()
+  const { stream, ended } = connection.begin(reflection)
+  stream.write(framed(Buffer.from([0x3a, 0])))
+  await once(stream, 'data')
+  stream.write(framed(Buffer.alloc(65_537)))
+  await once(stream, 'trailers')
+  // A client closes its side once it has the status.
+  stream.close()
+  assert.equal((await ended).status, '8')
+})
+
+test('one source has a limited number of bytes in flight, and gets them back', async () => {
+  await using small = await startPinfold({ maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 })
+  using connection = connect(small.port)
+  // 192 KiB: two messages of 64 KiB, and 64 KiB more. Each of these is never finished.
+  const part = framed(Buffer.alloc(65_536)).subarray(0, 60_000)
+  const begin = async (): Promise<Open> => {
+    const call = connection.begin(ping)
+    call.stream.write(part)
+    await connection.seen()
+    return call
+  }
+  const open = [await begin(), await begin(), await begin()]
+  const refused = await (await begin()).ended
+  assert.deepEqual([refused.status, refused.types], ['8', ['ErrorInfo', 'RetryInfo']])
+  assert.match(refused.message, /too many bytes/)
+  open[0]!.stream.close(http2.constants.NGHTTP2_CANCEL)
+  await open[0]!.ended
+  await connection.seen()
+  const again = await begin()
+  again.stream.end(framed(Buffer.alloc(65_536)).subarray(60_000))
+  assert.notEqual((await again.ended).status, '8')
+  for (const { stream } of open) stream.close(http2.constants.NGHTTP2_CANCEL)
+})
+
+test('all sources together have a limited number of bytes in flight', async () => {
+  const sizes = { maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 }
+  await using small = await startPinfold({ ...sizes, trustedProxies: ['127.0.0.1'] })
+  using connection = connect(small.port)
+  const part = framed(Buffer.alloc(65_536)).subarray(0, 60_000)
+  const open: Open[] = []
+  for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']) {
+    const call = connection.begin(ping, { from })
+    call.stream.write(part)
+    await connection.seen()
+    open.push(call)
+  }
+  assert.equal((await open[3]!.ended).status, '8')
+})
