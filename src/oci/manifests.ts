@@ -1,7 +1,12 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
 
 import { meterOf } from '#domains/registry/blobs/usage.service.ts'
-import { ManifestProblem, readNewManifest } from '#domains/registry/manifests/manifest-document.ts'
+import {
+  ManifestLimit,
+  ManifestProblem,
+  readManifest,
+  readNewManifest,
+} from '#domains/registry/manifests/manifest-document.ts'
 import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
 import * as service from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
@@ -111,7 +116,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
-    const document = documentOf(visit, content)
+    const document = await documentOf(visit, place.repo, manifest)
     if (!place.repo) {
       await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
       for (const tag of tags) requireTagAt(precondition, tag, '')
@@ -170,11 +175,20 @@ function verified(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> 
   return { digest, content }
 }
 
-function documentOf({ req }: Visit, content: Buffer) {
+/** Above the limits there is only what earlier versions have accepted, which can still be tagged. */
+async function documentOf(
+  { req, call }: Visit,
+  repo: RepoRef | undefined,
+  { digest, content }: Pick<Manifest, 'digest' | 'content'>,
+) {
+  const contentType = req.headers['content-type']
   try {
-    return readNewManifest(content, req.headers['content-type'])
+    return readNewManifest(content, contentType)
   } catch (error) {
     if (!(error instanceof ManifestProblem)) throw error
+    if (error instanceof ManifestLimit && repo && (await service.pullDigest(call, repo, digest))) {
+      return readManifest(content, contentType)
+    }
     throw new OciError('MANIFEST_INVALID', error.message, error.unsupported ? { status: 415 } : {})
   }
 }

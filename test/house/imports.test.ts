@@ -90,6 +90,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/blobs/collect-blobs.ts',
     'registry/follows/tag-patterns.ts',
     'registry/images/read-image.ts',
+    'registry/manifests/manifest-json.ts',
     'registry/proofs/checkpoint-guard.ts',
     'registry/proofs/sequencing.ts',
     'registry/proofs/tile-cache.ts',

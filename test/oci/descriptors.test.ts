@@ -237,12 +237,12 @@ test('an index of as many images as may be is pushed and asked about', async () 
   // All but the last are for the one architecture, and the index does not say for which any is.
   const push = async (i: number) => {
     const annotations = { number: String(i) }
-    const config = configs[i === 999 ? 1 : 0]!
+    const config = configs[i === 1999 ? 1 : 0]!
     images[i] = await pusher.pushManifest('acme/wide', imageOf(config, [layer], { annotations }))
   }
-  for (let i = 0; i < 1000; i += 20) await Promise.all(Array.from({ length: 20 }, (_, n) => push(i + n)))
+  for (let i = 0; i < 2000; i += 20) await Promise.all(Array.from({ length: 20 }, (_, n) => push(i + n)))
   const index = await pusher.pushManifest('acme/wide', indexOf(images), 'latest')
-  assert.equal((await puller.ok(200, 'GET', 'acme/wide/manifests/latest')).body.manifests.length, 1000)
+  assert.equal((await puller.ok(200, 'GET', 'acme/wide/manifests/latest')).body.manifests.length, 2000)
   const about = async (what: string) =>
     ok(await operator.get(`/registry/v2/repos/${uid}/digests/${index.digest}/${what}`))
   assert.deepEqual((await about('architectures')).architectures.toSorted(), ['amd64', 'arm64'])

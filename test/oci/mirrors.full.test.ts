@@ -420,3 +420,50 @@ test('platforms are for what brings content beforehand, and written as images na
   assertInvalid(await follow({ platforms: many }), 'platforms')
   ok(await follow({ platforms: many.slice(1) }))
 })
+
+/** An image with more annotations than a manifest may have. */
+function imageAboveLimits(there: TestUpstream, extra: Json = {}) {
+  const annotations = Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`key-${i}`, '']))
+  return imageAt(there, { ...extra, annotations })
+}
+const aboveLimits =
+  'its answer is above a limit: the manifest has annotations with more than 1000 entries in one object'
+
+test('a manifest above the limits is shown as a problem of the mirror, and the others come all the same', async () => {
+  const { there, repo, name } = await scene({ tags: ['1.0'] })
+  const [large, small] = [imageAboveLimits(there), imageAt(there)]
+  const index = there.add(JSON.stringify(indexOf([large.image, small.image])), types.index)
+  there.tags.set('1.0', index.digest)
+  await bring()
+  const { waitingCount, fetchProblem } = await followOf(repo)
+  assert.deepEqual([waitingCount, fetchProblem], [1, aboveLimits])
+  const refused = await puller.call('GET', `${name}/manifests/${large.image.digest}`)
+  assert.equal(refused.status, 502)
+  there.contents.clear()
+  await puller.ok(200, 'GET', `${name}/manifests/${small.image.digest}`)
+  for (const blob of blobsOf(small)) await puller.ok(200, 'GET', `${name}/blobs/${blob}`)
+})
+
+test('a referrer above the limits is shown as a problem, and the others come all the same', async () => {
+  const { there, repo, name } = await scene({ tags: ['1.0'] })
+  const { image } = imageAt(there)
+  there.tags.set('1.0', image.digest)
+  const all = [1, 2, 3].map(() => imageAt(there, { subject: image, artifactType: 'a/signature' }))
+  const large = imageAboveLimits(there, { subject: image, artifactType: 'a/signature' })
+  await bring()
+  assert.equal((await followOf(repo)).fetchProblem, aboveLimits)
+  const { body } = await puller.ok(200, 'GET', `${name}/referrers/${image.digest}`)
+  const digests = body.manifests.map((one: Json) => one.digest)
+  assert.deepEqual(digests.sort(), all.map((one) => one.image.digest).sort())
+  assert.ok(!digests.includes(large.image.digest))
+})
+
+test('on demand, a pull of a manifest above the limits is refused and shown as a problem of the mirror', async () => {
+  const { there, repo, name } = await scene({ mode: 'MODE_ON_DEMAND', tags: ['1.0'] })
+  const { image } = imageAboveLimits(there)
+  there.tags.set('1.0', image.digest)
+  const refused = await puller.call('GET', `${name}/manifests/1.0`)
+  assert.equal(refused.status, 502)
+  assert.match(refused.body.errors[0].message, /more than 1000 entries/)
+  assert.equal((await followOf(repo)).fetchProblem, aboveLimits)
+})

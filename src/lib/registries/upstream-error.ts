@@ -10,20 +10,22 @@ const explanations = {
   guarded: 'a rule or a hold here keeps the tag as it is',
   malformed: 'its answer is not that of a registry',
   'too-large': 'its answer is too large',
+  'over-limit': 'its answer is above a limit',
   'wrong-digest': 'its answer does not have the digest that it was asked for',
 }
+type More = { waitMs?: number | undefined; status?: number; limit?: string; cause?: unknown }
 export type UpstreamReason = keyof typeof explanations
 
-/** Why a registry gave no answer that counts. Nothing in the message comes from it. */
+/** Why a registry gave no answer that counts. Nothing in the message comes from it; `limit` says which limit is exceeded. */
 export class UpstreamError extends Error {
   override name = 'UpstreamError'
   readonly reason: UpstreamReason
   /** How long to wait before asking again, where that is known. */
   readonly waitMs: number | undefined
 
-  constructor(reason: UpstreamReason, more: { waitMs?: number | undefined; status?: number; cause?: unknown } = {}) {
-    const { waitMs, status, cause } = more
-    super(`${explanations[reason]}${status === undefined ? '' : ` (${status})`}`, { cause })
+  constructor(reason: UpstreamReason, more: More = {}) {
+    const { waitMs, status, limit, cause } = more
+    super(`${explanations[reason]}${status === undefined ? '' : ` (${status})`}${limit ? `: ${limit}` : ''}`, { cause })
     this.reason = reason
     this.waitMs = waitMs
   }

@@ -31,7 +31,7 @@ const firstRetryMs = 60_000
 const mostTries = 5
 /** Of what is about one manifest. */
 const mostReferrers = 100
-const mostListed = 1000
+const mostListed = 2500
 const patienceMs = 60_000
 
 /** Brings one of what waits, and notes when to go on. Throws only what is nobody's fault but ours. */
@@ -153,14 +153,22 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
   const { app, repo } = pulling
   const wanted = new Set([root])
   let lacksPlatforms = false
+  let overLimit = ''
   for (const digest of wanted) {
     lease.check()
-    if (!(await bringManifest(pulling, digest))) throw unknown()
+    try {
+      if (!(await bringManifest(pulling, digest))) throw unknown()
+    } catch (error) {
+      // The others of an index can be brought all the same.
+      if (!(error instanceof UpstreamError && error.reason === 'over-limit')) throw error
+      overLimit ||= error.message
+      continue
+    }
     const manifest = await findManifest(app.db, repo.id, digest)
     if (!manifest) throw unknown()
     const document = readManifest(manifest.content, manifest.mediaType)
     const isPart = follow.platforms.length > 0 && document.kind === 'index'
-    const part = isPart ? listedFor(manifest.content, follow.platforms) : undefined
+    const part = isPart ? listedFor(document.listed.entries, follow.platforms) : undefined
     if (part?.lacksAll) lacksPlatforms = true
     for (const child of part?.digests ?? document.manifests) if (wanted.size < mostListed) wanted.add(child)
     const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
@@ -169,6 +177,7 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
       if (!here.has(blob) && (await bringBlob(pulling, blob)) === 'unknown') throw unknown()
     }
   }
+  if (overLimit !== '') throw new NotWhole(overLimit)
   if (wanted.size >= mostListed) throw new NotWhole('it lists more than is brought beforehand')
   if (lacksPlatforms) throw new NoPlatform('an index has no image of the platforms that were asked for')
 }

@@ -17,6 +17,16 @@ export async function queueFetch(tx: Tx, repo: string, digest: string, now: stri
         ON CONFLICT (repo_uid, digest) DO NOTHING`)
 }
 
+/** Shows why a manifest could not be brought, and has it tried again when it is due; one that waits already keeps its time. */
+export async function noteProblem(
+  tx: Tx,
+  repo: string,
+  { digest, problem, dueTime }: { digest: string; problem: string; dueTime: string },
+): Promise<void> {
+  await queueFetch(tx, repo, digest, dueTime)
+  await tx.run(sql`UPDATE follow_fetches SET problem = ${problem} WHERE repo_uid = ${repo} AND digest = ${digest}`)
+}
+
 /** The same for what the tags that are looked at point to. With `anew`, what was all here by another measure is looked at again. */
 export async function queueTags(tx: Tx, repo: { id: number; uid: string }, now: string, anew: boolean): Promise<void> {
   const renewal = sql`DO UPDATE SET round = 0, failures = 0, problem = '', due_time = excluded.due_time`

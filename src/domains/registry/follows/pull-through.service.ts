@@ -10,13 +10,14 @@ import { findRepoBlobs, inRepo, manifestsWithBlob } from '../blobs/blobs.store.t
 import { keepBlob } from '../blobs/uploads.service.ts'
 import { meterOf } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
-import { ManifestProblem, readManifest, readNewManifest } from '../manifests/manifest-document.ts'
+import { ManifestLimit, ManifestProblem, readManifest, readNewManifest } from '../manifests/manifest-document.ts'
+import type { ManifestDocument } from '../manifests/manifests.model.ts'
 import { pushManifest } from '../manifests/manifests.service.ts'
 import { findManifest, hasManifest, indexesWith, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { digestAbout } from '../tags/tags.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
-import { queueFetch } from './fetches.store.ts'
+import { noteProblem, queueFetch } from './fetches.store.ts'
 import { followerWork, oneFlight } from './follower.service.ts'
 import { bringsContent, type FollowStatus, followModes, freshMs, maxFollowedTags } from './follows.model.ts'
 import * as store from './follows.store.ts'
@@ -191,7 +192,7 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
   const fetched = await app.upstreams.manifest(upstream, path, digest, contentOptions(pulling))
   if (!fetched) return false
   const { content } = fetched
-  const document = readFetched(content, fetched.mediaType)
+  const document = await readFetched(pulling, digest, fetched)
   const result = await pushManifest(followerWork(app), {
     target: atRepo(app.db, repo),
     manifest: { digest, content, mediaType: document.mediaType },
@@ -203,7 +204,7 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
     sparse: true,
   })
   if (result !== 'stored') throw new UpstreamError('malformed')
-  await queueWhole(pulling, [digest])
+  await queueIfWhole(pulling, digest, document)
   if (follow.mode === followModes.onDemand) await queueReferrers(pulling, document.subject, digest)
   return true
 }
@@ -221,21 +222,38 @@ async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): P
   for (const digest of digests) {
     const manifest = await findManifest(app.db, repo.id, digest)
     if (!manifest) continue
-    const document = readManifest(manifest.content, manifest.mediaType)
-    const here = await findRepoBlobs(app.db, repo.id, document.blobs)
-    if (here.length < document.blobs.length) continue
-    const now = app.clock().toISOString()
-    await app.db.tx((tx) => queueContents(tx, repo.id, digest, document, now), inRepo)
-    app.images.pushed.notify()
+    await queueIfWhole({ app, repo }, digest, readManifest(manifest.content, manifest.mediaType))
   }
 }
 
-function readFetched(content: Buffer, mediaType: string) {
+async function queueIfWhole({ app, repo }: Pick<Pulling, 'app' | 'repo'>, digest: string, document: ManifestDocument) {
+  const here = await findRepoBlobs(app.db, repo.id, document.blobs)
+  if (here.length < document.blobs.length) return
+  const now = app.clock().toISOString()
+  await app.db.tx((tx) => queueContents(tx, repo.id, digest, document, now), inRepo)
+  app.images.pushed.notify()
+}
+
+const dayMs = 24 * 3_600_000
+
+/** Throws UpstreamError. If a pull brings a manifest above a limit, the status of the mirror shows that for a day at least. */
+async function readFetched(
+  { app, repo, beforehand }: Pulling,
+  digest: string,
+  { content, mediaType }: { content: Buffer; mediaType: string },
+): Promise<ManifestDocument> {
   try {
     return readNewManifest(content, mediaType)
   } catch (cause) {
-    if (cause instanceof ManifestProblem) throw new UpstreamError('malformed', { cause })
-    throw cause
+    if (!(cause instanceof ManifestProblem)) throw cause
+    if (!(cause instanceof ManifestLimit)) throw new UpstreamError('malformed', { cause })
+    const error = new UpstreamError('over-limit', { limit: cause.message, cause })
+    const dueTime = new Date(app.clock().getTime() + dayMs).toISOString()
+    // What is brought beforehand has a status of its own.
+    if (!beforehand) {
+      await app.db.tx((tx) => noteProblem(tx, repo.uid, { digest, problem: error.message, dueTime }), inRepo)
+    }
+    throw error
   }
 }
 

@@ -18,7 +18,7 @@ import { completeList, prepareList } from '#domains/scanning/lists/lists.service
 import { chunks } from '#lib/chunks.ts'
 import { dueByOrganization } from '#lib/turns/read-turns.ts'
 import { Walk } from '#lib/turns/walk.ts'
-import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
+import { type ManifestDocument, manifestTypes, maxListedManifests } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import {
   type ContentsRecord,
@@ -200,7 +200,7 @@ export function unreadable(reason: UnreadableReason | 'FAILED', message: string)
 }
 
 /** How much the lists of packages of an index's images may hold together. */
-const indexWalk = { steps: maxListed, bytes: 64 * 1024 * 1024 }
+const indexWalk = { steps: maxListedManifests, bytes: 64 * 1024 * 1024 }
 
 /** Together what its images contain. One that cannot be read hides what the whole contains; one without packages does not. */
 async function readIndex(

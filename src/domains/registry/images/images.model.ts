@@ -1,3 +1,5 @@
+import { jsonProblem } from '#lib/json/json-limits.ts'
+
 export const imageType = 'registry.pinfold.dev/Image'
 
 /** What is meant where a request names none. */
@@ -5,12 +7,14 @@ export const defaultArchitecture = 'amd64'
 
 /** Configurations are some kilobytes; what is larger is something else. */
 export const maxConfigBytes = 4 * 1024 * 1024
+/** Depth, and members of objects and elements of arrays together. */
+export const configLimits = { depth: 32, members: 20_000 }
 
 /** The largest SBOM that an answer holds; larger ones can be pulled. */
 export const maxSbomAnswer = 8 * 1024 * 1024
 
 /** How many manifests and configurations one question about an image reads, and how much they hold together. */
-export const imageWalk = { steps: 2500, bytes: 32 * 1024 * 1024 }
+export const imageWalk = { steps: 4500, bytes: 32 * 1024 * 1024 }
 
 /** How an image is run, in the terms of the OCI image specification. */
 export type ImageConfig = {
@@ -27,12 +31,7 @@ export type ImageConfig = {
 
 /** Reads what was pushed as a configuration, which may be anything; members of the wrong type are passed over. */
 export function imageConfigOf(bytes: Uint8Array): ImageConfig {
-  let document: unknown
-  try {
-    document = JSON.parse(new TextDecoder().decode(bytes))
-  } catch {
-    // Then it says nothing.
-  }
+  const document = parseConfig(bytes)
   const config = membersOf(membersOf(document).config)
   const isText = ([, value]: [string, unknown]) => typeof value === 'string'
   return {
@@ -45,6 +44,16 @@ export function imageConfigOf(bytes: Uint8Array): ImageConfig {
     workingDir: textOf(config.WorkingDir),
     labels: Object.fromEntries(Object.entries(membersOf(config.Labels)).filter(isText)) as Record<string, string>,
     stopSignal: textOf(config.StopSignal),
+  }
+}
+
+/** A configuration that is above the limits, or no JSON, has no members. */
+export function parseConfig(bytes: Uint8Array): unknown {
+  if (jsonProblem(bytes, configLimits)) return undefined
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return undefined
   }
 }
 

@@ -4,6 +4,7 @@ import type { Call } from '#app.ts'
 import { chunks } from '#lib/chunks.ts'
 import { sha256Pattern } from '#lib/digest.ts'
 import { AppError, failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
+import { jsonProblem } from '#lib/json/json-limits.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import type { Blob } from '../blobs/blobs.model.ts'
 import { readBlob } from '../blobs/blobs.service.ts'
@@ -14,12 +15,14 @@ import { findManifest, findManifests, hasManifest, storedManifests } from '../ma
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import {
+  configLimits,
   defaultArchitecture,
   type ImageConfig,
   imageConfigOf,
   imageType,
   imageWalk,
   maxConfigBytes,
+  parseConfig,
 } from './images.model.ts'
 
 /** Each once, in the order of the index; none for what is no image, such as a chart. */
@@ -64,7 +67,10 @@ export async function getConfig(
   if (!blob) throw notFound(imageType, `the configuration of ${digest}`)
   if (blob.size > maxConfigBytes) throw tooLarge(digest, `the configuration has more than ${maxConfigBytes} bytes`)
   const bytes = await readBlob(call, repo, blob, maxConfigBytes)
-  return imageConfigOf(found(bytes, imageType, `the configuration of ${digest}`))
+  const content = found(bytes, imageType, `the configuration of ${digest}`)
+  const problem = jsonProblem(content, configLimits)
+  if (problem) throw tooLarge(digest, `the configuration ${problem}`)
+  return imageConfigOf(content)
 }
 
 type Repo = { id: number }
@@ -195,9 +201,5 @@ async function architectureOf({ call, repo, walk }: Search, config: Blob | undef
   walk.spend(1, config.size)
   await walk.pause()
   const bytes = await readBlob(call, repo, config, maxConfigBytes)
-  try {
-    return bytes && (JSON.parse(String(bytes)) as { architecture?: unknown } | null)?.architecture
-  } catch {
-    return undefined
-  }
+  return bytes && (parseConfig(bytes) as { architecture?: unknown } | null | undefined)?.architecture
 }

@@ -8,7 +8,7 @@ import { Walk } from '#lib/turns/walk.ts'
 import { findRepoBlob } from '../blobs/blobs.store.ts'
 import { knownContents, packagesOf } from '../images/image-contents.service.ts'
 import { imageConfigOf, maxConfigBytes } from '../images/images.model.ts'
-import { ManifestProblem, readListed, readManifest } from '../manifests/manifest-document.ts'
+import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
 import { type Manifest, manifestTypes } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import * as lifecycles from './lifecycles.store.ts'
@@ -122,8 +122,7 @@ async function declaredOf(app: App, repo: Repo, digest: string, walk: Walk, leve
 
 function readBoth(manifest: Manifest) {
   try {
-    const { annotations } = readManifest(manifest.content, manifest.mediaType)
-    return { annotations, listed: readListed(manifest) }
+    return readManifest(manifest.content, manifest.mediaType)
   } catch (error) {
     // It was taken by older rules.
     if (error instanceof ManifestProblem) return { annotations: {}, listed: undefined }

@@ -1,6 +1,6 @@
 // What a manifest says, as far as the registry has to know it.
 import { isDigest } from '#lib/digest.ts'
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { isObject, ManifestLimit, ManifestProblem, type Members, membersOf, newMembersOf } from './manifest-json.ts'
 import {
   type Descriptor,
   dockerImageType,
@@ -8,27 +8,18 @@ import {
   type Manifest,
   type ManifestDocument,
   manifestTypes,
-  maxListed,
+  maxLayers,
+  maxListedManifests,
 } from './manifests.model.ts'
 
-/** Why a manifest is refused; `unsupported` when it is of a kind that we do not take. */
-export class ManifestProblem extends Error {
-  override name = 'ManifestProblem'
-  readonly unsupported: boolean
-  constructor(message: string, unsupported = false) {
-    super(message)
-    this.unsupported = unsupported
-  }
-}
+export { ManifestLimit, ManifestProblem } from './manifest-json.ts'
 
 /** Such layers stay where their URLs say, and are not pushed (image specification, "Non-Distributable Layers"). */
 export const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** As `readManifest`, of what comes from outside, in which no member may be spelt otherwise: earlier servers took that. */
 export function readNewManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
-  const document = membersOf(content)
+  const document = newMembersOf(content)
   const odd = oddMember(document)
   if (odd !== undefined) {
     const name = membersByFold.get(folded(odd))!
@@ -55,7 +46,8 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
   if (document.schemaVersion !== 2) throw new ManifestProblem('schemaVersion must be 2')
   checkKind(document, kind)
 
-  const { config, layers, entries } = listedBy(document, kind)
+  const listed = listedBy(document, kind)
+  const { config, layers, entries } = listed
   const here = [...layers, ...entries].filter(({ mediaType: type }) => !staysElsewhere.test(type))
   const sizes = sizesOf(config ? [config, ...here] : here)
   const needed = unique(here.map(({ digest }) => digest))
@@ -69,27 +61,26 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
     manifests: kind === 'index' ? needed : [],
     attested: unique(entries.flatMap((entry) => attestedBy(entry) ?? [])),
     sizes,
+    listed,
   }
 }
 
 /**
  * What an index lists but for the images of other platforms than these, each an operating system, an architecture and perhaps
  * a variant: `linux/arm64` is any variant of it. What names no platform is listed, and of attestations those about an image
- * that is; `lacksAll` where it has images of platforms, and none of these. Throws ManifestProblem only for what no push has
- * taken.
+ * that is; `lacksAll` where it has images of platforms, and none of these.
  */
-export function listedFor(content: Uint8Array, platforms: readonly string[]): { digests: string[]; lacksAll: boolean } {
-  const { manifests } = membersOf(content)
-  const all = list(manifests ?? [], 'manifests').map((entry, i) => {
-    return { ...entry, platform: platformOf((manifests as Members[])[i]!.platform) }
-  })
-  const isWanted = ({ platform }: { platform: string }): boolean =>
+export function listedFor(
+  entries: readonly Descriptor[],
+  platforms: readonly string[],
+): { digests: string[]; lacksAll: boolean } {
+  const isWanted = ({ platform }: Descriptor): boolean =>
     platform === '' || platforms.some((one) => platform === one || platform.startsWith(`${one}/`))
-  const images = all.filter((one) => attestedBy(one) === undefined)
+  const images = entries.filter((one) => attestedBy(one) === undefined)
   const wanted = images.filter(isWanted)
   const digests = new Set(wanted.map(({ digest }) => digest))
   return {
-    digests: unique(all.filter((one) => digests.has(attestedBy(one) ?? one.digest)).map(({ digest }) => digest)),
+    digests: unique(entries.filter((one) => digests.has(attestedBy(one) ?? one.digest)).map(({ digest }) => digest)),
     lacksAll: images.some(({ platform }) => platform !== '') && !wanted.some(({ platform }) => platform !== ''),
   }
 }
@@ -196,22 +187,8 @@ function oddMember(document: Members): string | undefined {
 
 function listedBy(document: Members, kind: 'image' | 'index'): Listed {
   return kind === 'image'
-    ? { config: descriptor(document.config, 'config'), layers: list(document.layers, 'layers'), entries: [] }
-    : { config: undefined, layers: [], entries: list(document.manifests, 'manifests') }
-}
-
-type Members = Record<string, unknown>
-
-function membersOf(content: Uint8Array): Members {
-  let value: unknown
-  try {
-    // Twice the same member, and readers would disagree on what was pushed.
-    value = parseUniqueJson(utf8.decode(content))
-  } catch (error) {
-    throw new ManifestProblem(`the manifest is not valid JSON: ${(error as Error).message.slice(0, 200)}`)
-  }
-  if (!isObject(value)) throw new ManifestProblem('the manifest is not a JSON object')
-  return value
+    ? { config: descriptor(document.config, 'config'), layers: list(document.layers, 'layers', maxLayers), entries: [] }
+    : { config: undefined, layers: [], entries: list(document.manifests, 'manifests', maxListedManifests) }
 }
 
 /** A document that is an image to one reader and an index to another is refused (CVE-2021-41190). */
@@ -221,9 +198,9 @@ function checkKind(document: Members, kind: 'image' | 'index'): void {
   if (found) throw new ManifestProblem(`an ${kind} cannot have ${found}`)
 }
 
-function list(value: unknown, name: string): Descriptor[] {
+function list(value: unknown, name: string, most: number): Descriptor[] {
   if (!Array.isArray(value)) throw new ManifestProblem(`${name} must be a list`)
-  if (value.length > maxListed) throw new ManifestProblem(`${name} must hold at most ${maxListed} entries`)
+  if (value.length > most) throw new ManifestLimit(`${name} must hold at most ${most} entries`)
   return value.map((entry, i) => descriptor(entry, `${name}[${i}]`))
 }
 
@@ -244,6 +221,7 @@ function descriptor(value: unknown, name: string): Descriptor {
     size: size as number,
     annotations: isObject(annotations) ? annotations : {},
     architecture: architectureOf(platform),
+    platform: platformOf(platform),
   }
 }
 
@@ -254,7 +232,7 @@ function architectureOf(platform: unknown): string | undefined {
 
 function annotationsOf(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {}
-  if (!isObject(value) || Object.values(value).some((one) => typeof one !== 'string')) {
+  if (!isObject(value) || Object.keys(value).some((name) => typeof value[name] !== 'string')) {
     throw new ManifestProblem('annotations must be texts by their names')
   }
   return value as Record<string, string>
@@ -270,8 +248,4 @@ function text(value: unknown, name: string): string {
 
 function unique(digests: readonly string[]): string[] {
   return [...new Set(digests)]
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -10,6 +10,8 @@ export type Descriptor = {
   annotations: Readonly<Record<string, unknown>>
   /** Of the platform; undefined where the descriptor names none, empty where it is not a text. */
   architecture: string | undefined
+  /** Operating system, architecture and variant with slashes; empty where the descriptor names none. */
+  platform: string
 }
 
 /** The contents that a manifest lists: an image has a config and layers, an index has entries. */
@@ -31,6 +33,7 @@ export type ManifestDocument = {
   attested: readonly string[]
   /** The size in bytes that the manifest says each of these has. */
   sizes: ReadonlyMap<string, number>
+  listed: Listed
 }
 
 export const dockerImageType = 'application/vnd.docker.distribution.manifest.v2+json'
@@ -51,7 +54,8 @@ export const indexType = 'application/vnd.oci.image.index.v1+json'
 export const maxManifestBytes = 4 * 1024 * 1024
 
 /** How many layers an image may have, and how many manifests an index. */
-export const maxListed = 1000
+export const maxLayers = 1000
+export const maxListedManifests = 2000
 
 /** An index may list indexes, and these only images. */
 export const maxIndexLevels = 2

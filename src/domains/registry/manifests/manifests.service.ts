@@ -20,7 +20,6 @@ import { heldOf, keptOf, Look } from '../retention/kept.service.ts'
 import { promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
 import type { Kept } from '../retention/retention.model.ts'
 import { actorOf, assignTag, removeTagNamed, removeTagsOf, requireTagAt } from '../tags/tag-moves.service.ts'
-import { readListed } from './manifest-document.ts'
 import {
   type Manifest,
   type ManifestDocument,
@@ -82,7 +81,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       }
     }
     if (mayBeReport(document)) {
-      await queuePushed(tx, work, repo, { ...document, digest: manifest.digest, layers: readListed(manifest).layers })
+      await queuePushed(tx, work, repo, { ...document, digest: manifest.digest, layers: document.listed.layers })
     }
     if (tags.length === 0) {
       await promiseUntagged(tx, work, repo, manifest.digest, work.cause.now)
@@ -96,7 +95,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       requireTagAt(push.precondition, name, previousDigest)
       const subject = attestedByTag(name)
       if (subject !== undefined) {
-        const { layers } = readListed(manifest)
+        const { layers } = document.listed
         await queueAttestations(tx, work, repo, { digest: manifest.digest, subject, layers })
       }
       await emitOf(tx, work, repo, push, { tag: name, previousDigest })

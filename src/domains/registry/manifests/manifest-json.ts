@@ -1,0 +1,106 @@
+// JSON of manifests: parsed once, within limits that bound what a manifest costs.
+import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
+import { parseUniqueJson } from '#lib/unique-json.ts'
+import { maxListedManifests } from './manifests.model.ts'
+
+/** Why a manifest is refused; `unsupported` when it is of a kind that we do not take. */
+export class ManifestProblem extends Error {
+  override name = 'ManifestProblem'
+  readonly unsupported: boolean
+  constructor(message: string, unsupported = false) {
+    super(message)
+    this.unsupported = unsupported
+  }
+}
+
+/** A limit that a manifest exceeds. The message has no text of the manifest. */
+export class ManifestLimit extends ManifestProblem {
+  override name = 'ManifestLimit'
+}
+
+/** Limits of a new manifest; those that earlier versions accepted stay readable. */
+export const manifestLimits = {
+  depth: 32,
+  /** Members of objects and elements of arrays together. An index may have `membersOfEntry` for each manifest that it lists. */
+  members: 20_000,
+  membersOfEntry: 20,
+  annotations: 1000,
+}
+
+const mostMembers = Math.max(manifestLimits.members, maxListedManifests * manifestLimits.membersOfEntry)
+/** Of what is stored, which has at most 4 MiB. */
+const storedLimits: JsonLimits = { depth: 255, members: Number.POSITIVE_INFINITY }
+
+export type Members = Record<string, unknown>
+
+export function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Members of a stored manifest. Throws ManifestProblem. */
+export function membersOf(content: Uint8Array): Members {
+  const problem = jsonProblem(content, storedLimits)
+  if (problem) throw new ManifestProblem(`the manifest ${problem}`)
+  return parsed(content).document
+}
+
+/** Members of a manifest that is pushed or comes from an upstream. Throws ManifestProblem. */
+export function newMembersOf(content: Uint8Array): Members {
+  const { depth, annotations, members, membersOfEntry } = manifestLimits
+  const tooMany = () => new ManifestLimit(`the manifest has more than ${members} JSON members and elements`)
+  // Checked before any value is built.
+  if (jsonProblem(content, { depth, members: mostMembers })) {
+    const isTooDeep = jsonProblem(content, { depth, members: Number.POSITIVE_INFINITY }) !== undefined
+    throw isTooDeep ? new ManifestLimit(`the manifest is nested deeper than ${depth} levels`) : tooMany()
+  }
+  const { document, counted } = parsed(content)
+  if (counted.annotations > annotations) {
+    throw new ManifestLimit(`the manifest has annotations with more than ${annotations} entries in one object`)
+  }
+  const listed = Array.isArray(document.manifests) ? document.manifests.length : 0
+  if (counted.members > Math.max(members, listed * membersOfEntry)) throw tooMany()
+  return document
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function parsed(content: Uint8Array): { document: Members; counted: Counted } {
+  try {
+    const text = utf8.decode(content)
+    const document: unknown = JSON.parse(text)
+    const counted = count(document)
+    // Twice the same member, and readers would disagree on what was pushed: the text has more of them than the value then.
+    if (jsonProblem(content, { ...storedLimits, members: counted.members })) parseUniqueJson(text)
+    if (isObject(document)) return { document, counted }
+  } catch (error) {
+    throw new ManifestProblem(`the manifest is not valid JSON: ${(error as Error).message.slice(0, 200)}`)
+  }
+  throw new ManifestProblem('the manifest is not a JSON object')
+}
+
+/** `annotations`: the entries of the largest object of that name. */
+type Counted = { members: number; annotations: number }
+
+function count(document: unknown): Counted {
+  const counted = { members: 0, annotations: 0 }
+  const annotations = new Set<unknown>()
+  for (const left: unknown[] = [document]; left.length > 0; ) {
+    const value = left.pop()
+    if (Array.isArray(value)) {
+      counted.members += value.length
+      for (const one of value) if (typeof one === 'object' && one !== null) left.push(one)
+    } else if (isObject(value)) {
+      // Listed once, since that takes long for an object of very many members.
+      const names = Object.keys(value)
+      counted.members += names.length
+      if (annotations.has(value)) counted.annotations = Math.max(counted.annotations, names.length)
+      for (const name of names) {
+        const one = value[name]
+        if (typeof one !== 'object' || one === null) continue
+        left.push(one)
+        if (name === 'annotations') annotations.add(one)
+      }
+    }
+  }
+  return counted
+}
