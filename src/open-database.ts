@@ -6,7 +6,7 @@ import { keepFact, readFact } from './db/facts.ts'
 import { breakingChange, hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
 import { migrationIds, phaseOf } from './db/migration-ids.ts'
 import { livingNode, type NodeBeat, nodeBeats, type SeenNode, startedSince } from './db/nodes.ts'
-import { openDb } from './db/open.ts'
+import { checkPooler, openDb, openDirect } from './db/open.ts'
 import { opensRows } from './db/sealed-rows.ts'
 import type { Db, Tx } from './db/sql.ts'
 import {
@@ -54,20 +54,39 @@ export async function openDatabase(
   progress?: MigrateOptions['progress'],
 ): Promise<OpenDatabase> {
   return open(config, async (db) => {
+    const isPooled = await checkPooler(config)
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
-    const { migrations } = await import('./db/migrations/all.ts')
-    const apply = async (finish: boolean): Promise<string[]> => {
-      const mayBreak = db.shared && (await requireNobody(db, config, finish))
-      return migrate(db, migrations, { finish, ...(mayBreak && { mayBreak }), ...(progress && { progress }) })
-    }
-    const applied = await apply(false)
-    if (how === 'finish') applied.push(...(await apply(true)))
+    // What there is nothing to do for needs no way past the pooler.
+    const isDone = isPooled && how === 'serve' && (await schemaState(db, migrationIds())) === 'current'
+    const applied = isDone ? [] : await migrateAll(config, isPooled ? await openDirect(config) : db, db, how, progress)
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
     if (kept !== sealer.fingerprint) throw wrongKey(config)
     return { db, sealer, applied }
   })
+}
+
+/** Migrates `target`, which is `db` or a way to it of its own; that one is closed. */
+async function migrateAll(
+  config: Config,
+  target: Db,
+  db: Db,
+  how: 'serve' | 'migrate' | 'finish',
+  progress: MigrateOptions['progress'],
+): Promise<string[]> {
+  const { migrations } = await import('./db/migrations/all.ts')
+  const apply = async (finish: boolean): Promise<string[]> => {
+    const mayBreak = target.shared && (await requireNobody(target, config, finish))
+    return migrate(target, migrations, { finish, ...(mayBreak && { mayBreak }), ...(progress && { progress }) })
+  }
+  try {
+    const applied = await apply(false)
+    if (how === 'finish') applied.push(...(await apply(true)))
+    return applied
+  } finally {
+    if (target !== db) await target.close()
+  }
 }
 
 /** Throws where an earlier build has left tables: others may be at work on them. */

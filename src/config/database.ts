@@ -1,6 +1,6 @@
 // Which database, and who looks after its log.
 import { oneOf, setting } from './basics.ts'
-import { databaseUrl } from './values.ts'
+import { databaseUrl, directDatabaseUrl } from './values.ts'
 
 export const databaseSettings = {
   database: setting({
@@ -9,6 +9,12 @@ export const databaseSettings = {
     parse: databaseUrl,
     default: '',
     doc: 'A `postgres://` URL; `?schema=NAME` picks a schema, `pooled=true` is for [a pooler](scale.md#poolers) in between. Default: the embedded database in the data folder.',
+  }),
+  databaseDirect: setting({
+    env: 'PINFOLD_DATABASE_DIRECT',
+    parse: directDatabaseUrl,
+    default: '',
+    doc: 'With `pooled=true`: a URL of the same database without the pooler, for migrations, which need a session. Default: none, so that migrations are refused.',
   }),
   checkpoints: setting({
     env: 'PINFOLD_CHECKPOINTS',

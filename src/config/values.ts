@@ -13,12 +13,30 @@ import { ConfigError } from './basics.ts'
 
 export const databaseUrl = (value: string, name: string): string => {
   if (value === '') return ''
+  if (hasSeveralHosts(value)) {
+    throw new ConfigError(
+      `${name} must name one host, and no target_session_attrs; put something in front that leads to the primary, such as HAProxy or a virtual address`,
+    )
+  }
   const url = URL.parse(value)
   if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) throw new ConfigError(`${name} must be a postgres:// URL`)
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(url.searchParams.get('schema') ?? 'public')) {
     throw new ConfigError(`${name} must name the schema in lower case`)
   }
   return value
+}
+/** Whether it is for a client that tries one host after the other, as libpq does. */
+function hasSeveralHosts(value: string): boolean {
+  const [, authority = '', rest = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)(.*)/i.exec(value) ?? []
+  const hosts = authority.slice(authority.lastIndexOf('@') + 1)
+  return hosts.includes(',') || /[?&](?:target_session_attrs=(?!any\b)|host=[^&]*(?:,|%2C))/i.test(rest)
+}
+export const directDatabaseUrl = (value: string, name: string): string => {
+  const url = databaseUrl(value, name)
+  if (url !== '' && new URL(url).searchParams.get('pooled') === 'true') {
+    throw new ConfigError(`${name} must lead to the database itself, so without pooled=true`)
+  }
+  return url
 }
 export const masterKey = (value: string, name: string): string => {
   try {

@@ -16,3 +16,18 @@ export async function openDb(options: {
   await (await open(options.file, 'a', 0o600)).close()
   return (await import('./sqlite/sqlite.ts')).openSqlite(options.file, options.checkpoints)
 }
+
+type Urls = { database: string; databaseDirect: string }
+
+/** Whether a pooler is between us and the database. Throws where it is one that we cannot use. */
+export async function checkPooler({ database }: Urls): Promise<boolean> {
+  if (database === '' || !(await import('./postgres/postgres-config.ts')).isPooledUrl(database)) return false
+  await (await import('./postgres/pooler.ts')).requireNamedStatements(database)
+  return true
+}
+
+/** Opens the database for what needs a session, which a pooler does not keep. */
+export async function openDirect({ database, databaseDirect }: Urls): Promise<Db> {
+  const { directUrl } = await import('./postgres/pooler.ts')
+  return openDb({ database: await directUrl(database, databaseDirect), file: '' })
+}

@@ -8,6 +8,7 @@ import { compile, type Db, type Reader, type Sql, type Tx, type TxOptions } from
 import { isReadOnly } from '../unavailable.ts'
 import { type Connections, defaultTimes, openConnections, type Times } from './connections.ts'
 import { Crowded, createCrowds } from './crowds.ts'
+import { noSession } from './pooler.ts'
 import { defaultPoolSize, isPooledUrl, poolConfig } from './postgres-config.ts'
 import { requireWritable, withReason } from './read-only.ts'
 import type { TimeLimit } from './send.ts'
@@ -25,7 +26,8 @@ export type PostgresOptions = { poolSize?: number; waitMs?: number; times?: Part
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Db {
-  const connections = openConnections(poolConfig(url, options), isPooledUrl(url), { ...defaultTimes, ...options.times })
+  const isPooled = isPooledUrl(url)
+  const connections = openConnections(poolConfig(url, options), isPooled, { ...defaultTimes, ...options.times })
   const { limits, send } = connections
   const guard = createGuard('postgres')
   const commits = createCommits()
@@ -81,7 +83,10 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
       get: async <T>(query: Sql) => (await read<T>('get', query, limits.quick))[0],
       tx: (work, options = {}) => inTx(work, options, limits.quick),
     },
-    alone: (work) => alone(connections, work),
+    alone: async (work) => {
+      if (isPooled) throw noSession()
+      return alone(connections, work)
+    },
     onCommit: commits.listen,
     plan: (query) => withClient(connections, limits.usual, (client) => explain(connections, client, query)),
     ping: () => counted(withClient(connections, limits.quick, (client) => requireWritable(connections, client))),

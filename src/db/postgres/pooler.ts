@@ -1,0 +1,60 @@
+// A pooler between us and PostgreSQL that gives each transaction another connection, such as PgBouncer in transaction mode.
+import pg from 'pg'
+import { isPooledUrl, poolConfig } from './postgres-config.ts'
+import { codeOf, rethrow } from './send.ts'
+
+/** How many connections, one after the other, use one name; a pooler that does not know it soon fails. */
+const rounds = 4
+/** A name that is there already, and one that is not. */
+const nameErrors: readonly unknown[] = ['42P05', '26000']
+
+/** Throws unless statements that one connection has named can be used by others. */
+export async function requireNamedStatements(url: string): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    try {
+      await asked(url, { name: 'pinfold_check', text: 'SELECT $1::int AS round', values: [round] })
+    } catch (error) {
+      if (!nameErrors.includes(codeOf(error))) throw error
+      const needs = 'PgBouncer 1.21 or later with max_prepared_statements above 0'
+      throw new Error(`the pooler of PINFOLD_DATABASE mixes up named statements; it takes ${needs}`, { cause: error })
+    }
+  }
+}
+
+/** Throws unless both URLs lead to the same schema of the same running database. */
+export async function requireSameDatabase(pooled: string, direct: string): Promise<void> {
+  const text = `SELECT current_database() AS database, current_schema() AS schema, pg_postmaster_start_time()::text AS started`
+  const [ours, theirs] = await Promise.all([asked(pooled, { text }), asked(direct, { text })])
+  if (JSON.stringify(ours.rows) === JSON.stringify(theirs.rows)) return
+  throw new Error(
+    'PINFOLD_DATABASE_DIRECT leads to another database or schema than PINFOLD_DATABASE; give both the same',
+  )
+}
+
+/** The URL for what needs a session: migrations, their locks and settings. Throws where it would go through a pooler. */
+export async function directUrl(database: string, direct: string): Promise<string> {
+  if (!isPooledUrl(database)) return database
+  if (direct === '') throw noSession()
+  await requireSameDatabase(database, direct)
+  return direct
+}
+
+export function noSession(): Error {
+  return new Error(
+    'migrations need a session, which the pooler of PINFOLD_DATABASE (pooled=true) does not keep; set PINFOLD_DATABASE_DIRECT to a URL of the same database without the pooler',
+  )
+}
+
+/** Asks over a connection of its own. */
+async function asked(url: string, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  const client = new pg.Client(poolConfig(url))
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return await client.query(query)
+  } catch (error) {
+    return rethrow(error, false)
+  } finally {
+    void client.end().catch(() => {})
+  }
+}

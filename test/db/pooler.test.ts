@@ -1,0 +1,114 @@
+// A pooler between the server and PostgreSQL, of which each transaction gets a connection.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { suite, test } from 'node:test'
+import { openDb } from '#db/open.ts'
+import { requireNamedStatements } from '#db/postgres/pooler.ts'
+import { makePlace, type Place, run, startProcess } from '../support/process.ts'
+import { startWire } from '../support/wire.ts'
+
+const database = process.env.PINFOLD_TEST_DATABASE ?? ''
+
+/** The URL through a wire, which is as good as a pooler that keeps to one connection for each client. */
+function through(place: Place, port: number): string {
+  const url = new URL(place.database)
+  Object.assign(url, { hostname: '127.0.0.1', port: String(port) })
+  url.searchParams.delete('schema')
+  url.searchParams.set('options', `-c search_path=${place.schema}`)
+  url.searchParams.set('pooled', 'true')
+  return url.href
+}
+
+/** Gives one connection to all clients, one after the other, and knows nothing of the names of statements. */
+async function startForgetful(to: { host: string; port: number }) {
+  const server = createServer()
+  const sockets = new Set<Socket>()
+  const on = connect(to.port, to.host)
+  sockets.add(on)
+  let client: Socket | undefined
+  let greeting = Buffer.alloc(0)
+  /** Whether it holds all up to the first time that the server is ready for a query. */
+  const isGreeted = () => greeting.at(-6) === 'Z'.charCodeAt(0)
+  on.on('error', () => {}).on('data', (chunk: Buffer) => {
+    if (!isGreeted()) greeting = Buffer.concat([greeting, chunk])
+    client?.write(chunk)
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    client = socket
+    socket
+      .on('error', () => {})
+      .once('data', (start: Buffer) => {
+        if (isGreeted()) socket.write(greeting)
+        else on.write(start)
+        socket.on('data', (chunk: Buffer) => {
+          if (chunk[0] !== 'X'.charCodeAt(0)) on.write(chunk)
+        })
+      })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
+  const { hostname: host, port } = new URL(database || 'postgres://none')
+  const target = { host, port: Number(port || 5432) }
+
+  test('migrations take the way past it, and are refused without one', async () => {
+    await using place = await makePlace()
+    await place.query(`CREATE SCHEMA ${place.schema}`)
+    const wire = await startWire(target)
+    const pooled = { ...place, args: ['--data', place.data, '--database', through(place, wire.port)] }
+    const migrate = (direct?: string) =>
+      run(['migrate', ...pooled.args], { env: { ...place.env, ...(direct && { PINFOLD_DATABASE_DIRECT: direct }) } })
+    try {
+      const refused = await migrate()
+      assert.equal(refused.code, 1)
+      assert.match(refused.stderr, /migrations need a session.*set PINFOLD_DATABASE_DIRECT/)
+      const elsewhere = new URL(place.database)
+      elsewhere.searchParams.set('schema', 'pg_catalog')
+      const wrong = await migrate(elsewhere.href)
+      assert.match(wrong.stderr, /PINFOLD_DATABASE_DIRECT leads to another database or schema/)
+      assert.match((await migrate(through(place, wire.port))).stderr, /PINFOLD_DATABASE_DIRECT.* without pooled=true/)
+      const done = await migrate(place.database)
+      assert.deepEqual([done.code, done.stdout], [0, 'the database is up to date\n'])
+      // A server of this version has nothing to migrate.
+      await using server = await startProcess(pooled)
+      server.kill('SIGTERM')
+      assert.equal((await server.exited).code, 0)
+    } finally {
+      wire.close()
+    }
+  })
+
+  test('nothing that needs a session runs through it', async () => {
+    await using place = await makePlace()
+    const db = await openDb({ database: through(place, target.port), file: '' })
+    try {
+      await assert.rejects(
+        db.alone!(async () => {}),
+        /need a session/,
+      )
+    } finally {
+      await db.close()
+    }
+  })
+
+  test('a pooler that mixes up named statements is refused, with the version that does not', async () => {
+    await using place = await makePlace()
+    await using forgetful = await startForgetful(target)
+    const named = requireNamedStatements(through(place, forgetful.port))
+    await assert.rejects(named, /PgBouncer 1\.21 or later with max_prepared_statements above 0/)
+    const wire = await startWire(target)
+    await requireNamedStatements(through(place, wire.port)).finally(() => wire.close())
+  })
+})
