@@ -57,6 +57,8 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
         throw listenProblem(cause, config.listen)
       })
       open.answer(answerWaiting(config))
+      // Loaded by then, so that the start takes no longer than it has to.
+      await Promise.all([import('#create-app.ts'), import('#api/server.ts'), import('#workers.ts')])
     },
     /** Waits for a moment, and tells whether it was asked to end. */
     isEnded: async (ms: number) => (await Promise.race([asked, sleep(ms)])) === 'asked',
