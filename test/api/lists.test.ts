@@ -205,6 +205,10 @@ test('an order is a known field with an optional direction', async () => {
   for (const order of [...unknown, ...malformed])
     assertInvalid(await list(`order_by=${encodeURIComponent(order)}`), 'order_by')
   assertInvalid(await list('order_by=name', pinfold.operator, kinds[3]), 'order_by')
+  // It would be valid without its spaces, and is not even taken apart.
+  const long = await list(`order_by=${encodeURIComponent('name'.padEnd(201))}`)
+  assertInvalid(long, 'order_by')
+  assert.match(long.text, /must be at most 200 characters long/)
 })
 
 test('a token belongs to its method, order, filters and caller', async () => {

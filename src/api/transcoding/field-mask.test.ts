@@ -8,6 +8,7 @@ import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { AppError } from '#lib/errors.ts'
 import { resolveMask, resourceFieldOf } from './field-mask.ts'
+import { readWhole } from './transcode.ts'
 
 const { updateRepo, updateRepoReadme, createRepo, getRepo, listRepos } = ReposService.method
 const { updateIdentity, updateIdentityMetadata } = IdentitiesService.method
@@ -183,4 +184,25 @@ test('a mask of a hundred thousand paths is resolved to the fields that it names
     (_, i) => ['name', 'sync_config.source', 'custom_overlay.contents'][i % 3]!,
   )
   assert.equal(masked(updateRepo, ...paths).length, 3)
+})
+
+test('a mask in JSON has at most 1,000 paths of 1,000 characters', () => {
+  const read = (updateMask: string) => readWhole(updateRepo.input, { updateMask })
+  assert.equal(
+    violationOf(() => read(Array(1000).fill('name').join())),
+    'accepted',
+  )
+  assert.equal(
+    violationOf(() => read(Array(1001).fill('name').join())),
+    'update_mask: has more than 1000 paths',
+  )
+  const long = violationOf(() => read('N'.repeat(1001)))
+  assert.equal(long, 'update_mask: has a path of more than 1000 characters')
+})
+
+test('a path over gRPC that is too long is unknown, and is not taken apart', (t) => {
+  const split = t.mock.method(String.prototype, 'split')
+  const message = violationOf(() => masked(updateRepo, 'name'.padEnd(5000, '.')))
+  assert.equal(split.mock.callCount(), 0)
+  assert.match(message, /^update_mask: name\.+… is not a known field$/)
 })

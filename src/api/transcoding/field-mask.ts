@@ -5,7 +5,15 @@ import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb
 import { invalid } from '#lib/errors.ts'
 import type { Members } from '../naming/members.ts'
 import { optionOf } from '../option-of.ts'
-import { fieldNamed, getField, isWellKnown, type MessageField, shown, type Values } from './message-fields.ts'
+import {
+  fieldNamed,
+  getField,
+  isWellKnown,
+  type MessageField,
+  maxPathLength,
+  shown,
+  type Values,
+} from './message-fields.ts'
 
 type Path = readonly DescField[]
 
@@ -73,7 +81,8 @@ function isReplaced(field: DescField, value: Message | undefined): boolean {
 function resolvePath(desc: DescMessage, path: string): Path {
   const fields: DescField[] = []
   let at: DescMessage | undefined = desc
-  for (const name of path.split('.')) {
+  const names = path.length > maxPathLength ? [path] : path.split('.')
+  for (const name of names) {
     const field: DescField | undefined = at && fieldNamed(at, name)
     if (!field) throw invalid({ field: 'update_mask', description: `${shown(path)} is not a known field` })
     fields.push(field)

@@ -6,6 +6,7 @@ import { type AppError, invalid, noKnownValue } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { parseTimestamp } from '#lib/timestamp.ts'
 import { optionOf } from '../option-of.ts'
+import { maxPathLength } from './message-fields.ts'
 
 type IntegerRules = { min: bigint; max: bigint; big: boolean }
 
@@ -140,8 +141,15 @@ function readDuration(text: string, field: string): Message {
   return create(DurationSchema, { seconds: BigInt(Number(parts[2]) * sign), nanos: nanos === 0 ? 0 : nanos * sign })
 }
 
+/** A mask is one text, so the limit on members does not count its paths. */
+const maxPaths = 1000
+
 function readFieldMask(text: string, field: string): Message {
-  const paths = text.trim() === '' ? [] : text.split(',').map((path) => path.trim())
+  const paths = text.trim() === '' ? [] : text.split(',', maxPaths + 1).map((path) => path.trim())
+  if (paths.length > maxPaths) throw wrong(field, `has more than ${maxPaths} paths`)
+  if (paths.some((path) => path.length > maxPathLength)) {
+    throw wrong(field, `has a path of more than ${maxPathLength} characters`)
+  }
   if (paths.includes('')) throw wrong(field, 'has an empty path')
   return create(FieldMaskSchema, { paths: paths.map(snakeCase) })
 }

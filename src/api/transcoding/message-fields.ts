@@ -10,6 +10,9 @@ type Oneof = { case: string | undefined; value?: unknown }
 
 const tables = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>()
 
+/** No path of a mask is longer; a longer one is not taken apart. */
+export const maxPathLength = 1000
+
 /** The field with this proto or JSON name. */
 export function fieldNamed(desc: DescMessage, name: string): DescField | undefined {
   let table = tables.get(desc)

@@ -67,7 +67,13 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   }
 }
 
+/** A longer text is not taken apart: each of its words would be built first. */
+const maxOrderLength = 200
+
 function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Page['order'] {
+  if (orderBy.length > maxOrderLength) {
+    throw invalid({ field: 'order_by', description: `must be at most ${maxOrderLength} characters long` })
+  }
   const [name = '', direction = 'asc', ...more] = orderBy.trim().split(/\s+/)
   if (more.length > 0 || (direction !== 'asc' && direction !== 'desc')) {
     throw invalid({ field: 'order_by', description: 'must be one field, optionally followed by asc or desc' })
