@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { downloadsDoor } from '#downloads/door.ts'
 import { createEdge } from '#edge/arrival.ts'
-import { serveDoors } from '#edge/doors.ts'
+import { type Door, serveDoors } from '#edge/doors.ts'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { ledgerDoor } from '#ledger/door.ts'
@@ -10,7 +10,7 @@ import { unavailable } from '#lib/errors.ts'
 import { registryDoor } from '#oci/door.ts'
 import { scimDoor } from '#scim/door.ts'
 import { documentsDoor } from './documents.ts'
-import { openApi } from './door.ts'
+import { type Api, openApi } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
 import { mcpDoor } from './mcp/mcp.ts'
 import { buildEndpoints, type Endpoint } from './methods.ts'
@@ -64,6 +64,25 @@ export async function startServer(app: App): Promise<Server> {
   return server
 }
 
+/** The doors of HTTP, in the order in which they are asked for a path. */
+export function openDoors(api: Api, endpoints: readonly Endpoint[]): Door[] {
+  return [
+    registryDoor(api),
+    documentsDoor(api),
+    oauthDoor(api),
+    signInDoor(api),
+    mcpDoor(api, endpoints),
+    ledgerDoor(api, ledgerOfConsole(api)),
+    consoleApiDoor(api, endpoints),
+    pagesDoor(api),
+    scimDoor(api),
+    downloadsDoor(api),
+    ledgerDoor(api),
+    referenceDoor(api),
+    restDoor(api, endpoints),
+  ]
+}
+
 /**
  * Takes the one port for REST and gRPC, so that it is known what it is called; it serves once it is opened. A port that is given
  * goes on to be answered by others until then.
@@ -87,21 +106,7 @@ export async function bindServer(app: App, given?: Port): Promise<Server> {
 
   const edge = createEdge(app, url)
   const api = openApi(edge, endpoints)
-  const onRequest = serveDoors(edge, [
-    registryDoor(edge),
-    documentsDoor(api),
-    oauthDoor(edge),
-    signInDoor(edge),
-    mcpDoor(api, endpoints),
-    ledgerDoor(edge, ledgerOfConsole(api)),
-    consoleApiDoor(api, endpoints),
-    pagesDoor(edge),
-    scimDoor(edge),
-    downloadsDoor(edge),
-    ledgerDoor(edge),
-    referenceDoor(edge),
-    restDoor(api, endpoints),
-  ])
+  const onRequest = serveDoors(edge, openDoors(api, endpoints))
   const grpc = createGrpcServer(api, endpoints, listeners.receive)
 
   return {

@@ -36,10 +36,10 @@ export type Way = {
 /** The door of `/ledger/…`, for bearers of tokens unless another way leads to it. */
 export function ledgerDoor(edge: Edge, way: Way = wayOfTokens(edge)): Door {
   const { app } = edge
-  const { name, prefix, verifies } = way
+  const { name, prefix, kinds, verifies } = way
   return {
     ...{ name, verifies, countsItself: !verifies },
-    methods: withVerbs(routeKinds),
+    methods: withVerbs([...new Set([...kinds, 'unknown'])]),
     deadlineMs: app.config.requestTimeoutMs,
     matches: (path) => path.startsWith(`${prefix}/ledger/`),
     serve: (arrival) => serve(edge, way, arrival),

@@ -75,7 +75,8 @@ export async function withReads(
   await use(world, asked)
 }
 
-async function run(
+/** Makes one call of the list, with what the calls before it have made. */
+export async function run(
   world: World,
   [method, template, name, caller]: Call,
   made: Examples,
@@ -102,7 +103,7 @@ async function run(
 }
 
 /** Replaces `$name` by what it stands for, anywhere in the request. */
-async function filled(world: World, value: unknown): Promise<unknown> {
+export async function filled(world: World, value: unknown): Promise<unknown> {
   if (typeof value === 'string') return value.startsWith('$') ? world.find(value.slice(1)) : value
   if (Array.isArray(value)) return Promise.all(value.map((one) => filled(world, one)))
   if (typeof value !== 'object' || value === null) return value

@@ -28,7 +28,8 @@ const sbom = JSON.stringify({
   ],
 })
 
-export async function startWorld() {
+/** `overrides` are settings of the server, and the duties that it runs. */
+export async function startWorld(overrides: Parameters<typeof startRegistry>[0] = {}) {
   const stack = new AsyncDisposableStack()
   const clouds = stack.use(await startClouds())
   const issuer = stack.use(await startIssuer())
@@ -44,6 +45,7 @@ export async function startWorld() {
       googleStsUrl: clouds.url,
       googleIamUrl: clouds.url,
       azureLoginUrl: clouds.url,
+      ...overrides,
     }),
   )
   const reader = await startWorkers(registry.app, { duties: [readImages] })

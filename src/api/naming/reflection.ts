@@ -30,10 +30,14 @@ type Rename = { type: (name: string) => string; member: (name: string) => string
  * asks: it takes longer than everything else that a server starts with, and most are never asked.
  */
 export function addReflection(server: AddingService, served: Iterable<DescFile>, token?: string): void {
-  addLazily(server, methods, () => reflectionOf(served, token))
+  addLazily(server, reflectionMethods, () => reflectionOf(served, token))
 }
 
-const methods = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'].map((service) => ({
+/** The methods of both versions of the service. */
+export const reflectionMethods = [
+  'grpc.reflection.v1.ServerReflection',
+  'grpc.reflection.v1alpha.ServerReflection',
+].map((service) => ({
   ...{ service, name: 'ServerReflectionInfo', requestStream: true, responseStream: true },
 }))
 

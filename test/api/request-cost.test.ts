@@ -1,0 +1,36 @@
+// Cost of requests: the largest input of every method and every entry point, against the CPU time of one turn of the event
+// loop and the growth of the heap. This is the short version; test/fuzz/request-cost.ts sends all inputs.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { runGuard } from '../support/cost/guard.ts'
+import { allInputs, missingTargets, someInputs, unreached } from '../support/cost/plan.ts'
+import { startMeasured } from '../support/cost/process.ts'
+import { openWire } from '../support/cost/wire.ts'
+import { onPostgres } from '../support/pinfold.ts'
+
+// The database has no part in what is measured here.
+const skip = onPostgres
+const server = skip ? undefined : await startMeasured()
+const wire = openWire(server?.facts.port ?? 0)
+const inputs = server ? allInputs(server.facts, wire) : []
+after(async () => {
+  wire.close()
+  await server?.[Symbol.asyncDispose]()
+})
+
+test('has an input for every method and every entry point', { skip }, () => {
+  assert.deepEqual(missingTargets(server!.facts, inputs), [])
+})
+
+test('the largest input of each method and entry point takes neither long turns nor much memory', {
+  skip,
+}, async () => {
+  const { over, stale, unsent } = await runGuard(server!, someInputs(inputs))
+  assert.deepEqual(over, [])
+  assert.deepEqual(stale, [], 'entries of known.ts that no longer exceed a limit')
+  assert.deepEqual(unsent, [])
+})
+
+test('the inputs reach every method and every entry point', { skip }, async () => {
+  assert.deepEqual(unreached(server!.facts, await server!.reached()), [])
+})

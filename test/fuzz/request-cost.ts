@@ -1,0 +1,25 @@
+// Cost of every request, by hand: `bin/pinfold-node test/fuzz/request-cost.ts`, with `--only PATTERN` for some of the inputs.
+// It sends every input that the generator has, some 40,000, and takes hours; a pattern such as `manifest` or `CreateRole`
+// takes minutes. It prints what exceeds a limit and ends with 1 if there is something that test/support/cost/known.ts lacks.
+import { parseArgs } from 'node:util'
+import { limits, runGuard, titleOf } from '../support/cost/guard.ts'
+import { allInputs, missingTargets } from '../support/cost/plan.ts'
+import { startMeasured } from '../support/cost/process.ts'
+import { openWire } from '../support/cost/wire.ts'
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+const pattern = new RegExp(values.only)
+
+await using server = await startMeasured()
+const wire = openWire(server.facts.port)
+const all = allInputs(server.facts, wire)
+const missing = missingTargets(server.facts, all)
+const inputs = all.filter((input) => pattern.test(titleOf(input)))
+console.log(`${inputs.length} of ${all.length} inputs; a finding takes more than ${limits}`)
+const { over, stale, unsent } = await runGuard(server, inputs, console.log)
+wire.close()
+for (const target of missing) console.log(`no input: ${target}`)
+for (const entry of stale) console.log(`no longer above a limit: ${entry}`)
+for (const title of unsent) console.log(`answered with 429: ${title}`)
+console.log(`${inputs.length} inputs, ${over.length} above a limit`)
+process.exitCode = over.length + missing.length + stale.length > 0 ? 1 : 0

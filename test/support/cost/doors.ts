@@ -1,0 +1,253 @@
+// Inputs of the entry points over HTTP that are no methods of the API, such as the registry, SCIM and the pages. Paths come
+// from `places`; which of them there have to be follows from what the doors declare.
+
+import { formBodies, jsonBodies } from './bodies.ts'
+import type { Input } from './input.ts'
+import { manifests } from './manifests.ts'
+import type { Facts } from './server.ts'
+import { mcpBodies, scimBodies } from './special-bodies.ts'
+import type { HttpRequest, Wire } from './wire.ts'
+
+/** `kind` is the word that a door uses for it in the metrics. `bodies` are tried beside those that every place gets. */
+type Place = {
+  path: string
+  headers?: Record<string, string>
+  bodies?: Record<string, () => string | Buffer>
+  type?: string
+  queries?: Record<string, string>
+}
+
+const fill = (one: string, bytes: number): string => one.repeat(Math.floor(bytes / one.length))
+const many = (count: number, make: (at: number) => string, between: string): string =>
+  Array.from({ length: count }, (_, at) => make(at)).join(between)
+
+const maxQueryBytes = 120_000
+const maxHeaderBytes = 15_000
+
+/** Queries that every place gets. */
+const queries: Record<string, string> = {
+  'many parameters': many(24_000, (at) => at.toString(36).padStart(4, 'a'), '&'),
+  'one long parameter': `last=${fill('a', maxQueryBytes)}`,
+  'a parameter many times': fill('scope=a&', maxQueryBytes),
+  escapes: `last=${fill('%41', maxQueryBytes)}`,
+  'escapes of no text': `last=${fill('%ff', maxQueryBytes)}`,
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64url')
+const deepToken = `${base64(`{"alg":"ES256","kid":${'['.repeat(5000)}${']'.repeat(5000)}}`)}.${base64('{}')}.${fill('A', 86)}`
+const wideToken = `${base64(`{"alg":"ES256",${many(1200, (at) => `"${at.toString(36)}":0`, ',')}}`)}.${base64('{}')}.AAAA`
+
+/** Header fields that every place gets. */
+const headers: Record<string, Record<string, string>> = {
+  'a deep token': { authorization: `Bearer ${deepToken.slice(0, maxHeaderBytes)}` },
+  'a wide token': { authorization: `Bearer ${wideToken.slice(0, maxHeaderBytes)}` },
+  'a long token': { authorization: `Bearer ${fill('a', maxHeaderBytes)}` },
+  'a token of dots': { authorization: `Bearer ${fill('.', maxHeaderBytes)}` },
+  'a long password': { authorization: `Basic ${Buffer.from(`a:${fill('b', 11_000)}`).toString('base64')}` },
+  spaces: { authorization: `Bearer${fill(' ', maxHeaderBytes)}` },
+  'many cookies': { cookie: many(3700, (at) => at.toString(36), '; ').slice(0, maxHeaderBytes) },
+  'a long cookie': { cookie: `pinfold=${fill('a', maxHeaderBytes)}` },
+  'many ranges': { range: `bytes=${fill('0-0,', maxHeaderBytes)}0-0` },
+  'many types': { accept: fill('a/b,', maxHeaderBytes) },
+  'many etags': { 'if-none-match': fill('"a",', maxHeaderBytes).slice(0, -1) },
+  'many proxies': { 'x-forwarded-for': fill('10.0.0.1,', maxHeaderBytes) },
+  'a long request id': { 'x-request-id': fill('a', maxHeaderBytes) },
+  'a long user agent': { 'user-agent': fill('(a/1 ', maxHeaderBytes) },
+}
+
+/** Where each kind of each door is; the rest of a request is made from it. */
+export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
+  const { repo, organization, scim } = facts
+  const [digest = ''] = repo.digests
+  const registry = { authorization: `Bearer ${facts.registryTokens.operator}` }
+  const page = {
+    cookie: facts.cookie,
+    origin: facts.url,
+    'content-type': 'application/x-www-form-urlencoded',
+    'sec-fetch-site': 'same-origin',
+  }
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const api = { authorization: `Bearer ${facts.tokens.operator}`, 'content-type': 'application/json' }
+  const at = (path: string, more: Omit<Place, 'path'> = {}): Place => ({ path, ...more })
+  const inRegistry = (path: string, more: Omit<Place, 'path'> = {}): Place =>
+    at(`/v2/${path}`, { headers: registry, ...more })
+  const proofs = (prefix: string, headers: Record<string, string>): Record<string, Place> => ({
+    checkpoint: at(`${prefix}/ledger/${organization}/checkpoint`, { headers }),
+    tile: at(`${prefix}/ledger/${organization}/tile/entries/000`, { headers }),
+    policy: at(`${prefix}/ledger/${organization}/policy`, { headers }),
+    proof: at(`${prefix}/ledger/${organization}/repos/${repo.uid}/tags/latest/proof`, { headers }),
+    witness: at(`${prefix}/ledger/witness/add-checkpoint`, { headers, bodies: witnessBodies }),
+    unknown: at(`${prefix}/ledger/unknown`, { headers }),
+  })
+  const manifest = {
+    headers: { ...registry, 'content-type': 'application/vnd.oci.image.manifest.v1+json' },
+    bodies: manifests({ digest, size: repo.size }, facts.blob),
+  }
+  const people = { headers: { ...api, authorization: `Bearer ${scim.token}` }, bodies: scimBodies }
+  return {
+    registry: {
+      base: inRegistry(''),
+      catalog: inRegistry('_catalog'),
+      manifest: inRegistry('acme/app/manifests/latest', manifest),
+      blob: inRegistry(`acme/app/blobs/${digest}`),
+      uploads: inRegistry('acme/app/blobs/uploads/'),
+      upload: at(facts.upload, { headers: registry, bodies: { bytes: () => fill('a', 4_000_000) } }),
+      tags: inRegistry('acme/app/tags/list'),
+      referrers: inRegistry(`acme/app/referrers/${digest}`),
+      history: inRegistry('acme/app/_svc/history/latest'),
+      resolve: inRegistry('acme/app/_svc/resolve/latest'),
+      'tag-history': inRegistry('acme/app/_oci/tag-history/latest'),
+      token: at('/token', { headers: registry, queries: tokenQueries }),
+    },
+    oauth: {
+      '/oauth/token': at('/oauth/token', { headers: form, bodies: tokenForms() }),
+      '/oauth/device_authorization': at('/oauth/device_authorization', { headers: form }),
+      '/oauth': at('/oauth', { headers: page }),
+      '/oauth/callback': at('/oauth/callback', { headers: page }),
+      '/oauth/backchannel': at('/oauth/backchannel', {
+        headers: form,
+        bodies: { 'a wide token': () => `logout_token=${claimsToken}` },
+      }),
+      '/orgcheck': at('/orgcheck'),
+    },
+    mcp: {
+      '/mcp': at('/mcp', { headers: { ...api, accept: 'application/json, text/event-stream' }, bodies: mcpBodies }),
+    },
+    ui: { '/ui/assets/…': at('/ui/assets/app.js', { headers: page }), '/ui/…': at('/ui/repos', { headers: page }) },
+    'ui-ledger': proofs('/ui/api', page),
+    scim: {
+      Users: at(`${scim.path}/Users`, { ...people, queries: scimQueries }),
+      User: at(`${scim.path}/Users/${scim.user}`, people),
+      ServiceProviderConfig: at(`${scim.path}/ServiceProviderConfig`, people),
+      ResourceTypes: at(`${scim.path}/ResourceTypes`, people),
+      Schemas: at(`${scim.path}/Schemas`, people),
+      none: at(`${scim.path}/Groups`, people),
+    },
+    downloads: { report: at(`/downloads/reports/${fill('a', 12_000)}`) },
+    ledger: proofs('', api),
+    docs: { '/docs': at('/docs') },
+  }
+}
+
+const claimsToken = `${base64('{"alg":"RS256","typ":"JWT"}')}.${base64(`{"iss":"https://issuer.example.com","sub":"a","aud":[${many(2500, () => '"a"', ',')}]}`)}.AAAA`
+const tokenQueries: Record<string, string> = {
+  'many scopes': many(32, (at) => `scope=repository:${fill('a/', 200)}a${at}:pull,push`, '&'),
+  'scopes in one parameter': `scope=${many(32, (at) => `repository:acme/app${at}:${fill('pull,', 3000)}pull`, '+')}`,
+  'a scope of colons': `scope=repository:${fill(':', maxQueryBytes)}`,
+}
+const scimQueries: Record<string, string> = {
+  'a long filter': `filter=${encodeURIComponent(many(100, () => 'userName eq "a"', ' and '))}`,
+  'a filter of quotes': `filter=${encodeURIComponent(`userName eq "${fill('\\"', 2000)}`)}`,
+  'a filter of spaces': `filter=${encodeURIComponent(`userName eq "a"${fill(' ', 2000)}x`)}`,
+  'a long attribute': `filter=${fill('a', 2000)}`,
+}
+const witnessBodies: Record<string, () => string> = {
+  'many hashes': () => `old 1\n${fill(`${fill('A', 43)}=\n`, 60_000)}\nlog.example.com\n1\n${fill('A', 43)}=\n\n`,
+  'many signatures': () => `old 1\n\nlog.example.com\n1\n${fill('A', 43)}=\n\n${fill('— a AAAA\n', 60_000)}`,
+  lines: () => fill('\n', 64_000),
+}
+
+function tokenForms(): Record<string, () => string> {
+  const exchange =
+    'grant_type=urn:ietf:params:oauth:grant-type:token-exchange&subject_token_type=urn:ietf:params:oauth:token-type:jwt'
+  const grants = ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code']
+  return {
+    'a wide token': () => `${exchange}&subject_token=${claimsToken}`,
+    'a long token': () => `${exchange}&subject_token=${fill('a', 60_000)}`,
+    'a token of dots': () => `${exchange}&subject_token=${fill('.', 60_000)}`,
+    'many audiences': () =>
+      `${exchange}&subject_token=a${many(12_000, (at) => `&cap=${at.toString(36)}`, '').slice(0, 60_000)}`,
+    ...Object.fromEntries(
+      grants.map((grant) => [
+        `a long code of ${grant.split(':').at(-1)}`,
+        () =>
+          `grant_type=${grant}&client_id=a&code=${fill('a', 20_000)}&refresh_token=${fill('a', 20_000)}&device_code=${fill('a', 20_000)}`,
+      ]),
+    ),
+  }
+}
+
+/** Kinds that a door declares, with their verbs. What is neither is a method that the descriptors have. */
+export function declaredKinds({ doors }: Facts): Map<string, Set<string>> {
+  const kinds = new Map<string, Set<string>>()
+  for (const { transport, methods } of doors) {
+    for (const method of methods) {
+      const [, verb, kind] = /^(GET|HEAD|PUT|POST|PATCH|DELETE|OPTIONS|other) (.+)$/.exec(method) ?? []
+      if (verb === undefined) continue
+      const of = `${transport} ${kind}`
+      kinds.set(of, (kinds.get(of) ?? new Set()).add(verb))
+    }
+  }
+  return kinds
+}
+
+/** Inputs of every verb of every kind. Throws for a kind without a place. */
+export function doorInputs(facts: Facts, wire: Wire): Input[] {
+  const places = placesOf(facts)
+  const inputs: Input[] = []
+  for (const [of, verbs] of declaredKinds(facts)) {
+    const [transport, kind] = [of.slice(0, of.indexOf(' ')), of.slice(of.indexOf(' ') + 1)]
+    // Kinds that are a path need no entry.
+    const headers: Record<string, string> =
+      transport === 'ui'
+        ? {
+            cookie: facts.cookie,
+            origin: facts.url,
+            'content-type': 'application/x-www-form-urlencoded',
+            'sec-fetch-site': 'same-origin',
+          }
+        : {}
+    const place =
+      places[transport]?.[kind] ?? (kind.startsWith('/') && !kind.endsWith('…') ? { path: kind, headers } : undefined)
+    if (!place) throw new Error(`${of} has no place in doors.ts, so no input`)
+    for (const verb of verbs) {
+      inputs.push(
+        ...inputsAt(wire, {
+          target: `${transport} ${verb} ${kind}`,
+          verb,
+          place,
+          isRead: !noBodies.includes(transport),
+        }),
+      )
+    }
+  }
+  // What takes away a session, a tag or a person comes last.
+  const isLast = ({ target }: Input): boolean => / DELETE | POST \/ui\/(?:signout|sessions\/end)$/.test(target)
+  return [...inputs.filter((input) => !isLast(input)), ...inputs.filter(isLast)]
+}
+
+/** Doors that never read a body. */
+const noBodies = ['documents', 'docs', 'downloads', 'ui-ledger']
+
+type At = { target: string; verb: string; place: Place; isRead: boolean }
+
+function inputsAt(wire: Wire, { target, verb, place, isRead }: At): Input[] {
+  const inputs: Input[] = []
+  const add = (shape: string, more: () => Partial<HttpRequest>, isSpecial = false): void => {
+    const prepare = () => {
+      const { headers, ...request } = more()
+      const sent = { verb: verb === 'other' ? 'PROPFIND' : verb, path: place.path, ...request }
+      return () => wire.http({ ...sent, headers: { ...place.headers, ...headers } })
+    }
+    inputs.push({ target, caller: 'owner', shape, isSpecial, prepare })
+  }
+  add('as it is', () => ({}))
+  for (const [name, query] of Object.entries(queries)) add(name, () => ({ path: `${place.path}?${query}` }))
+  for (const [name, fields] of Object.entries(headers)) add(name, () => ({ headers: fields }))
+  const long = inputs.length
+  add('a long path', () => ({ path: `${place.path.replace(/\/$/, '')}/${fill('a/', 15_000 - place.path.length)}` }))
+  // It may be another kind of path.
+  inputs[long]!.isRare = true
+  if (verb === 'GET') {
+    for (const [name, query] of Object.entries(place.queries ?? {})) {
+      add(name, () => ({ path: `${place.path}?${query}` }), true)
+    }
+  }
+  if (verb !== 'PUT' && verb !== 'POST' && verb !== 'PATCH') return inputs
+  const isForm = place.headers?.['content-type']?.includes('form') ?? false
+  const bodies = Object.entries(isForm ? formBodies : jsonBodies)
+  for (const [name, make] of isRead ? bodies : bodies.slice(0, 1)) add(name, () => ({ body: make() }))
+  for (const [name, make] of Object.entries(place.bodies ?? {})) add(name, () => ({ body: make() }), true)
+  add('chunks of one byte', () => ({ body: fill('a', 64_000), chunkBytes: 1 }))
+  return inputs
+}

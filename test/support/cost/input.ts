@@ -1,0 +1,39 @@
+// Inputs of the cost guard, and what is found when one is sent.
+import type { Cost } from './monitor.ts'
+import type { Measured } from './process.ts'
+import type { Sent } from './wire.ts'
+
+export type Input = {
+  /** Door and method or endpoint, such as `rest pinfold.platform.ping.v2.PingService/Ping`. */
+  target: string
+  caller: string
+  shape: string
+  /** The short version has each of these, one of the others, and none of the rare. */
+  isSpecial?: boolean
+  isRare?: boolean
+  /** Makes the request; its result sends the request, and may be called several times. */
+  prepare(): () => Promise<Sent>
+}
+
+export type Finding = { input: Input; cost: Cost; sent: Sent }
+
+export const most = { turnMs: 100, heapBytes: 16 * 1024 * 1024, heapTimes: 20, tries: 3 }
+
+/** Sends one input up to three times; garbage of earlier requests is out of the way from the second time on. A limit counts as exceeded when it was exceeded each time. */
+export async function judge(
+  server: Measured,
+  input: Input,
+  tries: number = most.tries,
+): Promise<Finding & { isOver: boolean }> {
+  const send = input.prepare()
+  let best: Cost | undefined
+  for (let left = tries; ; left--) {
+    const { cost, answer: sent } = await server.measure(send, left < tries)
+    best = {
+      turnMs: Math.min(cost.turnMs, best?.turnMs ?? Infinity),
+      heapBytes: Math.min(cost.heapBytes, best?.heapBytes ?? Infinity),
+    }
+    const isOver = best.turnMs > most.turnMs || best.heapBytes > most.heapBytes + most.heapTimes * sent.bytes
+    if (!isOver || left === 1) return { input, cost: best, sent, isOver }
+  }
+}

@@ -1,0 +1,163 @@
+// Server whose costs are measured. It runs in a process of its own, so that its event loop and heap have no other work.
+// The process plays the calls of the reference first, so that requests find resources, and takes commands over IPC.
+
+import { openApi } from '#api/door.ts'
+import { buildEndpoints } from '#api/methods.ts'
+import { openDoors } from '#api/server.ts'
+import { services } from '#api/services.ts'
+import { createEdge } from '#edge/arrival.ts'
+import { newKeyPair, noteKey } from '#lib/tlog/notes.ts'
+import { duties } from '#workers.ts'
+import { type Call, changes, deletions, reads } from '../../reference/calls.ts'
+import { filled, run } from '../../reference/run-calls.ts'
+import { startWorld, type World } from '../../reference/world.ts'
+import { type Json, roleUids } from '../pinfold.ts'
+import { scimClient, userSchema } from '../scim.ts'
+import { type Cost, createMonitor } from './monitor.ts'
+
+/** Call of the reference with the uids of this server; `token` is that of its caller. */
+export type PlayedCall = { method: string; request: Json; token: string | undefined }
+
+/** Everything that requests to the server need to know. */
+export type Facts = {
+  port: number
+  host: string
+  url: string
+  calls: PlayedCall[]
+  /** Methods that each door declares for the metrics. */
+  doors: { transport: string; methods: readonly string[] }[]
+  /** Bearer tokens of the API. */
+  tokens: { operator: string; owner: string; stranger: string }
+  /** Bearer tokens of the registry. */
+  registryTokens: { operator: string; stranger: string }
+  /** Cookie of the operator's session in the console. */
+  cookie: string
+  /** Endpoint of an identity provider, and the id of a person there. */
+  scim: { path: string; token: string; user: string }
+  /** Path of an upload that has begun. */
+  upload: string
+  organization: string
+  /** Repository with images, its uid two digests, and the size of the first. */
+  repo: { uid: string; name: string; digests: string[]; size: number }
+  /** Digest of a blob of two bytes in that repository. */
+  blob: string
+}
+
+export type Command = { type: 'begin'; exact: boolean } | { type: 'end' } | { type: 'reached' }
+export type Report =
+  | { type: 'facts'; facts: Facts }
+  | { type: 'begun' }
+  | { type: 'cost'; cost: Cost }
+  | { type: 'reached'; requests: { transport: string; method: string; code: string }[] }
+
+const tell = (report: Report): void => void process.send!(report)
+
+async function play(world: World): Promise<PlayedCall[]> {
+  const played: PlayedCall[] = []
+  const note = async ([method, template, , caller]: Call): Promise<void> => {
+    const request = (await filled(world, template)) as Json
+    played.push({ method, request, token: await world.tokenOf(caller ?? 'operator') })
+  }
+  for (const call of [...changes, ...reads]) {
+    await note(call)
+    await run(world, call, {})
+  }
+  // Deletions are sent by the test. What only an earlier deletion makes is left out of their requests.
+  for (const call of deletions) {
+    await note(call).catch(() => played.push({ method: call[0], request: {}, token: undefined }))
+  }
+  return played
+}
+
+async function openScim(world: World): Promise<Facts['scim']> {
+  const { operator, org, seed } = world.pinfold
+  const issuer = await world.find('issuer')
+  const provider = await seed.provider(org.uid, issuer, { name: 'provisioned' })
+  const path = `/iam/v2/identityProviders/${provider.uid}`
+  const { body } = await operator.post(`${path}:generateScimToken`, {})
+  await operator.post(`${path}:setScimEnabled`, { enabled: true, etag: body.etag })
+  const client = scimClient(body.endpointUrl, body.token)
+  const made = await client.post('/Users', { schemas: [userSchema], userName: 'ada' })
+  return { path: new URL(body.endpointUrl).pathname, token: body.token, user: made.body.id as string }
+}
+
+async function cookieOf({ pinfold }: World): Promise<string> {
+  const { body } = await pinfold.operator.post('/control/v1/consoleCodes')
+  const answer = await fetch(`${pinfold.url}/ui/enter`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: pinfold.url },
+    body: new URLSearchParams({ code: body.code }),
+  })
+  const cookie = answer.headers.getSetCookie().find((one) => one.startsWith('pinfold='))
+  if (cookie === undefined) throw new Error(`no session: ${answer.status} ${await answer.text()}`)
+  return cookie.split(';')[0]!
+}
+
+async function factsOf(world: World): Promise<Facts> {
+  const { pinfold } = world
+  const { app, url, org, seed } = pinfold
+  const endpoints = buildEndpoints(services)
+  const doors = openDoors(openApi(createEdge(app, url), endpoints), endpoints)
+  const scim = await openScim(world)
+  const cookie = await cookieOf(world)
+  const calls = await play(world)
+  const { host } = new URL(url)
+  const digest = await world.find('digest')
+  const head = await pinfold.registryOperator.ok(200, 'HEAD', `acme/app/manifests/${digest}`)
+  const begun = await pinfold.registryOperator.ok(202, 'POST', 'acme/app/blobs/uploads/')
+  const owner = await seed.member(org.uid, roleUids.owner)
+  const stranger = await seed.identity(org.uid)
+  const of = (uid: string, audience: string) => pinfold.tokenFor(uid, { audience, lifetime: 24 * 60 * 60 })
+  return {
+    ...{ port: pinfold.port, host, url, calls, scim, cookie, organization: org.uid },
+    blob: (await pinfold.registryOperator.pushBlob('acme/app', '{}')).digest,
+    upload: new URL(String(begun.headers.location), url).pathname,
+    doors: doors.map(({ name, methods }) => ({ transport: name, methods })),
+    tokens: {
+      operator: pinfold.operator.token!,
+      owner: await of(owner.uid, url),
+      stranger: await of(stranger.uid, url),
+    },
+    registryTokens: {
+      operator: pinfold.registryOperator.token!,
+      stranger: await of(stranger.uid, host),
+    },
+    repo: {
+      uid: await world.find('app'),
+      name: 'acme/app',
+      digests: [digest, await world.find('older')],
+      size: Number(head.headers['content-length']),
+    },
+  }
+}
+
+const log = noteKey('log.example.com', 'log', newKeyPair().publicKey)
+const world = await startWorld({
+  witnessLogs: [log],
+  ledgerProofs: 'public',
+  securityContact: 'mailto:security@example.com',
+  duties,
+})
+// Rate limits would answer before the work that is measured.
+Object.assign(world.pinfold.app.limits, { check() {}, look() {} })
+const monitor = createMonitor()
+process.on('message', (command: Command) => {
+  if (command.type === 'begin') {
+    monitor.begin(command)
+    tell({ type: 'begun' })
+  } else if (command.type === 'end') {
+    void monitor.end().then((cost) => tell({ type: 'cost', cost }))
+  } else {
+    void reached().then((requests) => tell({ type: 'reached', requests }))
+  }
+})
+process.once('disconnect', () => process.exit())
+tell({ type: 'facts', facts: await factsOf(world) })
+
+async function reached() {
+  const found = await world.pinfold.app.metrics.registry.getSingleMetric('pinfold_request_duration_seconds')!.get()
+  return found.values
+    .filter((value) => (value as { metricName?: string }).metricName?.endsWith('_count'))
+    .map(({ labels }) => labels as { transport: string; method: string; code: string })
+}

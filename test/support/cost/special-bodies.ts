@@ -1,0 +1,54 @@
+// Bodies of SCIM and of the tools for agents, at their own limits.
+import { jsonBodies } from './bodies.ts'
+
+const list = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))
+
+const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
+const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+const person = (more: object): string => JSON.stringify({ schemas: [userSchema], userName: 'ada', ...more })
+const patch = (operations: object[]): string => JSON.stringify({ schemas: [patchSchema], Operations: operations })
+
+export const scimBodies: Record<string, () => string> = {
+  'as many values as a person has': () => person({ values: list(1900, (at) => at) }),
+  'as many members as a person has': () => person(Object.fromEntries(list(1900, (at) => [at.toString(36), 0]))),
+  'a long name': () => person({ userName: 'a'.repeat(250_000) }),
+  'many operations': () => patch(list(100, () => ({ op: 'add', path: 'emails[type eq "work"].value', value: 'a' }))),
+  'operations on long values': () =>
+    patch([
+      { op: 'add', path: 'emails', value: list(900, (at) => ({ type: `${at}`.padEnd(200, 'a') })) },
+      ...list(99, (at) => ({ op: 'replace', path: `emails[type eq "${at}"].value`, value: 'a' })),
+    ]),
+  'additions to a long list': () =>
+    patch([
+      { op: 'add', path: 'emails', value: list(900, (at) => `${at}`.padEnd(200, 'a')) },
+      ...list(99, (at) => ({ op: 'add', path: 'emails', value: [`b${at}`] })),
+    ]),
+  'a long path': () => patch(list(100, () => ({ op: 'add', path: `emails[type eq "${'\\'.repeat(480)}`, value: 'a' }))),
+}
+
+const call = (method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+
+export const mcpBodies: Record<string, () => string> = {
+  ...jsonBodies,
+  initialize: () =>
+    call('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'a', version: 'b'.repeat(4_000_000) },
+    }),
+  ping: () => call('ping', { pad: 'a'.repeat(4_000_000) }),
+  'server/discover': () => call('server/discover', { pad: 'a'.repeat(4_000_000) }),
+  'tools/list': () => call('tools/list', { pad: 'a'.repeat(4_000_000) }),
+  notification: () =>
+    JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { pad: 'a'.repeat(4_000_000) } }),
+  'an unknown tool': () => call('tools/call', { name: 'a'.repeat(4_000_000), arguments: {} }),
+  'a tool with a long text': () =>
+    call('tools/call', { name: 'list_groups', arguments: { name: 'a'.repeat(4_000_000) } }),
+  'a tool with many members': () =>
+    call('tools/call', {
+      name: 'list_groups',
+      arguments: Object.fromEntries(list(19_900, (at) => [at.toString(36), 0])),
+    }),
+  'a tool with many elements': () =>
+    call('tools/call', { name: 'list_groups', arguments: { names: list(19_900, () => 'a') } }),
+}
