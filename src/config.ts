@@ -162,6 +162,12 @@ export const settings = {
     default: '100',
     doc: 'How many subscriptions of an organisation may send to one sink.',
   }),
+  quotaPendingDeliveries: setting({
+    env: 'PINFOLD_QUOTA_PENDING_DELIVERIES',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '10000',
+    doc: 'How many pending deliveries of an organization are stored. Each subscription may have 16 in any case.',
+  }),
   peopleIssuers: setting({
     env: 'PINFOLD_PEOPLE_ISSUERS',
     parse: peopleProviders,

@@ -360,8 +360,8 @@ function deliveryMetrics(
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
-      'Deliveries that wait, by why: nothing (ready), their sink fails (blocked), or their subscription is paused',
-    oldest: 'Age of the oldest of them',
+      'Stored deliveries that wait, by why: nothing (ready), their sink fails (blocked), or their subscription is paused',
+    oldest: 'Age of the oldest event that waits for delivery, stored as a delivery or not yet',
   }
   const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {

@@ -39,6 +39,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
     record: async (entry: Entry) => void entries.push(entry),
     release: (_: unknown, dueTime: string | undefined) =>
       new Promise<boolean>((answer) => asked.add({ dueTime, answer })),
+    trim: async () => {},
     free: async () => {},
     close: async () => {},
   } satisfies Results
@@ -61,7 +62,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
       node,
       results,
       maySend: () => true,
-      catchUp: (subscription) => app.db.tx((tx) => catchUp(app, tx, subscription, node)),
+      catchUp: (subscription, deliveries) => app.db.tx((tx) => catchUp(app, tx, subscription, node, { deliveries })),
       limit: () => 32,
       onRoom: () => {},
       onEnd: (_, next) => ends.push(next),
@@ -74,7 +75,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
     if ('subject' in one) return one
     throw new Error('the queue has nothing to do')
   }
-  return { state, asked, nextPost, entries, ends, queue, add }
+  return { state, asked, nextPost, entries, ends, queue, add, routed }
 }
 
 /** What has been asked for and not been taken yet, in order. */
@@ -199,6 +200,51 @@ test('what is added while a long lane is shortened keeps its turn', async () => 
   assert.deepEqual(
     sent,
     rows.map(({ id }) => id),
+  )
+})
+
+test('a subject that fails stores few deliveries of its backlog, and others behind it are found', async () => {
+  await using pinfold = await startPinfold()
+  const { app, seed, operator } = pinfold
+  const queue = await startQueue(pinfold, 1)
+  const { uid: org } = (await app.db.get<{ uid: string }>(sql`SELECT parent_uid AS uid FROM subscriptions`))!
+  const { uid: bad } = await seed.repo(org)
+  const described = 100
+  for (let i = 1; i < described; i++) await operator.patch(`/registry/v2/repos/${bad}`, { description: `${i}` })
+  queue.queue.note(await queue.routed())
+  let isWell = false
+  const answered: string[] = []
+  const answer = ({ subject }: Post): Answer => {
+    const status = subject === bad && !isWell ? 500 : 200
+    if (status === 200) answered.push(subject)
+    return { status }
+  }
+  const rows = async () =>
+    (await app.db.get<{ count: number }>(sql`SELECT count(*) AS count FROM deliveries WHERE subject = ${bad}`))!.count
+  const resting = await untilRest(queue, answer)
+  const stored = await rows()
+  assert.ok(stored > 0 && stored <= 32, String(stored))
+  assert.ok((await findQueue(app.db, queue.queue.subscription))!.behind > 0)
+
+  const { uid: other } = await seed.repo(org)
+  queue.queue.note(await queue.routed())
+  resting.answer(true)
+  const again = await untilRest(queue, answer)
+  assert.ok(answered.includes(other), 'found behind the others')
+
+  isWell = true
+  queue.state.now += 2 * firstMs
+  queue.queue.note((await findQueue(app.db, queue.queue.subscription))!)
+  again.answer(true)
+  await untilRest(queue, answer)
+  assert.equal(answered.filter((subject) => subject === bad).length, described)
+  const sent = queue.entries.filter(({ outcome }) => outcome?.result === 'delivered').map(({ delivery }) => delivery)
+  const mine = await app.db.all<{ id: number }>(sql`
+    SELECT id FROM deliveries WHERE subject = ${bad} ORDER BY event_id`)
+  const isMine = new Set(mine.map(({ id }) => id))
+  assert.deepEqual(
+    sent.filter((id) => isMine.has(id)),
+    mine.map(({ id }) => id),
   )
 })
 

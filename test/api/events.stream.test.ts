@@ -55,7 +55,7 @@ const untilNobodyFollows = () =>
 function received({ attributes, data, token }: EventStream['events'][number]): Received {
   const headers = { authorization: `Bearer ${token}` }
   const { id = '', type = '', subject = '' } = attributes
-  return { id, type, subject, headers, raw: data, text: data, json: JSON.parse(data), status: 200 }
+  return { id, type, subject, path: '', headers, raw: data, text: data, json: JSON.parse(data), status: 200 }
 }
 
 test('an event is streamed as it is delivered: the same attributes, body and proof', async () => {

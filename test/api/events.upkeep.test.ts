@@ -57,12 +57,13 @@ test('what waits for a deleted subscription is cleaned up, and nothing of it is 
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
   const org = await seed.group()
-  const { uid } = await seed.subscription(org.uid, receiver.url)
+  const { uid, createTime } = await seed.subscription(org.uid, receiver.url)
   await operator.post(`${base}/${uid}:pause`)
   await Promise.all(Array.from({ length: 250 }, () => seed.repo(org.uid)))
+  const [startTime, endTime] = [createTime, '2100-01-01T00:00:00Z']
   await eventually(
-    () => rows(pinfold),
-    ({ deliveries }) => deliveries === 250,
+    () => operator.post(`${base}/${uid}:replay`, { startTime, endTime }),
+    ({ body }) => Number(body.eventCount) >= 250,
   )
   await operator.delete(`${base}/${uid}`)
   await eventually(

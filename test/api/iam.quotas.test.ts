@@ -47,6 +47,7 @@ test('limits come from the settings, from the operator for one organisation, and
     upload_pieces: { limit: '10000', own: false },
     subscriptions: { limit: '1000', used: '0', own: false },
     sink_subscriptions: { limit: '100', own: false },
+    pending_deliveries: { limit: '10000', used: '0', own: false },
   })
   const most = String(Number.MAX_SAFE_INTEGER)
   const answer = await set(
@@ -153,7 +154,7 @@ test('whoever sees the organisation reads its quotas, and the operator alone set
   const owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
   const below = await pinfold.as((await pinfold.seed.member(folder, roleUids.owner)).uid)
   const stranger = await pinfold.as((await pinfold.seed.member((await pinfold.seed.group()).uid, roleUids.owner)).uid)
-  for (const one of [viewer, owner]) assert.equal(ok(await one.get(`/iam/v2/quotas/${org}`)).quotas.length, 7)
+  for (const one of [viewer, owner]) assert.equal(ok(await one.get(`/iam/v2/quotas/${org}`)).quotas.length, 8)
   for (const one of [below, stranger]) assertDenied(await one.get(`/iam/v2/quotas/${org}`))
   const limits = [{ name: 'bytes', limit: '1' }]
   assertDenied(await owner.post('/control/v1/quotas:set', { organization: org, limits }))

@@ -12,6 +12,8 @@ export type Received = {
   id: string
   type: string
   subject: string
+  /** The path and query that it was sent to. */
+  path: string
   headers: IncomingHttpHeaders
   /** The body as it came; `text` has our names where a vendor's were sent. */
   raw: string
@@ -50,6 +52,7 @@ export async function startReceiver(
         id: String(headers['ce-id']),
         type: String(headers['ce-type']),
         subject: String(headers['ce-subject']),
+        path: req.url ?? '',
         headers,
         raw,
         text,

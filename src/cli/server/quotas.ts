@@ -97,6 +97,7 @@ const settable: Record<string, OptionSpec> = {
   upload_pieces: { flags: '--upload-pieces <limit>', summary: 'Pieces in one upload' },
   subscriptions: { flags: '--subscriptions <limit>', summary: 'Subscriptions' },
   sink_subscriptions: { flags: '--sink-subscriptions <limit>', summary: 'Subscriptions to one sink' },
+  pending_deliveries: { flags: '--pending-deliveries <limit>', summary: 'Stored pending deliveries' },
 }
 
 const set: Command = {

@@ -1,21 +1,20 @@
-// What waits for one subscription has a bound. Whoever has so much waiting that more would only lie there falls behind: of
-// what happens then there is no delivery, only the position of the last event that has one. The owner of the queue makes
-// the others, some at a time, as what was before them goes out. So a hundred sinks that never answer cost a row each and
-// no row for each event, and nothing is lost that the events themselves are kept for.
+// Subscriptions that are behind. A burst of events, or events for a subscription that has deliveries pending, are not stored
+// as deliveries: the subscription keeps only its position in the order of events. The owner of its queue stores the next
+// few deliveries when it is about to send them. So a sink that never answers costs one row and not one row for each event,
+// and nothing is lost for as long as the events themselves are kept.
 import type { App } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
+import type { Reader, Tx } from '#db/sql.ts'
 import * as store from './behind.store.ts'
 import { positionBefore } from './deliveries.store.ts'
+import { mostWaiting, roomFor } from './room.service.ts'
 import { insertDeliveries, lockRouting, type NewDelivery, type Subscriber } from './routing.store.ts'
 import { wants } from './wants.ts'
 
-/** With so many that wait a subscription falls behind. */
-export const mostRouted = 500
 /**
- * Subjects that fail keep deliveries waiting while others go out; with so many of those the others wait too. And how many
- * events one transaction looks at, and of how many it makes deliveries.
+ * The pending deliveries up to which a queue that catches up gets more, the deliveries that one transaction stores, and the
+ * positions and events that it reads.
  */
-const bounds = { waiting: 10_000, positions: 1000, deliveries: 250 }
+const bounds = { waiting: mostWaiting, deliveries: 250, positions: 1000, events: 250 }
 
 /** Those of `wanted` that there is room for, of whom there are how many, and who has fallen behind. */
 export async function withRoom(
@@ -42,34 +41,67 @@ export async function withRoom(
   }
 }
 
-/** Whether deliveries were made, and whether there is more to make of; `isFull` when others have to go out first. */
+/** `isBehind` when there are more events to store deliveries of; `isFull` when others have to go out first. */
 export type CaughtUp = { added: number; isBehind: boolean; isFull: boolean }
 
-/** Makes the next deliveries of a queue of the node that is behind. */
+/** Stores the next deliveries of a queue of the node that is behind. */
 export async function catchUp(
-  app: Pick<App, 'vendor'>,
+  app: Pick<App, 'vendor' | 'config'>,
   tx: Tx,
   subscription: number,
   node: string,
-  most = bounds,
+  most: Partial<typeof bounds> = bounds,
 ): Promise<CaughtUp> {
+  const { waiting, deliveries: wanted, positions, events: limit } = { ...bounds, ...most }
   const { position } = await lockRouting(tx)
   const follower = await store.findFollower(tx, subscription, node)
   if (!follower) return { added: 0, isBehind: false, isFull: false }
-  if ((await store.countWaiting(tx, subscription, most.waiting)) >= most.waiting) {
-    return { added: 0, isBehind: true, isFull: true }
-  }
-  const { behind, group } = follower
-  const upTo = Math.min(behind + most.positions, position)
+  const { behind, uid, group } = follower
+  const room = await roomFor(app, tx, { id: subscription, uid, wanted, most: waiting })
+  if (room === 0) return { added: 0, isBehind: true, isFull: true }
+  const upTo = Math.min(behind + positions, position)
   const types = JSON.parse(follower.types) as string[]
-  const events = await store.eventsBetween(tx, { after: behind, upTo, group }, most.deliveries)
-  const deliveries = events
-    .filter((event) => wants(app, { ...follower, types }, event))
-    .map(({ id, subject, createTime }) => ({ subscription, event: id, subject, createTime }))
-  const last = events.length === most.deliveries ? events.at(-1)!.position : await store.lastEmpty(tx, upTo, position)
-  await insertDeliveries(tx, deliveries)
+  const events = await store.eventsBetween(tx, { after: behind, upTo, group }, limit)
+  const matching = events.filter((event) => wants(app, { ...follower, types }, event))
+  const next = matching.slice(0, room)
+  const read = next.length < matching.length ? next.at(-1)! : events.length === limit ? events.at(-1)! : undefined
+  const last = read ? read.position : await store.lastEmpty(tx, upTo, position)
+  await insertDeliveries(
+    tx,
+    next.map(({ id, subject, createTime }) => ({ subscription, event: id, subject, createTime })),
+  )
   await store.setBehind(tx, subscription, last < position ? last : 0)
-  return { added: deliveries.length, isBehind: last < position, isFull: false }
+  return { added: next.length, isBehind: last < position, isFull: false }
+}
+
+export type Ahead = {
+  /** Up to here no event was found. */
+  position: number
+  isFound: boolean
+  isEnd: boolean
+  /** Subjects of the events that were passed over. */
+  passed: string[]
+}
+
+/** Looks behind `after` for an event without a delivery whose subject has no delivery pending, in one bounded step. */
+export async function lookAhead(
+  app: Pick<App, 'vendor'>,
+  reader: Reader,
+  { subscription, node, after }: { subscription: number; node: string; after: number },
+  hasPending: (subject: string) => boolean,
+): Promise<Ahead> {
+  const last = await store.lastPosition(reader)
+  const follower = await store.findFollower(reader, subscription, node)
+  if (!follower) return { position: after, isFound: true, isEnd: false, passed: [] }
+  const from = Math.max(after, follower.behind)
+  const upTo = Math.min(from + bounds.positions, last)
+  const events = await store.eventsBetween(reader, { after: from, upTo, group: follower.group }, bounds.events)
+  const types = JSON.parse(follower.types) as string[]
+  const matching = events.filter((event) => wants(app, { ...follower, types }, event))
+  const found = matching.find(({ subject }) => !hasPending(subject))
+  if (found) return { position: found.position - 1, isFound: true, isEnd: false, passed: [] }
+  const position = events.length === bounds.events ? events.at(-1)!.position : await store.lastEmpty(reader, upTo, last)
+  return { position, isFound: false, isEnd: position >= last, passed: matching.map(({ subject }) => subject) }
 }
 
 /** A sink that has failed for so long does not get what is as old; it can still be asked for with ReplayEvents. */

@@ -117,7 +117,7 @@ class DeliveryWorker implements Deliveries {
       node: this.#site.node,
       results: this.#results,
       maySend: () => !this.#closing && leaseHolds(),
-      catchUp: (subscription) => this.#catchingUp(subscription),
+      catchUp: (subscription, most) => this.#catchingUp(subscription, most),
       limit: (queue) => {
         const others = this.#sharing(queue)
         const taken = others.reduce((sum, { inFlight }) => sum + inFlight, 0)
@@ -136,12 +136,12 @@ class DeliveryWorker implements Deliveries {
   }
 
   /** One at a time, so that whoever has many queues never fills that of the database's writer. */
-  #catchingUp(subscription: number): Promise<CaughtUp> {
+  #catchingUp(subscription: number, deliveries: number): Promise<CaughtUp> {
     const { db } = this.#app
     const work = async (): Promise<CaughtUp> => {
       // Its turn may come when there is nobody left to send anything.
       if (this.#closing) return { added: 0, isBehind: true, isFull: true }
-      return db.tx((tx) => catchUp(this.#app, tx, subscription, this.#site.node), routes)
+      return db.tx((tx) => catchUp(this.#app, tx, subscription, this.#site.node, { deliveries }), routes)
     }
     const mine = this.#catchUps.then(work)
     this.#catchUps = mine.catch(() => {})

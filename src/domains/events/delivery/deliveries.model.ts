@@ -82,6 +82,10 @@ export const maxTypes = 20
 export const maxTypeLength = 200
 export const maxRedeliveries = 100
 export const maxAttemptsShown = 100
+/** Positions behind that of a queue among which its events are counted as waiting. */
+export const maxCountedBehind = 10_000
+/** Delivered deliveries of a subscription that are kept, and as many that were given up; `every` is how many end between trims. */
+export const kept = { deliveries: 10_000, every: 500, trimmed: 1000 }
 export const defaultOverlapMs = 24 * 60 * 60 * 1000
 export const maxOverlapMs = 7 * defaultOverlapMs
 

@@ -16,20 +16,24 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import { type Listed, toListed } from '#lib/lists/paging.ts'
 import { emit, newEvent, withId } from '../outbox/emit.ts'
 import { insertSentEvent } from '../outbox/outbox.store.ts'
+import { trimDeliveries } from '../outbox/retention.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import { attempt } from './attempt.ts'
+import { countBehind } from './behind.store.ts'
 import * as model from './deliveries.model.ts'
 import * as store from './deliveries.store.ts'
 import { bumpQueues, pauseQueue, resumeQueue } from './queues.store.ts'
+import { requireRoomFor } from './room.service.ts'
 import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
 import { insertAttempts } from './sending.store.ts'
+import { wants } from './wants.ts'
 
 /** Queues are worked at all the time; without serializability that only takes a moment of waiting. */
 const rowLocks = { isolation: 'rowLocks' } as const
 
 export async function getSettings(call: Call, uid: string): Promise<model.Settings> {
-  return (await requireSettings(call.app.db, uid)).settings
+  return shown(call, await requireSettings(call.app.db, uid))
 }
 
 export async function updateSettings(
@@ -97,6 +101,7 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
     await insertAttempts(tx, [{ delivery: first, ...outcome, createTime: call.now }])
     const { delivered, givenUp } = model.deliveryStates
     await store.settleDelivery(tx, first, outcome.result === 'delivered' ? delivered : givenUp)
+    await trimDeliveries(tx, subscription, model.kept.deliveries, 10)
     return first
   }, rowLocks)
   call.log.info('test event sent', { uid, result: outcome.result, status: outcome.status })
@@ -144,6 +149,7 @@ export async function redeliver(call: Call, uid: string, uids: readonly string[]
       const { event, subject } = redeliverable(found.get(one), one)
       return { subscription: subscriber.id, event, subject, createTime: call.now }
     })
+    await requireRoomFor(call.app, tx, { ...subscriber, wanted: deliveries.length })
     const first = await insertDeliveries(tx, deliveries)
     await bumpQueues(tx, [subscriber.id], { deliveries: deliveries.length }, '', call.now)
     const ids = deliveries.map((_, i) => first + i)
@@ -170,17 +176,25 @@ async function change(
   kind: Kind<model.ShownSettings>,
   work: (tx: Tx, subscriber: store.Subscriber) => Promise<boolean>,
 ): Promise<model.Settings> {
-  const settings = await call.app.db.tx(async (tx) => {
+  const after = await call.app.db.tx(async (tx) => {
     const { subscriber } = await requireSettings(tx, uid)
     const changed = await work(tx, subscriber)
-    const after = (await requireSettings(tx, uid)).settings
-    const about = { subject: uid, group: subscriber.group, resource: kind(after) }
+    const found = await requireSettings(tx, uid)
+    const about = { subject: uid, group: subscriber.group, resource: kind(found.settings) }
     if (changed) await emit(tx, call, 'events.subscription.updated', about)
-    return after
+    return found
   }, rowLocks)
   call.app.events.queued.notify()
   call.log.info('subscription settings changed', { uid, method: call.method.name })
-  return settings
+  return shown(call, after)
+}
+
+/** Settings that count events behind the queue's position as waiting too. */
+async function shown({ app }: Call, { settings, subscriber }: store.Found): Promise<model.Settings> {
+  if (subscriber.behind === 0) return settings
+  const behind = await countBehind(app.db, subscriber, model.maxCountedBehind)
+  const counts = behind.filter(({ type }) => wants(app, subscriber, { type, subject: '' })).map(({ count }) => count)
+  return { ...settings, waiting: counts.reduce((sum, count) => sum + count, settings.waiting) }
 }
 
 async function requireSettings(reader: Reader, uid: string) {

@@ -14,7 +14,10 @@ export type Subscriber = {
   /** By whose names it gets its events; empty for ours. */
   vendor: string
   secretShown: boolean
+  /** See `QueueState`. */
+  behind: number
 }
+export type Found = { settings: Settings; subscriber: Subscriber }
 
 type SettingsRow = Omit<Settings, 'types' | 'paused'> & {
   id: number
@@ -23,16 +26,14 @@ type SettingsRow = Omit<Settings, 'types' | 'paused'> & {
   vendor: string
   paused: number
   secretShown: number
+  behind: number
 }
 
-export async function findSettings(
-  reader: Reader,
-  uid: string,
-): Promise<{ settings: Settings; subscriber: Subscriber } | undefined> {
+export async function findSettings(reader: Reader, uid: string): Promise<Found | undefined> {
   const row = await reader.get<SettingsRow>(sql`
     SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, s.secret_shown AS "secretShown",
            s.old_secret_time AS "oldSecretExpireTime", q.paused, q.pause_reason AS "pauseReason", q.failures,
-           q.blocked_until AS "blockedUntil",
+           q.blocked_until AS "blockedUntil", q.behind,
            coalesce((SELECT o.create_time FROM events_outbox o
                       WHERE q.behind > 0 AND o.position > q.behind AND o.position > 0 ORDER BY o.position LIMIT 1),
                     '') AS "behindTime",
@@ -41,11 +42,11 @@ export async function findSettings(
       FROM subscriptions s JOIN delivery_queues q ON q.subscription_id = s.id
      WHERE s.uid = ${uid}`)
   if (!row) return undefined
-  const { id, group, vendor, secretShown, ...shown } = row
+  const { id, group, vendor, secretShown, behind, ...shown } = row
   const types = JSON.parse(row.types) as string[]
   return {
     settings: { ...shown, types, paused: row.paused === 1 },
-    subscriber: { id, uid, group, types, vendor, secretShown: secretShown === 1 },
+    subscriber: { id, uid, group, types, vendor, secretShown: secretShown === 1, behind },
   }
 }
 

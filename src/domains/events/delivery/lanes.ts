@@ -28,6 +28,21 @@ export class Lanes {
     return this.#lanes.size
   }
 
+  /** Whether a subject has rows in hand, or more to be read again. */
+  has(subject: string): boolean {
+    return this.#lanes.has(subject)
+  }
+
+  /** Whether at least so many rows are in hand. */
+  hasRows(count: number): boolean {
+    let rows = 0
+    for (const lane of this.#lanes.values()) {
+      rows += lane.rows.length
+      if (rows >= count) return true
+    }
+    return false
+  }
+
   get readyCount(): number {
     return this.#ready.size
   }

@@ -24,8 +24,8 @@ const columns = sql`
   subscription_id AS "subscription", owner, beat, generation, failures, blocked_until AS "blockedUntil", resets,
   due_time AS "dueTime", behind`
 
-/** What a queue has got: each so many deliveries, or none since it falls behind at that position. */
-export type Got = { deliveries: number } | { behind: number }
+/** What a queue has got: deliveries, none since it falls behind at a position, or more events while it is behind. */
+export type Got = { deliveries: number } | { behind: number } | 'more'
 
 /** Tells the queues what they have got; those of nobody become the node's, unless their sink is blocked. */
 export function bumpQueues(
@@ -35,7 +35,12 @@ export function bumpQueues(
   node: string,
   now: string,
 ): Promise<OwnedQueue[]> {
-  const change = 'behind' in got ? sql`behind = ${got.behind}` : sql`room = room - ${got.deliveries}`
+  const change =
+    got === 'more'
+      ? sql`behind = behind`
+      : 'behind' in got
+        ? sql`behind = ${got.behind}`
+        : sql`room = room - ${got.deliveries}`
   const free = sql`owner = '' AND paused = 0 AND blocked_until <= ${now}`
   return tx.all<OwnedQueue>(sql`
     UPDATE delivery_queues

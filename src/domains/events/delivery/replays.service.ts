@@ -1,18 +1,18 @@
 // Events of a time once more. A request makes no more deliveries than may wait, and says where the next one goes on.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { failedPrecondition, found, invalid } from '#lib/errors.ts'
+import { found, invalid } from '#lib/errors.ts'
 import { listedUpTo, type Page } from '#lib/lists/paging.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
-import { countWaiting } from './behind.store.ts'
 import * as store from './deliveries.store.ts'
 import { bumpQueues } from './queues.store.ts'
+import { refuseForRoom, roomFor } from './room.service.ts'
 import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
 import { wants } from './wants.ts'
 
-/** With so many that wait there is no room; and how many events one request, and one transaction, looks at. */
-const bounds = { waiting: 10_000, events: 20_000, eventsAtOnce: 500 }
+/** How many events one request, and one transaction, looks at. */
+const bounds = { events: 20_000, eventsAtOnce: 500 }
 /** Longer than any request takes from its time to its commit. */
 const disorderMs = 2 * 60_000
 
@@ -34,8 +34,9 @@ export async function replayEvents(
   let position = page.after ? Number(page.after.value) : await store.positionBefore(db, around(time.from, -disorderMs))
   let [count, looked, isOver] = [0, 0, false]
   while (!isOver && looked < bounds.events) {
-    const some = await db.tx((tx) => replaySome(tx, call, uid, { ...time, position }), { isolation: 'rowLocks' })
-    if (some.isFull && count + some.count === 0) throw noRoom(uid)
+    const some = await db.tx((tx) => replaySome(tx, call, uid, { ...time, position, isFirst: count === 0 }), {
+      isolation: 'rowLocks',
+    })
     if (some.count > 0) events.queued.notify()
     count += some.count
     looked += some.looked
@@ -48,21 +49,23 @@ export async function replayEvents(
 
 type Replayed = { count: number; looked: number; position: number; isFull: boolean; isOver: boolean }
 
-/** Those behind `position` that there is room for. */
+/** Stores deliveries of the events behind `position`. Throws when there is no room for the first of all. */
 async function replaySome(
   tx: Tx,
   call: Call,
   uid: string,
-  { from, to, position }: ReplayTime & { position: number },
+  { from, to, position, isFirst }: ReplayTime & { position: number; isFirst: boolean },
 ): Promise<Replayed> {
   await lockRouting(tx)
   const subscriber = await findSubscriber(tx, uid)
-  const room = bounds.waiting - (await countWaiting(tx, subscriber.id, bounds.waiting))
   const batch = await store.eventsAfter(tx, position, bounds.eventsAtOnce)
   const wanted = batch.filter((event) => {
     const inTime = event.createTime >= from && event.createTime < to
     return inTime && isFor(call.app, subscriber, event)
   })
+  const { app } = call
+  const room = await roomFor(app, tx, { ...subscriber, wanted: wanted.length })
+  if (room === 0 && wanted.length > 0 && isFirst) return refuseForRoom(app, tx, { ...subscriber, wanted: 1 })
   const some = wanted.slice(0, room)
   const toDelivery = ({ id, subject }: store.OrderedEvent): NewDelivery => {
     return { subscription: subscriber.id, event: id, subject, createTime: call.now }
@@ -89,10 +92,3 @@ async function findSubscriber(
 }
 
 const around = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString()
-
-const noRoom = (uid: string) =>
-  failedPrecondition({
-    type: 'QUEUE_FULL',
-    subject: uid,
-    description: `${bounds.waiting} deliveries wait already; ask again when some have gone out`,
-  })

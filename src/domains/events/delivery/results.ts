@@ -4,8 +4,9 @@ import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { ownCause } from '#lib/cause.ts'
 import { type NewEvent, newEvent, queueEvents } from '../outbox/emit.ts'
+import { trimDeliveries } from '../outbox/retention.store.ts'
 import type { Outcome } from './attempt.ts'
-import { type DeliveryState, deliveryStates, pausedSettings } from './deliveries.model.ts'
+import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } from './queues.store.ts'
 import { insertAttempts, markDelivered, markFailed } from './sending.store.ts'
 
@@ -32,6 +33,8 @@ export type Results = {
   record(entry: Entry): Promise<void>
   /** Gives the queue back behind everything that was recorded; see `releaseQueue`. */
   release(queue: { subscription: number; generation: number }, dueTime: string | undefined): Promise<boolean>
+  /** Removes the oldest deliveries that have ended, when there are more than are kept. */
+  trim(subscription: number): Promise<void>
   /** Gives the queue back as it is. */
   free(subscription: number): Promise<void>
   /** Resolves once nothing is left to write, or it cannot be. */
@@ -46,8 +49,14 @@ const enough = 16
 const retryMs = 500
 const triesAtEnd = 5
 
-export function createResults(app: Pick<App, 'db' | 'log' | 'clock' | 'events' | 'eventTable'>, node: string): Results {
+export function createResults(
+  app: Pick<App, 'db' | 'log' | 'clock' | 'events' | 'eventTable'>,
+  node: string,
+  keep = kept,
+): Results {
   const { db, log } = app
+  /** Deliveries that ended since the last trim, by subscription. */
+  const ended = new Map<number, number>()
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
   let flushing: Promise<void> | undefined
@@ -86,8 +95,18 @@ export function createResults(app: Pick<App, 'db' | 'log' | 'clock' | 'events' |
     return promise
   }
 
+  const trim = (subscription: number) =>
+    add<void>({ write: (tx) => trimDeliveries(tx, subscription, keep.deliveries, keep.trimmed) })
+
   return {
-    record: (entry) => add<void>({ entry, write: (tx) => writeEntry(tx, app, entry) }),
+    async record(entry) {
+      await add<void>({ entry, write: (tx) => writeEntry(tx, app, entry) })
+      if (entry.state === deliveryStates.waiting) return
+      const count = (ended.get(entry.subscription) ?? 0) + 1
+      ended.set(entry.subscription, count % keep.every)
+      if (count === keep.every) void trim(entry.subscription)
+    },
+    trim,
     release: (queue, dueTime) => add<boolean>({ write: (tx) => releaseQueue(tx, queue, node, dueTime) }),
     free: (subscription) => add<void>({ write: (tx) => freeQueue(tx, subscription, node) }),
     async close() {

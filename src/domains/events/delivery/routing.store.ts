@@ -9,8 +9,18 @@ export type UnroutedEvent = {
   group: string
   createTime: string
 }
-/** `vendor` is the token of whose names it uses; empty for ours. `room` is how many deliveries it may surely be given. */
-export type Subscriber = { id: number; uid: string; group: string; types: string; vendor: string; room: number }
+export type Subscriber = {
+  id: number
+  uid: string
+  group: string
+  types: string
+  /** The token of whose names it uses; empty for ours. */
+  vendor: string
+  /** How many deliveries it may surely be given. */
+  room: number
+  /** See `QueueState`. */
+  behind: number
+}
 /** `createTime` is that of the event, or of whoever asked for it once more. */
 export type NewDelivery = { subscription: number; event: number; subject: string; createTime: string }
 
@@ -45,12 +55,12 @@ export async function orderEvents(tx: Tx, position: number, ids: readonly number
   await tx.run(sql`UPDATE events_router SET position = ${position + 1 + last - first} WHERE id = 1`)
 }
 
-/** Those that get a delivery of each event at once. */
+/** Subscriptions of these groups. Paused ones that are behind are left out: their position says all. */
 export function subscribersAt(tx: Tx, groups: readonly string[]): Promise<Subscriber[]> {
   return tx.all(sql`
-    SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, q.room
+    SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, q.room, q.behind
       FROM subscriptions s JOIN delivery_queues q ON q.subscription_id = s.id
-     WHERE s.parent_uid IN (${list(groups)}) AND q.behind = 0`)
+     WHERE s.parent_uid IN (${list(groups)}) AND (q.behind = 0 OR q.paused = 0)`)
 }
 
 /** In the order given, with numbers that follow each other; answers with the first. Call `lockRouting` first. */

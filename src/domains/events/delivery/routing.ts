@@ -1,10 +1,11 @@
 // From the outbox to the queues of the subscriptions. A commit makes an event visible; routing gives it its position in the
-// one order of events and makes a delivery for each subscription that it concerns and that is not behind.
+// one order of events. Each subscription that it concerns gets a delivery, or a position if it has no room for one.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import { mostRouted, withRoom } from './behind.ts'
+import { withRoom } from './behind.ts'
 import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
+import { sureRoom } from './room.service.ts'
 import * as store from './routing.store.ts'
 import { wants } from './wants.ts'
 
@@ -12,7 +13,7 @@ import { wants } from './wants.ts'
  * How much one transaction routes; more than one works through at once would only make others wait. Of an event that has
  * more deliveries all are made, which is as many as an organisation has subscriptions.
  */
-const routeBatch = { events: 200, deliveries: 2000, waiting: mostRouted }
+const routeBatch = { events: 200, deliveries: 2000, waiting: sureRoom }
 
 export type Routed = {
   events: number
@@ -30,7 +31,7 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
   const { position } = await store.lockRouting(tx)
   const oldest = await store.unroutedEvents(tx, most.events)
   if (oldest.length === 0) return { events: 0, isMore: false, queues: [] }
-  const { events, subscribers, wanted } = await deliveriesOf(app, tx, oldest, most.deliveries)
+  const { events, subscribers, wanted, woken } = await deliveriesOf(app, tx, oldest, most.deliveries)
   await store.orderEvents(
     tx,
     position,
@@ -44,6 +45,7 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
   const byCount = Map.groupBy(counts.keys(), (subscription) => counts.get(subscription)!)
   for (const [count, subscriptions] of byCount) await bump(subscriptions, { deliveries: count })
   if (fallen.length > 0) await bump(fallen, { behind: position })
+  if (woken.length > 0) await bump(woken, 'more')
   const isMore = oldest.length === most.events || events.length < oldest.length
   return { events: events.length, isMore, queues: queues.filter(({ owner }) => owner === node && node !== '') }
 }
@@ -77,7 +79,10 @@ export function tellRouted({ events: { routed, queued } }: Pick<App, 'events'>, 
   queued.notify()
 }
 
-/** The first of the events, at least one, and the deliveries that are wanted, not more than `most` if there are several events. */
+/**
+ * The first of the events, at least one, and the deliveries that are wanted, not more than `most` if there are several events.
+ * `woken` are the subscriptions that are behind and want one of the events.
+ */
 async function deliveriesOf(app: Routing, tx: Tx, oldest: readonly store.UnroutedEvent[], most: number) {
   const isVisible = ({ audience }: store.UnroutedEvent) => audience === 'CUSTOMER'
   const groups = new Set(oldest.filter(isVisible).flatMap(({ group }) => lineage(group)))
@@ -86,16 +91,20 @@ async function deliveriesOf(app: Routing, tx: Tx, oldest: readonly store.Unroute
   const byGroup = Map.groupBy(parsed, ({ group }) => group)
   const events: store.UnroutedEvent[] = []
   const wanted: store.NewDelivery[] = []
+  const woken = new Set<number>()
   for (const event of oldest) {
     const wanting = isVisible(event)
       ? lineage(event.group)
           .flatMap((group) => byGroup.get(group) ?? [])
-          .filter((subscriber) => wants(app, subscriber, event))
+          .filter((subscriber) => !woken.has(subscriber.id) && wants(app, subscriber, event))
       : []
     if (events.length > 0 && wanted.length + wanting.length > most) break
     events.push(event)
     const { id, subject, createTime } = event
-    for (const one of wanting) wanted.push({ subscription: one.id, event: id, subject, createTime })
+    for (const one of wanting) {
+      if (one.behind > 0) woken.add(one.id)
+      else wanted.push({ subscription: one.id, event: id, subject, createTime })
+    }
   }
-  return { events, subscribers, wanted }
+  return { events, subscribers, wanted, woken: [...woken] }
 }

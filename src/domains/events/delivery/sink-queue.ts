@@ -5,11 +5,13 @@
 // it asks for a pause; then one delivery at a time tries it, less and less often, and all the others wait for that one.
 import type { App } from '#app.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
-import { type CaughtUp, passOverBefore } from './behind.ts'
+import { type CaughtUp, lookAhead, passOverBefore } from './behind.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { type Lane, Lanes, laneRows } from './lanes.ts'
+import { LookAhead } from './look-ahead.ts'
 import { findQueue, type OwnedQueue } from './queues.store.ts'
 import type { Entry, Results } from './results.ts'
+import { sureRoom } from './room.service.ts'
 import * as store from './sending.store.ts'
 
 export type SinkQueueDeps = {
@@ -19,8 +21,8 @@ export type SinkQueueDeps = {
   results: Results
   /** Whether the node may still send for what it owns. */
   maySend(): boolean
-  /** Makes the next deliveries of a queue that is behind. */
-  catchUp(subscription: number): Promise<CaughtUp>
+  /** Stores the next deliveries of a queue that is behind, at most so many. */
+  catchUp(subscription: number, most: number): Promise<CaughtUp>
   /** How many deliveries of the queue may be on their way at once, those to the same sink from other queues considered. */
   limit(queue: SinkQueue): number
   /** Fewer of the queue are on their way, which may be what another with the same sink waits for. */
@@ -38,6 +40,10 @@ const firstWindow = 8
 /** What is due sooner than this is waited for with the queue in hand. */
 const keepMs = 1000
 const giveUpAtOnce = 500
+/** Deliveries that a queue that is behind stores at once, when its sink answers well. */
+const mostAtOnce = 250
+/** A queue that is behind is looked at so often, since an older server in the cluster does not report its events. */
+const behindMs = 30_000
 const goneReason = 'the sink answered 410 Gone'
 
 export class SinkQueue {
@@ -49,6 +55,7 @@ export class SinkQueue {
   generation: number
   readonly #deps: SinkQueueDeps
   readonly #lanes = new Lanes()
+  readonly #ahead: LookAhead
   #cursor = 0
   #exhausted = false
   #isBehind: boolean
@@ -75,6 +82,10 @@ export class SinkQueue {
     this.#resets = resets
     this.#isBehind = behind > 0
     this.#blockedUntil = blockedUntil === '' ? 0 : Date.parse(blockedUntil)
+    const { app, node } = deps
+    const hasPending = (subject: string) => this.#lanes.has(subject)
+    const look = (after: number) => lookAhead(app, app.db, { subscription, node, after }, hasPending)
+    this.#ahead = new LookAhead(look, hasPending)
   }
 
   get inFlight(): number {
@@ -195,8 +206,11 @@ export class SinkQueue {
   async #catchUp(): Promise<boolean> {
     if (!this.#isBehind || this.#ended || !this.#deps.maySend()) return false
     if (this.#failures > 0 && this.#lanes.size > 0) return false
+    if (this.#lanes.hasRows(sureRoom) && !(await this.#ahead.finds())) return false
     const { generation } = this
-    const { added, isBehind, isFull } = await this.#deps.catchUp(this.subscription)
+    // Few as long as nobody knows whether the sink answers.
+    const most = this.#failing.attempts > 0 ? firstWindow : Math.min(this.#window, mostAtOnce)
+    const { added, isBehind, isFull } = await this.#deps.catchUp(this.subscription, most)
     if (generation === this.generation) this.#isBehind = isBehind
     if (added > 0) this.#exhausted = false
     return !isFull && (added > 0 || isBehind)
@@ -326,7 +340,7 @@ export class SinkQueue {
     const blocked = this.#failures > 0 && this.#blockedUntil > now
     const next = blocked ? this.#blockedUntil : this.#lanes.nextDue()
     // Behind so many that fail, there is more as soon as one of them is done with.
-    const due = next ?? (this.#isBehind ? now + keepMs : undefined)
+    const due = blocked || !this.#isBehind ? next : Math.min(next ?? now + keepMs, now + behindMs)
     if (due !== undefined && due - now <= keepMs) return this.#pumpIn(due - now)
     if (blocked) await this.#giveUpOld(now)
     this.#releasing = true
@@ -366,9 +380,7 @@ export class SinkQueue {
     const time = new Date(now - app.config.deliveryGiveUpMs).toISOString()
     const some = () =>
       app.db.tx((tx) => store.giveUpOlderThan(tx, this.subscription, time, giveUpAtOnce), { isolation: 'rowLocks' })
-    while ((await some()) === giveUpAtOnce) {
-      // The next ones.
-    }
+    while ((await some()) === giveUpAtOnce) await this.#deps.results.trim(this.subscription)
     if (!this.#isBehind) return
     await app.db.tx((tx) => passOverBefore(tx, this.subscription, time), { isolation: 'rowLocks' })
   }

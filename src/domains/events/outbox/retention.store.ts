@@ -34,6 +34,26 @@ export async function sweepDeleted(tx: Tx, limit: number): Promise<number> {
   return tx.run(sql`DELETE FROM delivery_queues WHERE subscription_id = ${subscription}`)
 }
 
+/**
+ * Keeps the newest `keep` delivered and as many given-up deliveries of a subscription. Removes at most `limit` of each, the
+ * oldest first, and answers with how many it removed.
+ */
+export async function trimDeliveries(tx: Tx, subscription: number, keep: number, limit: number): Promise<number> {
+  let removed = 0
+  for (const state of [1, 2]) {
+    const mine = sql`subscription_id = ${subscription} AND state = ${state}`
+    const rows = await tx.all<{ id: number }>(sql`
+      SELECT id FROM deliveries
+       WHERE ${mine} AND id <= (SELECT id FROM deliveries WHERE ${mine} ORDER BY id DESC LIMIT 1 OFFSET ${keep})
+       ORDER BY id LIMIT ${limit}`)
+    removed += await remove(
+      tx,
+      rows.map(({ id }) => id),
+    )
+  }
+  return removed
+}
+
 async function remove(tx: Tx, ids: readonly number[]): Promise<number> {
   if (ids.length === 0) return 0
   await tx.run(sql`DELETE FROM delivery_attempts WHERE delivery_id IN (${list(ids)})`)

@@ -12,7 +12,7 @@ type Config = Work['app']['config']
 /** The limits in force. `reader` is the transaction that adds something, so that a limit set meanwhile counts. */
 export async function limitsOf(
   reader: Reader,
-  { app: { config } }: Pick<Work, 'app'>,
+  { app: { config } }: { app: { config: Config } },
   organization: string,
 ): Promise<QuotaLimits> {
   const own = await findResourceLimits(reader, organization)
@@ -34,6 +34,7 @@ function defaultsOf(config: Config): QuotaLimits {
     upload_pieces: config.quotaUploadPieces,
     subscriptions: config.quotaSubscriptions,
     sink_subscriptions: config.quotaSinkSubscriptions,
+    pending_deliveries: config.quotaPendingDeliveries,
   }
 }
 

@@ -9,6 +9,7 @@ export const quotas = {
   upload_pieces: 'pieces in one upload',
   subscriptions: 'subscriptions',
   sink_subscriptions: 'subscriptions to one sink',
+  pending_deliveries: 'pending deliveries',
 } as const
 export type QuotaName = keyof typeof quotas
 export const quotaNames = Object.keys(quotas) as QuotaName[]

@@ -1,5 +1,6 @@
 // The quotas of an organisation: whoever sees it reads them, and the operator sets them.
 import type { Call } from '#app.ts'
+import { pendingOf } from '#domains/events/delivery/room.service.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { usageOf } from '#domains/registry/blobs/usage.service.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
@@ -27,6 +28,7 @@ export async function getQuotas({ app: { db, config } }: Call, uid: string): Pro
     groups: await countBelow(db, uid, 'groups'),
     uploads: usage.uploads,
     subscriptions: await countBelow(db, uid, 'subscriptions'),
+    pending_deliveries: await pendingOf(db, uid),
   }
   const withUsed = quotasOf(config, organization).map((one) => {
     const count = used[one.name]

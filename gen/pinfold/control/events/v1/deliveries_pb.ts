@@ -88,7 +88,8 @@ export type SubscriptionSettings = Message<"pinfold.control.events.v1.Subscripti
   pauseReason: string;
 
   /**
-   * How many deliveries wait.
+   * Events that wait for delivery, with a stored delivery or not. Of those without one, only events among the next 10,000
+   * of the server are counted.
    *
    * @generated from field: int64 waiting = 5;
    */
@@ -123,8 +124,8 @@ export type SubscriptionSettings = Message<"pinfold.control.events.v1.Subscripti
   oldSecretExpireTime?: Timestamp | undefined;
 
   /**
-   * With so many deliveries waiting, when the first event happened that has none yet: it and those after it get theirs
-   * as others go out. RFC 3339, UTC, milliseconds. Absent: every event has its delivery.
+   * When the first event happened that has no stored delivery yet: deliveries of it and of later events are stored as
+   * others end. RFC 3339, UTC, milliseconds. Absent: every event has its delivery.
    *
    * @generated from field: google.protobuf.Timestamp behind_time = 10;
    */
@@ -167,7 +168,8 @@ export type SubscriptionSettingsJson = {
   pauseReason?: string;
 
   /**
-   * How many deliveries wait.
+   * Events that wait for delivery, with a stored delivery or not. Of those without one, only events among the next 10,000
+   * of the server are counted.
    *
    * @generated from field: int64 waiting = 5;
    */
@@ -202,8 +204,8 @@ export type SubscriptionSettingsJson = {
   oldSecretExpireTime?: TimestampJson;
 
   /**
-   * With so many deliveries waiting, when the first event happened that has none yet: it and those after it get theirs
-   * as others go out. RFC 3339, UTC, milliseconds. Absent: every event has its delivery.
+   * When the first event happened that has no stored delivery yet: deliveries of it and of later events are stored as
+   * others end. RFC 3339, UTC, milliseconds. Absent: every event has its delivery.
    *
    * @generated from field: google.protobuf.Timestamp behind_time = 10;
    */
@@ -1351,7 +1353,8 @@ export const DeliveriesService: GenService<{
   },
   /**
    * Sends deliveries once more, with the same event ids, behind what waits. All or none: NOT_FOUND when one of them does
-   * not exist, FAILED_PRECONDITION when one still waits.
+   * not exist, FAILED_PRECONDITION when one still waits or 10,000 would wait, RESOURCE_EXHAUSTED above the quota
+   * `pending_deliveries`.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.Redeliver
    */
@@ -1364,7 +1367,7 @@ export const DeliveriesService: GenService<{
    * Sends the events of a time once more, whether the subscription existed then or not: in their order, with the same
    * event ids, behind what waits. Events are kept for 30 days unless the configuration says otherwise. One request looks
    * at 20,000 events, and makes no more deliveries than may wait, which are 10,000; `next_page_token` says that there is
-   * more. FAILED_PRECONDITION when as many wait already.
+   * more. FAILED_PRECONDITION when as many wait already, RESOURCE_EXHAUSTED above the quota `pending_deliveries`.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.ReplayEvents
    */

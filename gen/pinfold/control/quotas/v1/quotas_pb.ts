@@ -111,7 +111,7 @@ export type Quota = Message<"pinfold.control.quotas.v1.Quota"> & {
    * `bytes`: what its repos store: each blob once, however many of them have it, each manifest once for each repo that has
    * it, and what has come of open uploads. `repositories`. `groups`: its folders. `uploads`: open uploads.
    * `upload_pieces`: the pieces of one upload. `subscriptions`: to events. `sink_subscriptions`: its subscriptions to one
-   * sink.
+   * sink. `pending_deliveries`: the deliveries to its subscriptions that are stored and have not ended.
    *
    * @generated from field: string name = 1;
    */
@@ -149,7 +149,7 @@ export type QuotaJson = {
    * `bytes`: what its repos store: each blob once, however many of them have it, each manifest once for each repo that has
    * it, and what has come of open uploads. `repositories`. `groups`: its folders. `uploads`: open uploads.
    * `upload_pieces`: the pieces of one upload. `subscriptions`: to events. `sink_subscriptions`: its subscriptions to one
-   * sink.
+   * sink. `pending_deliveries`: the deliveries to its subscriptions that are stored and have not ended.
    *
    * @generated from field: string name = 1;
    */

@@ -1,0 +1,51 @@
+// Limits on the stored deliveries that are pending. An event that has no room keeps its place in the order of events, so
+// nothing is lost: its delivery is stored later.
+import type { App } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { limitsOf, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { failedPrecondition } from '#lib/errors.ts'
+import { rootOf } from '#lib/uid.ts'
+import * as store from './behind.store.ts'
+
+/** Pending deliveries that a subscription may have whatever the quota of its organization, so none waits for another. */
+export const sureRoom = 16
+/** Pending deliveries that a subscription may have at most. */
+export const mostWaiting = 10_000
+
+/** Stored deliveries of an organization that are pending. */
+export function pendingOf(reader: Reader, organization: string): Promise<number> {
+  return store.countPending(reader, organization)
+}
+
+type Asked = { id: number; uid: string; wanted: number; most?: number }
+
+/** How many of the wanted deliveries may be stored. Call `lockRouting` first, so that nobody stores others meanwhile. */
+export async function roomFor(app: Pick<App, 'config'>, tx: Tx, asked: Asked): Promise<number> {
+  const { id, uid, wanted, most = mostWaiting } = asked
+  const waiting = await store.countWaiting(tx, id, most)
+  const sure = Math.min(sureRoom, most) - waiting
+  if (wanted <= Math.max(sure, 0)) return wanted
+  const organization = rootOf(uid)
+  const { pending_deliveries: limit } = await limitsOf(tx, { app }, organization)
+  const used = limit === Number.POSITIVE_INFINITY ? 0 : await store.countPending(tx, organization, limit)
+  return Math.max(sure, Math.min(wanted, most - waiting, limit - used), 0)
+}
+
+/** Throws when not all of the wanted deliveries may be stored. Call `lockRouting` first. */
+export async function requireRoomFor(app: Pick<App, 'config'>, tx: Tx, asked: Asked): Promise<void> {
+  if ((await roomFor(app, tx, asked)) < asked.wanted) await refuseForRoom(app, tx, asked)
+}
+
+/** Names the limit that was reached: that of the subscription, or else the quota of its organization. */
+export async function refuseForRoom(app: Pick<App, 'config'>, tx: Tx, { id, uid, wanted }: Asked): Promise<never> {
+  if ((await store.countWaiting(tx, id, mostWaiting)) + wanted <= mostWaiting) {
+    const organization = rootOf(uid)
+    const used = await pendingOf(tx, organization)
+    requireRoom(await limitsOf(tx, { app }, organization), 'pending_deliveries', used, wanted)
+  }
+  throw failedPrecondition({
+    type: 'QUEUE_FULL',
+    subject: uid,
+    description: `at most ${mostWaiting} deliveries of a subscription wait; ask again when some have gone out`,
+  })
+}

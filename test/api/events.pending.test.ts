@@ -1,0 +1,253 @@
+// Stored deliveries that are pending: their number is bounded, whatever a request sets off.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { catchUp } from '#domains/events/delivery/behind.ts'
+import { kept } from '#domains/events/delivery/deliveries.model.ts'
+import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
+import { claimQueue, findQueue } from '#domains/events/delivery/queues.store.ts'
+import { createResults } from '#domains/events/delivery/results.ts'
+import { pendingOf, sureRoom } from '#domains/events/delivery/room.service.ts'
+import { insertDeliveries, lockRouting } from '#domains/events/delivery/routing.store.ts'
+import { route, routeBacklog } from '#domains/events/delivery/routing.ts'
+import { newSecret } from '#domains/events/subscriptions/secrets.ts'
+import { insertSubscription } from '#domains/events/subscriptions/subscriptions.store.ts'
+import { newUid } from '#lib/uid.ts'
+import { assertBlocked, assertError, ok } from '../support/expect.ts'
+import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
+import { digestOf, startRegistry, types } from '../support/registry.ts'
+
+const base = '/events/v2/subscriptions'
+const node = 'by-hand'
+
+/** Subscriptions to events of pushes, without events of their creation. */
+async function subscribe({ app }: Pick<Pinfold, 'app'>, org: string, sinks: readonly string[]): Promise<void> {
+  await routeBacklog(app, '')
+  const now = app.clock().toISOString()
+  await app.db.tx(async (tx) => {
+    await lockRouting(tx)
+    for (const sink of sinks) {
+      const one = { uid: newUid(org), sink, createTime: now, updateTime: now }
+      await insertSubscription(tx, one, newSecret(app.sealer), '')
+    }
+    await tx.run(sql`UPDATE subscriptions SET types = ${'["*.registry.push.*"]'}`)
+  })
+}
+
+type Registry = Awaited<ReturnType<typeof startRegistry>>
+
+async function pushTags({ pusher }: Registry, tags: number): Promise<void> {
+  const name = 'acme/app'
+  const config = await pusher.pushBlob(name, '{}', types.empty)
+  const body = JSON.stringify({ schemaVersion: 2, mediaType: types.image, config, layers: [] })
+  const names = Array.from({ length: tags }, (_, i) => `tag=t${i}`).join('&')
+  const headers = { 'content-type': types.image }
+  await pusher.ok(201, 'PUT', `${name}/manifests/${digestOf(body)}?${names}`, { body, headers })
+}
+
+test('a push of 100 tags stores at most 16 deliveries for each of 200 subscriptions', async () => {
+  await using registry = await startRegistry()
+  const { app, org } = registry
+  const sinks = Array.from({ length: 200 }, (_, i) => `https://hooks.example.com/${i}`)
+  await subscribe(registry, org.uid, sinks)
+  await pushTags(registry, 100)
+  await routeBacklog(app, '')
+  const pushed = await app.db.get<{ count: number }>(sql`
+    SELECT count(*) AS count FROM events_outbox WHERE type LIKE ${'%.push.%'} AND position > 0`)
+  assert.equal(pushed!.count, 101, 'one for each tag, and one for the digest')
+  const pending = await pendingOf(app.db, org.uid)
+  assert.ok(pending <= sinks.length * sureRoom, String(pending))
+  const behind = await app.db.get<{ count: number }>(sql`
+    SELECT count(*) AS count FROM delivery_queues WHERE behind > 0`)
+  assert.equal(behind!.count, sinks.length, 'the others are positions')
+})
+
+test('all events of such a push arrive once at each subscription, in order for each subject', async () => {
+  const [subscriptions, tags] = [10, 40]
+  await using registry = await startRegistry({ ...localSinks, quotaPendingDeliveries: 1 })
+  await using receiver = await startReceiver()
+  const { app, org } = registry
+  const sinks = Array.from({ length: subscriptions }, (_, i) => `${receiver.url}?to=${i}`)
+  await subscribe(registry, org.uid, sinks)
+  await app.db.tx((tx) => tx.run(sql`UPDATE delivery_queues SET paused = 1`))
+  await pushTags(registry, tags)
+  const events = await eventually(
+    () =>
+      app.db.all<{ uuid: string; subject: string }>(sql`
+        SELECT uuid, subject FROM events_outbox WHERE type LIKE ${'%.push.%'} AND position > 0 ORDER BY position`),
+    (some) => some.length === tags + 1,
+  )
+  let most = await pendingOf(app.db, org.uid)
+  await app.db.tx((tx) => tx.run(sql`UPDATE delivery_queues SET paused = 0, generation = generation + 1`))
+  app.events.queued.notify()
+  const all = subscriptions * (tags + 1)
+  while (receiver.got.length < all) {
+    await receiver.until((got) => got.length % 50 === 0 || got.length >= all)
+    most = Math.max(most, await pendingOf(app.db, org.uid))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  assert.ok(most <= subscriptions * sureRoom, String(most))
+  const bySink = Map.groupBy(receiver.got, ({ path }) => path)
+  assert.equal(bySink.size, subscriptions)
+  const orderOf = (got: readonly { id: string; subject: string }[]) =>
+    [...Map.groupBy(got, ({ subject }) => subject)].map(([subject, some]) => [subject, some.map(({ id }) => id)])
+  const wanted = orderOf(events.map(({ uuid, subject }) => ({ id: uuid, subject })))
+  for (const got of bySink.values()) assert.deepEqual(new Map(orderOf(got) as []), new Map(wanted as []))
+  await eventually(
+    () => pendingOf(app.db, org.uid),
+    (count) => count === 0,
+  )
+})
+
+/** An organization with subscriptions to events of repositories, all of them behind by so many events. */
+async function stage(limit: number, events: number) {
+  const pinfold = await startPinfold({ quotaPendingDeliveries: limit })
+  const { app, seed, operator } = pinfold
+  const org = await seed.group()
+  const uids: string[] = []
+  for (let i = 0; i < 2; i++) {
+    const { uid } = await seed.subscription(org.uid, 'https://hooks.example.com/')
+    await operator.patch(`${base}/${uid}/settings`, { types: ['*.repo.*'] })
+    uids.push(uid)
+  }
+  const first = await seed.repo(org.uid)
+  for (let i = 1; i < events; i++) await seed.repo(org.uid)
+  await app.db.tx((tx) => route(app, tx, '', ''))
+  const ids: number[] = []
+  for (const uid of uids) {
+    const { id } = (await findSettings(app.db, uid))!.subscriber
+    await app.db.tx(async (tx) => claimQueue(tx, (await findQueue(tx, id))!, node))
+    ids.push(id)
+  }
+  const caughtUp = (i: number, deliveries = 250) => app.db.tx((tx) => catchUp(app, tx, ids[i]!, node, { deliveries }))
+  return { pinfold, org, uids, ids, caughtUp, since: first.createTime as string }
+}
+
+test('the quota bounds the pending deliveries of an organization, and 16 of each subscription are stored above it', async () => {
+  const { pinfold, org, uids, caughtUp } = await stage(30, 60)
+  await using _ = pinfold
+  const { app, operator } = pinfold
+  assert.equal(await pendingOf(app.db, org.uid), 0)
+  assert.equal((await caughtUp(0)).added, 30)
+  assert.deepEqual(await caughtUp(0), { added: 0, isBehind: true, isFull: true })
+  assert.equal((await caughtUp(1)).added, sureRoom, 'no subscription waits for another')
+  assert.equal((await caughtUp(1)).isFull, true)
+  const { quotas } = ok(await operator.get(`/iam/v2/quotas/${org.uid}`)) as { quotas: Json[] }
+  const { limit, used } = quotas.find(({ name }) => name === 'pending_deliveries')!
+  assert.deepEqual([limit, used], ['30', '46'])
+  const shown = ok(await operator.get(`${base}/${uids[0]}/settings`))
+  assert.equal(shown.waiting, '60', 'stored or not')
+
+  await app.db.tx((tx) => tx.run(sql`UPDATE deliveries SET state = 1`))
+  ok(
+    await operator.post('/control/v1/quotas:set', {
+      organization: org.uid,
+      limits: [{ name: 'pending_deliveries', limit: 0 }],
+    }),
+  )
+  assert.deepEqual(await caughtUp(0), { added: 30, isBehind: false, isFull: false })
+  assert.deepEqual(await caughtUp(1), { added: 44, isBehind: false, isFull: false })
+})
+
+test('replaying and redelivering are refused above the quota, and a replay goes on once there is room', async () => {
+  const { pinfold, org, uids, since } = await stage(20, 18)
+  await using _ = pinfold
+  const { app, operator } = pinfold
+  const replay = (i: number, more: Json = {}) =>
+    operator.post(`${base}/${uids[i]}:replay`, { startTime: since, endTime: '2100-01-01T00:00:00Z', ...more })
+  assert.equal(ok(await replay(0)).eventCount, '18')
+  const listed = ok(await operator.get(`${base}/${uids[0]}/deliveries?page_size=10`)).deliveries as Json[]
+  await app.db.tx((tx) => tx.run(sql`UPDATE deliveries SET state = 1 WHERE id <= ${8}`))
+  const some = ok(await replay(1))
+  assert.equal(some.eventCount, '16')
+  const refused = await replay(1, { pageToken: some.nextPageToken })
+  assertError(refused, 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
+  assert.equal(refused.body.details[0].metadata.quota, 'pending_deliveries')
+
+  await app.db.tx((tx) => tx.run(sql`UPDATE deliveries SET state = 1`))
+  assert.equal(ok(await replay(1, { pageToken: some.nextPageToken })).eventCount, '2')
+  const deliveryUids = listed.map(({ uid }) => uid as string)
+  const redeliver = () => operator.post(`${base}/${uids[0]}:redeliver`, { deliveryUids })
+  ok(await redeliver())
+  assertError(await redeliver(), 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
+  assert.equal(await pendingOf(app.db, org.uid), 12)
+})
+
+test('redelivering is refused with QUEUE_FULL when as many deliveries of the subscription wait as may', async () => {
+  const { pinfold, uids, ids, since } = await stage(0, 1)
+  await using _ = pinfold
+  const { app, operator } = pinfold
+  ok(await operator.post(`${base}/${uids[0]}:replay`, { startTime: since, endTime: '2100-01-01T00:00:00Z' }))
+  await app.db.tx((tx) => tx.run(sql`UPDATE deliveries SET state = 1`))
+  const { deliveries } = ok(await operator.get(`${base}/${uids[0]}/deliveries`))
+  await app.db.tx((tx) =>
+    tx.run(sql`
+      INSERT INTO deliveries (id, subscription_id, event_id, subject, create_time)
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+      SELECT -n.i, ${ids[0]!} + 0 * n.i, 0, 'x', ${since} FROM n`),
+  )
+  const answer = await operator.post(`${base}/${uids[0]}:redeliver`, { deliveryUids: [deliveries[0].uid] })
+  assertBlocked(answer, uids[0]!, 'QUEUE_FULL')
+})
+
+test('an event for a queue that is behind wakes it, unless it is paused', async () => {
+  const { pinfold, org, uids, ids } = await stage(100, 60)
+  await using _ = pinfold
+  const { app, seed, operator } = pinfold
+  ok(await operator.post(`${base}/${uids[1]}:pause`))
+  const states = () => Promise.all(ids.map(async (id) => (await findQueue(app.db, id))!))
+  const before = await states()
+  assert.ok(before.every(({ behind }) => behind > 0))
+  await seed.repo(org.uid)
+  await app.db.tx((tx) => route(app, tx, '', ''))
+  const after = await states()
+  assert.deepEqual(
+    after.map(({ generation, behind }, i) => [generation - before[i]!.generation, behind - before[i]!.behind]),
+    [
+      [1, 0],
+      [0, 0],
+    ],
+  )
+})
+
+test('the newest deliveries that have ended are kept, so many delivered and as many given up', async () => {
+  const { pinfold, ids } = await stage(100, 1)
+  await using _ = pinfold
+  const { app } = pinfold
+  const [subscription] = ids as [number, number]
+  const results = createResults(app, node, { ...kept, deliveries: 4, every: 3 })
+  const rows = async (state: number) =>
+    (
+      await app.db.all<{ id: number }>(sql`
+        SELECT id FROM deliveries WHERE subscription_id = ${subscription} AND state = ${state} ORDER BY id`)
+    ).map(({ id }) => id)
+  const createTime = app.clock().toISOString()
+  const first = await app.db.tx(async (tx) => {
+    await lockRouting(tx)
+    await tx.run(sql`DELETE FROM deliveries`)
+    const one = { subscription, event: 1, subject: 'x', createTime }
+    return insertDeliveries(
+      tx,
+      Array.from({ length: 15 }, () => one),
+    )
+  })
+  const outcome = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 } as const
+  for (let i = 0; i < 12; i++) {
+    const state = i < 6 ? 1 : 2
+    await results.record({ subscription, delivery: first + i, outcome, time: createTime, state, nextTime: '' })
+  }
+  await results.trim(subscription)
+  await results.close()
+  const from = (start: number, count: number) => Array.from({ length: count }, (_, i) => first + start + i)
+  assert.deepEqual(
+    { delivered: await rows(1), givenUp: await rows(2), waiting: await rows(0) },
+    { delivered: from(2, 4), givenUp: from(8, 4), waiting: from(12, 3) },
+  )
+  const attempts = await app.db.all<{ id: number }>(sql`
+    SELECT DISTINCT delivery_id AS id FROM delivery_attempts WHERE delivery_id < ${first + 8} ORDER BY delivery_id`)
+  assert.deepEqual(
+    attempts.map(({ id }) => id),
+    from(2, 4),
+  )
+})
