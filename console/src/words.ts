@@ -808,8 +808,7 @@ const events = {
   delivering: 'delivering',
   triedAgain: 'It is tried again at',
   behindSince: 'Behind since',
-  behindText:
-    'So many deliveries wait that what has happened from then on has none yet. Each gets its own, in order, as those before it go out.',
+  behindText: 'Deliveries of later events are not stored yet. They are sent in order, as those before them end.',
   catchUp: {
     paused: 'Resume it, and it catches up.',
     failing:

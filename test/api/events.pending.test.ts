@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { catchUp } from '#domains/events/delivery/behind.ts'
+import { type Ahead, catchUp } from '#domains/events/delivery/behind.ts'
 import { kept } from '#domains/events/delivery/deliveries.model.ts'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
+import { LookAhead } from '#domains/events/delivery/look-ahead.ts'
 import { claimQueue, findQueue } from '#domains/events/delivery/queues.store.ts'
 import { createResults } from '#domains/events/delivery/results.ts'
 import { pendingOf, sureRoom } from '#domains/events/delivery/room.service.ts'
@@ -209,6 +210,35 @@ test('an event for a queue that is behind wakes it, unless it is paused', async 
       [0, 0],
     ],
   )
+})
+
+test('a look ahead starts again once a subject that it passed has no delivery pending, and ends after ten steps', async () => {
+  const pending = new Set(['a', 'b'])
+  const looks: number[] = []
+  let isEndless = false
+  const look = async (after: number): Promise<Ahead> => {
+    looks.push(after)
+    const passed = after < 20 ? ['a'] : []
+    return {
+      position: after + 10,
+      isFound: passed.some((one) => !pending.has(one)),
+      isEnd: !isEndless && after >= 20,
+      passed,
+    }
+  }
+  const ahead = new LookAhead(look, (subject) => pending.has(subject))
+  assert.equal(await ahead.finds(), false)
+  assert.deepEqual(looks.splice(0), [0, 10, 20])
+  pending.delete('b')
+  assert.equal(await ahead.finds(), false)
+  assert.deepEqual(looks.splice(0), [30], 'goes on where it ended')
+  pending.delete('a')
+  assert.equal(await ahead.finds(), true)
+  assert.deepEqual(looks.splice(0), [0])
+  pending.add('a')
+  isEndless = true
+  assert.equal(await ahead.finds(), true, 'too far to look')
+  assert.equal(looks.length, 10)
 })
 
 test('the newest deliveries that have ended are kept, so many delivered and as many given up', async () => {

@@ -46,6 +46,6 @@ export async function refuseForRoom(app: Pick<App, 'config'>, tx: Tx, { id, uid,
   throw failedPrecondition({
     type: 'QUEUE_FULL',
     subject: uid,
-    description: `at most ${mostWaiting} deliveries of a subscription wait; ask again when some have gone out`,
+    description: `at most ${mostWaiting} deliveries of a subscription may wait; ask again when some have gone out`,
   })
 }

@@ -208,8 +208,8 @@ export class SinkQueue {
     if (this.#failures > 0 && this.#lanes.size > 0) return false
     if (this.#lanes.hasRows(sureRoom) && !(await this.#ahead.finds())) return false
     const { generation } = this
-    // Few as long as nobody knows whether the sink answers.
-    const most = this.#failing.attempts > 0 ? firstWindow : Math.min(this.#window, mostAtOnce)
+    const isUnsure = this.#window === firstWindow || this.#failing.attempts >= failingAttempts / 2
+    const most = isUnsure ? firstWindow : Math.min(4 * this.#window, mostAtOnce)
     const { added, isBehind, isFull } = await this.#deps.catchUp(this.subscription, most)
     if (generation === this.generation) this.#isBehind = isBehind
     if (added > 0) this.#exhausted = false
