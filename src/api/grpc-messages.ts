@@ -6,7 +6,7 @@ import type { Metadata, ServiceError } from '@grpc/grpc-js'
 import { AppError, invalid } from '#lib/errors.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
 import type { MessageLimits } from './message-limits.ts'
-import { wireProblem } from './wire-limits.ts'
+import { wireProblem } from './transcoding/wire-limits.ts'
 
 /** An empty message takes some memory too, and a stream may have many. */
 const bytesOfMessage = 1024
