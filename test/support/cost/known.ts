@@ -16,10 +16,6 @@ export const known: readonly Known[] = [
     reason: 'The number of elements over gRPC has no limit but that of the bytes',
   },
   {
-    input: /^registry PUT manifest by owner: /,
-    reason: 'A manifest is parsed several times, and its members have no limit',
-  },
-  {
     input: /^(?:rest|grpc) pinfold\.control\.\S+ by owner: /,
     reason: 'Only the operator may call these methods; imports take up to 600,000 members in one request',
   },
