@@ -16,6 +16,7 @@ import { checkpointName } from '#domains/registry/proofs/logs.model.ts'
 import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
 import { signLogs } from '#domains/registry/proofs/signing.service.ts'
+import { countSuspended } from '#domains/registry/proofs/stored-checkpoints.store.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { parseNote } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
@@ -26,6 +27,7 @@ import { bucketSettings, noBucket } from '../support/bucket.ts'
 import { runDuty, withoutLease } from '../support/duties.ts'
 import { captureLog } from '../support/log.ts'
 import { type Json, onPostgres, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
 import { plantTag } from '../support/tags.ts'
 
 const stores = [
@@ -316,7 +318,8 @@ test('all checkpoints are compared once in a process, and then only after the da
 
   const back = replaceStore(at, () => ({ read: away }))
   at.app.checkpointGuard = createCheckpointGuard()
-  await assert.rejects(runDuty(at.app, compareLedgers), StoreAway)
+  assert.deepEqual(await runDuty(at.app, compareLedgers), {})
+  assert.deepEqual(at.warnings(), ['checkpoints of ledger logs cannot be stored now, so signing waits'])
   back()
   assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 }, 'it is still due')
 })
@@ -363,4 +366,10 @@ test('PostgreSQL tells its timeline and position, which grows, and SQLite has no
   const refusing = (code: string) => ({ ...db, get: () => Promise.reject(Object.assign(new Error('no'), { code })) })
   assert.equal(await readWalPosition(refusing('42501')), undefined)
   await assert.rejects(readWalPosition(refusing('57P01')))
+})
+
+test('logs for which signing has stopped are counted by an index', async () => {
+  await using at = await scene()
+  const [query] = await queriesOf((reader) => countSuspended(reader))
+  await checkPlanOf(at.pinfold, query!, 'suspended logs', [/ledger_logs_suspended/])
 })

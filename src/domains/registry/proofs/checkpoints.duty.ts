@@ -17,6 +17,7 @@ export const compareLedgers: Duty = {
     const position = await readWalPosition(app.db)
     if (app.config.ledgerProofs === 'off' || !guard.isComparisonDue(position)) return {}
     const found = await compareCheckpoints(app, lease)
+    if (!found) return {}
     guard.compared(position)
     return found
   },

@@ -110,23 +110,34 @@ const ofStore = <T>(asked: Promise<T>): Promise<T> =>
     throw new StoreFailure('the store of the blobs failed', { cause })
   })
 
-/** Compares the logs with what is stored of them, and suspends those that do not extend it. Rejects if the store is away. */
+/**
+ * Compares the logs with what is stored of them, and suspends those that do not extend it. Returns `undefined` if the store is
+ * away, so that not all were compared.
+ */
 export async function compareCheckpoints(
   by: By,
   { tx, signal, check }: { tx: Db['tx']; signal: AbortSignal; check(): void },
-): Promise<{ compared: number; suspended: number }> {
+): Promise<{ compared: number; suspended: number } | undefined> {
   let [compared, suspended] = [0, 0]
-  for (let after = 0; ; ) {
-    check()
-    const logs = await store.storedLogs(by.db, after, logsAtOnce)
-    await eachAtOnce(atOnce, logs, async (log) => {
-      const stored = await by.blobs.checkpoints.read(checkpointName(log.origin), signal)
-      const contradicts = stored && (await contradictionOf(by.db, log, stored.text))
-      if (contradicts !== undefined && (await suspend(by, tx, log, contradicts))) suspended++
-      compared++
-    })
-    if (logs.length < logsAtOnce) return { compared, suspended }
-    after = logs.at(-1)!.id
+  const compare = async (log: LedgerLog): Promise<void> => {
+    const stored = await ofStore(by.blobs.checkpoints.read(checkpointName(log.origin), signal))
+    const contradicts = stored && (await contradictionOf(by.db, log, stored.text))
+    if (contradicts !== undefined && (await suspend(by, tx, log, contradicts))) suspended++
+    compared++
+  }
+  try {
+    for (let after = 0; ; ) {
+      check()
+      const logs = await store.storedLogs(by.db, after, logsAtOnce)
+      await eachAtOnce(atOnce, logs, compare)
+      if (logs.length < logsAtOnce) return { compared, suspended }
+      after = logs.at(-1)!.id
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof StoreFailure)) throw error
+    waitFor(by, error.cause)
+    return undefined
   }
 }
 

@@ -34,5 +34,5 @@ export function storedLogs(reader: Reader, after: number, most: number): Promise
 
 export async function countSuspended(reader: Reader): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`SELECT count(*) AS count FROM ledger_logs WHERE ${isSuspended}`)
-  return row!.count
+  return row?.count ?? 0
 }
