@@ -22,12 +22,11 @@ test('has an input for every method and every entry point', { skip }, () => {
   assert.deepEqual(missingTargets(server!.facts, inputs), [])
 })
 
-test('the largest input of each method and entry point takes neither long turns nor much memory', {
-  skip,
-}, async () => {
+test('no largest input takes a long turn or much memory', { skip }, async (t) => {
   const { over, stale, unsent } = await runGuard(server!, someInputs(inputs))
   assert.deepEqual(over, [])
-  assert.deepEqual(stale, [], 'entries of known.ts that no longer exceed a limit')
+  // These are few inputs of many, so that the others that an entry stands for may still exceed one.
+  for (const entry of stale) t.diagnostic(`no input of known.ts exceeds a limit: ${entry}`)
   assert.deepEqual(unsent, [])
 })
 

@@ -22,9 +22,11 @@ function collect(): void {
 
 /** A request leaves work behind that runs after its answer, such as metrics and log lines. */
 const settleMs = 2
+/** Turns shorter than this count together. With a shorter time the loop would run all the while, and take the processor from the client. */
+const boundaryMs = 1
 
 /**
- * Measures between `begin` and `end`. A turn ends where the loop comes to its immediates. CPU time of the main thread
+ * Measures between `begin` and `end`. A turn ends where the loop comes to its timers. CPU time of the main thread
  * counts, since wall time also grows when other programs use the processor.
  */
 export function createMonitor() {
@@ -41,7 +43,7 @@ export function createMonitor() {
     // An idle turn is too short to allocate much.
     if (ms > 0) samples.push(usedBytes())
     before = process.threadCpuUsage()
-    if (isActive) setImmediate(endTurn)
+    if (isActive) setTimeout(endTurn, boundaryMs)
   }
   return {
     /** `exact` collects the garbage of earlier requests first, which takes longer than most requests. */
@@ -53,7 +55,7 @@ export function createMonitor() {
       turnMs = 0
       isActive = true
       before = process.threadCpuUsage()
-      setImmediate(endTurn)
+      setTimeout(endTurn, boundaryMs)
     },
     async end(): Promise<Cost> {
       await sleep(settleMs)

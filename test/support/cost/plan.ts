@@ -14,19 +14,22 @@ export function allInputs(facts: Facts, wire: Wire): Input[] {
   return [...otherWays(facts, wire), ...methodInputs(facts, wire), ...libraryInputs(wire), ...doorInputs(facts, wire)]
 }
 
-/** The special inputs, and one other for each target: some get a shape that all have, the rest one of their own. */
+/**
+ * The special inputs, and one other for each target: some get a shape that all have, the rest one of their own. Of a method
+ * that is there over REST and gRPC every other one is sent over each.
+ */
 export function someInputs(inputs: readonly Input[]): Input[] {
-  const byTarget = Map.groupBy(
-    inputs.filter(({ isRare }) => !isRare),
-    ({ target }) => target,
-  )
-  return [...byTarget.values()].flatMap((all, at) => {
-    const always = all.filter(({ isSpecial }) => isSpecial)
+  const common = inputs.filter(({ isRare }) => !isRare)
+  const byTarget = [...Map.groupBy(common, ({ target }) => target)]
+  const byMethod = Map.groupBy(byTarget, ([target]) => target.replace(/^(?:rest|grpc) (?=pinfold\.)/, ''))
+  return [...byMethod.values()].flatMap((ways, at) => {
+    const always = ways.flatMap(([, all]) => all.filter(({ isSpecial }) => isSpecial))
+    const [, all] = ways[at % ways.length]!
     const others = all.filter(({ isSpecial }) => !isSpecial)
     if (others.length === 0) return always
     // The shapes that all have come first. The step is prime, so that it reaches each of them.
-    const among = at % 2 === 0 ? Math.min(others.length, shared) : others.length
-    return [...always, others[(Math.floor(at / 2) * 11) % among]!]
+    const among = at % 4 < 2 ? Math.min(others.length, shared) : others.length
+    return [...always, others[(Math.floor(at / 4) * 11) % among]!]
   })
 }
 
@@ -55,16 +58,13 @@ export function missingTargets(facts: Facts, inputs: readonly Input[]): string[]
 
 type Reached = readonly { transport: string; method: string }[]
 
-/** What the doors declare and the server has not counted. Methods are counted at any of the doors that lead to them. */
+/** What the doors declare and the server has not counted. A method counts wherever it was called. */
 export function unreached(facts: Facts, reached: Reached): string[] {
-  const counted = new Set(reached.map(({ transport, method }) => `${transport} ${method}`))
-  const shared = ['ui-api', 'mcp']
-  const ofDoors = facts.doors
-    .filter(({ transport }) => !shared.includes(transport))
-    .flatMap(({ transport, methods }) => methods.map((method) => `${transport} ${method}`))
-  const ofGrpc = endpoints.filter(({ handler }) => handler).map(({ method }) => `grpc ${method.name}`)
-  // Methods of gRPC alone are declared at the other doors too.
-  const withoutHttp = endpoints.filter(({ desc, handler }) => !handler || httpOf(desc).length === 0)
-  const elsewhere = new Set(withoutHttp.map(({ method }) => `rest ${method.name}`))
-  return [...new Set([...ofDoors, ...ofGrpc])].filter((one) => !counted.has(one) && !elsewhere.has(one))
+  const methods = new Set(endpoints.map(({ method }) => method.name))
+  const nameOf = (transport: string, method: string) => (methods.has(method) ? method : `${transport} ${method}`)
+  const counted = new Set(reached.map(({ transport, method }) => nameOf(transport, method)))
+  // The protocol's own methods of the tools have inputs in mcpBodies.
+  const declared = facts.doors.flatMap(({ transport, methods }) => methods.map((method) => nameOf(transport, method)))
+  const withoutHandler = endpoints.filter(({ handler }) => !handler).map(({ method }) => method.name)
+  return [...new Set(declared)].filter((one) => !counted.has(one) && !withoutHandler.includes(one))
 }
