@@ -14,7 +14,7 @@ import { type Admission, createAdmission } from './grpc-admission.ts'
 import { streaming, unary } from './grpc-calls.ts'
 import { limitReading, type ReadingCall, readMessage } from './grpc-messages.ts'
 import { createStreams, type Streams } from './grpc-streams.ts'
-import { limitsOf } from './message-limits.ts'
+import { limitsOf, limitsOfOpen } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { addHealth } from './naming/health.ts'
@@ -101,10 +101,10 @@ function limitMessages(
   const budget = createByteBudget({ perSource, total: Math.max(messageBytes, perSource) })
   const ours = new Map(
     endpoints.map(({ method, desc }) => {
-      return [`/${method.fullName}`, { limits: limitsOf(method.access, maxBodyBytes), desc: desc.input }]
+      return [`/${method.fullName}`, { limits: limitsOf(method, maxBodyBytes), desc: desc.input }]
     }),
   )
-  const ofLibrary = { limits: limitsOf({ mode: 'open' }, maxBodyBytes), desc: undefined }
+  const ofLibrary = { limits: limitsOfOpen(maxBodyBytes), desc: undefined }
   return ({ path }, call) => {
     const reading = call as unknown as ReadingCall
     const opened = streams.of(reading)

@@ -1,5 +1,5 @@
 // Limits on the message of a request, by who may call its method: the same for JSON over REST and for gRPC.
-import type { Access } from '#app.ts'
+import type { Method } from '#app.ts'
 import { jsonLimits, maxAnonymousBytes } from '#edge/read-body.ts'
 import type { JsonLimits } from '#lib/json/json-limits.ts'
 
@@ -8,8 +8,18 @@ export type MessageLimits = JsonLimits & { bytes: number }
 /** The operator's imports list up to 50,000 versions with their dates in one request. */
 const importedMembers = 600_000
 
+/** Whether a method is one of the operator's imports, such as `ImportTagHistory` and `PutVulnerabilityRecords`. */
+export function isImport({ access, desc }: Pick<Method, 'access' | 'desc'>): boolean {
+  return access.mode === 'everywhere' && /^(?:Import|PutVulnerability)/.test(desc.name)
+}
+
 /** The limits of a method. Callers without a token send less: nobody knows who they are. */
-export function limitsOf({ mode }: Pick<Access, 'mode'>, maxBodyBytes: number): MessageLimits {
-  const bytes = mode === 'open' ? Math.min(maxAnonymousBytes, maxBodyBytes) : maxBodyBytes
-  return { ...jsonLimits, ...(mode === 'everywhere' && { members: importedMembers }), bytes }
+export function limitsOf(method: Pick<Method, 'access' | 'desc'>, maxBodyBytes: number): MessageLimits {
+  if (method.access.mode === 'open') return limitsOfOpen(maxBodyBytes)
+  return { ...jsonLimits, ...(isImport(method) && { members: importedMembers }), bytes: maxBodyBytes }
+}
+
+/** The limits of what needs no token, such as the services of libraries. */
+export function limitsOfOpen(maxBodyBytes: number): MessageLimits {
+  return { ...jsonLimits, bytes: Math.min(maxAnonymousBytes, maxBodyBytes) }
 }

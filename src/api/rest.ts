@@ -93,7 +93,7 @@ function named({ members }: Api, { method, desc }: Endpoint, json: string): stri
 
 async function requestOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Transcoded> {
   const { req, search: inPath } = arrival
-  const limits = limitsOf(matched.entry.method.access, app.config.maxBodyBytes)
+  const limits = limitsOf(matched.entry.method, app.config.maxBodyBytes)
   const inForm = takesForm(matched, req)
   const reads = matched.binding.body !== '' || inForm
   const body = reads ? await readBody(arrival, inForm ? maxAnonymousBytes : limits.bytes) : undefined
