@@ -18,14 +18,14 @@ export type PatternLimits = {
 }
 
 /** Steps times characters that one match may take: about a millisecond (`bench/patterns.ts`). */
-const mostWork = 70_000
-/** Beyond this re2js matches with threads, which takes three times as long. */
-const mostSteps = 500
+const mostWork = 54_000
+/** Beyond 500 re2js matches with threads, which takes twice as long. */
+const mostSteps = 400
 /** Nominal microseconds: two milliseconds are never exceeded. */
 const mostCompile = 1600
 /** The same for patterns that were stored before these limits. Ten milliseconds each. */
 const mostStored = { work: 280_000, compile: 10_000 }
-/** Of the cache, in nominal microseconds of its patterns. This also bounds its memory: about 100 bytes each. */
+/** Of the cache, in nominal microseconds of its patterns. This also bounds its memory: 250 bytes each at most. */
 const mostCached = 250_000
 
 /** `length` is that of the longest text that is matched. */
@@ -37,63 +37,70 @@ export function limitsFor(
 }
 
 export type Patterns = {
-  /** Says which patterns are refused and why, by their field. Compiles only what is within the limits. */
+  /**
+   * Says which patterns are refused and why, by their field. Compiles only what is within the limits. Stops at the first
+   * that is too much with those before.
+   */
   problems(named: readonly (readonly [field: string, pattern: string])[], limits: PatternLimits): FieldViolation[]
   /** Whether a pattern matches the whole text. `too long` if the text, or the pattern, is beyond any limit. */
   match(pattern: string, text: string): boolean | 'too long'
   /** Whether one of the patterns matches the whole text. Lets others run between two patterns. */
   matchesAny(patterns: readonly string[], text: string, yielder: Yielder): Promise<boolean>
   /** How many patterns were compiled so far, and what the cached ones cost. */
-  counts(): { compiled: number; cached: number; cost: number }
+  counts(): { compiled: number; cached: number; weight: number }
 }
 
-/** `undefined` for a text that is not a regular expression. */
-type Compiled = { expression: RE2JS | undefined; cost: PatternCost }
+/** `expression` is undefined for a text that is no regular expression, and for one that is too large to be compiled. */
+type Compiled = { expression: RE2JS | undefined; steps: number; isTooLarge: boolean; weight: number }
 
 /** Those of the process. The least recently used pattern makes room for a new one. */
-export function createPatterns(mostCost: number = mostCached): Patterns {
+export function createPatterns(mostWeight: number = mostCached): Patterns {
   const cache = new Map<string, Compiled>()
-  let [compiled, cost] = [0, 0]
+  let [compiled, weight] = [0, 0]
 
   const keep = (pattern: string, one: Compiled): Compiled => {
-    cost += one.cost.compile
-    for (const [oldest, { cost: freed }] of cache) {
-      if (cost <= mostCost) break
+    weight += one.weight
+    for (const [oldest, { weight: freed }] of cache) {
+      if (weight <= mostWeight) break
       cache.delete(oldest)
-      cost -= freed.compile
+      weight -= freed
     }
     cache.set(pattern, one)
     return one
   }
-  const compile = (pattern: string): Compiled | undefined => {
+  const compile = (pattern: string): Compiled => {
     const kept = cache.get(pattern)
     if (kept) {
       cache.delete(pattern)
       cache.set(pattern, kept)
       return kept
     }
-    const estimate = estimateCost(pattern)
-    if (!estimate || estimate.compile > mostStored.compile) return undefined
+    const cost = estimateCost(pattern)
+    const isTooLarge = cost !== undefined && cost.compile > mostStored.compile
+    if (!cost || isTooLarge)
+      return keep(pattern, { expression: undefined, steps: 0, isTooLarge, weight: pattern.length })
     compiled++
-    return keep(pattern, { expression: read(pattern), cost: estimate })
+    return keep(pattern, { expression: read(pattern), steps: cost.steps, isTooLarge, weight: cost.compile })
   }
   const match = (pattern: string, text: string): boolean | 'too long' => {
-    const found = compile(pattern)
-    if (!found) return estimateCost(pattern) ? 'too long' : false
-    if (!found.expression) return false
-    if (found.cost.steps * (text.length + 1) > mostStored.work) return 'too long'
+    const { expression, steps, isTooLarge } = compile(pattern)
+    if (isTooLarge || steps * (text.length + 1) > mostStored.work) return 'too long'
     // A matcher tracks groups, so it does without the automaton, whose states would cost far more than the match.
-    return found.expression.matcher(text).matches()
+    return expression?.matcher(text).matches() ?? false
   }
   return {
     match,
     problems(named, limits) {
-      const all = { steps: 0, compile: 0 }
-      return named.flatMap(([field, pattern]): FieldViolation[] => {
-        const description = overLimit(pattern, limits) ?? overAll(pattern, limits, all)
-        if (description) return [{ field, description }]
-        return compile(pattern)?.expression ? [] : [{ field, description: notAnExpression }]
-      })
+      const all: PatternCost = { steps: 0, compile: 0 }
+      const found: FieldViolation[] = []
+      for (const [field, pattern] of named) {
+        const description = problemIn(pattern, limits, all)
+        if (description) found.push({ field, description })
+        else if (!compile(pattern).expression) found.push({ field, description: notAnExpression })
+        // Reading the others would take its time as well.
+        if (all.steps > limits.allSteps || all.compile > limits.allCompile) break
+      }
+      return found
     },
     async matchesAny(patterns, text, yielder) {
       for (const pattern of patterns) {
@@ -102,7 +109,7 @@ export function createPatterns(mostCost: number = mostCached): Patterns {
       }
       return false
     },
-    counts: () => ({ compiled, cached: cache.size, cost }),
+    counts: () => ({ compiled, cached: cache.size, weight }),
   }
 }
 
@@ -112,14 +119,23 @@ const notAnExpression = 'is not a regular expression in RE2 syntax'
 
 /** Why one pattern is above the limits, or `undefined`. Reads only its text. */
 export function overLimit(pattern: string, limits: PatternLimits): string | undefined {
+  return problemIn(pattern, limits, { steps: 0, compile: 0 })
+}
+
+/** The same, and adds the pattern to `all` of its list, also where it is refused. */
+function problemIn(pattern: string, limits: PatternLimits, all: PatternCost): string | undefined {
   if (pattern === '') return 'is empty'
   if (Buffer.byteLength(pattern) > limits.bytes) return `must be at most ${limits.bytes} bytes`
   const cost = estimateCost(pattern)
+  all.compile += cost?.compile ?? pattern.length
   if (!cost) return notAnExpression
-  if (cost.steps > limits.steps) return `takes ${cost.steps} steps with its repetitions; ${limits.steps} are allowed`
-  if (cost.compile > limits.compile)
-    return `takes too long to compile, at a cost of ${cost.compile} of ${limits.compile}`
-  return undefined
+  const { steps, compile } = cost
+  if (steps > limits.steps) return `takes ${steps} steps with its repetitions; ${limits.steps} are allowed`
+  if (compile > limits.compile) return `takes too long to compile, at a cost of ${compile} of ${limits.compile}`
+  all.steps += steps
+  if (all.steps > limits.allSteps) return `brings the patterns to ${all.steps} steps; ${limits.allSteps} are allowed`
+  if (all.compile <= limits.allCompile) return undefined
+  return `brings the patterns to a cost of ${all.compile}; ${limits.allCompile} are allowed`
 }
 
 /** Why a stored pattern is above the limits, and what it still matches; `undefined` where it is within them. */
@@ -129,16 +145,6 @@ export function storedProblem(pattern: string, limits: PatternLimits): string | 
   if (!cost) return problem
   const length = cost.compile > mostStored.compile ? 0 : Math.max(0, Math.floor(mostStored.work / cost.steps) - 1)
   return `${problem}. It matches ${length === 0 ? 'nothing' : `texts of up to ${length} characters`}: write a shorter one`
-}
-
-function overAll(pattern: string, limits: PatternLimits, all: PatternCost): string | undefined {
-  const { steps, compile } = estimateCost(pattern)!
-  // Each pattern after the first that is too much is refused as well, whatever it costs.
-  all.steps += steps
-  all.compile += compile
-  if (all.steps > limits.allSteps) return `brings the patterns to ${all.steps} steps; ${limits.allSteps} are allowed`
-  if (all.compile <= limits.allCompile) return undefined
-  return `brings the patterns to a cost of ${all.compile}; ${limits.allCompile} are allowed`
 }
 
 /** The empty group in front makes no difference to what matches. It keeps re2js from building a one-pass program. */
