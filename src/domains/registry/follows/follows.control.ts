@@ -32,11 +32,11 @@ export const follows: Handlers<typeof FollowsService> = {
     const intervalMs = interval && milliseconds(interval)
     const staleForMs = staleFor && milliseconds(staleFor)
     const input = { upstream: upstreamUid, path, mode: modeOf(mode), tags, platforms, intervalMs, staleForMs }
-    return toMessage(await service.followRepo(call, repoUid, input))
+    return withProblem(await service.followRepo(call, repoUid, input))
   },
 
   async getFollow(call, { repoUid }) {
-    return toMessage(await service.getFollow(call, repoUid))
+    return withProblem(await service.getFollow(call, repoUid))
   },
 
   async listFollows(call, { group, pageSize, pageToken }) {
@@ -49,7 +49,7 @@ export const follows: Handlers<typeof FollowsService> = {
   },
 
   async checkFollow(call, { repoUid }) {
-    return toMessage(await service.checkNow(call, repoUid))
+    return withProblem(await service.checkNow(call, repoUid))
   },
 
   async unfollowRepo(call, { repoUid }) {
@@ -93,6 +93,12 @@ const histories: Record<HistoryApi, Follow_History> = {
   [historyApis.none]: Follow_History.NONE,
 }
 
+/** Not in lists, where reading the patterns of all of them would take long. */
+function withProblem(follow: FollowStatus): FollowMessage {
+  const message = toMessage(follow)
+  return { ...message, problem: message.problem || storedPatternProblem('tags', follow.tags, tagLimits) }
+}
+
 function toMessage(follow: FollowStatus): FollowMessage {
   const { repo, upstream, path, tags, platforms, problem, tagCount, waiting, fetchProblem } = follow
   return {
@@ -106,7 +112,7 @@ function toMessage(follow: FollowStatus): FollowMessage {
     interval: duration(follow.intervalMs),
     staleFor: duration(follow.staleForMs),
     state: states[follow.state],
-    problem: problem || storedPatternProblem('tags', tags, tagLimits),
+    problem,
     tagCount,
     waitingCount: waiting,
     fetchProblem,

@@ -38,7 +38,7 @@ test('matching the patterns of a hundred upstreams lets others run in between', 
 
 test('the patterns of all upstreams of an organization fit into the cache at once', () => {
   assert.ok(pathLimits.allCompile * maxUpstreams <= 250_000)
-  assert.ok(pathLimits.steps * 256 <= 70_000 && tagLimits.steps * 129 <= 70_000)
+  assert.ok(pathLimits.steps * 256 <= 54_000 && tagLimits.steps * 129 <= 54_000)
 })
 
 test('says which entry of a list is refused, and refuses lists that are too long', () => {

@@ -20,16 +20,16 @@ export const upstreams: Handlers<typeof UpstreamsService> = {
   },
 
   async getUpstream(call, { uid }) {
-    return toMessage(await service.getUpstream(call, uid))
+    return withProblem(await service.getUpstream(call, uid))
   },
 
   async createUpstream(call, { parent, upstream }) {
-    return toMessage(await service.createUpstream(call, parent, fromMessage(upstream)))
+    return withProblem(await service.createUpstream(call, parent, fromMessage(upstream)))
   },
 
   async updateUpstream(call, { upstream, updateMask }) {
     const patch = { paths: updateMask?.paths ?? [], value: fromMessage(upstream) }
-    return toMessage(await service.updateUpstream(call, upstream?.uid ?? '', patch))
+    return withProblem(await service.updateUpstream(call, upstream?.uid ?? '', patch))
   },
 
   async deleteUpstream(call, { uid }) {
@@ -50,12 +50,17 @@ function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
   return { name, url, prefix, username, password, allow, requestsPerSecond, makeRepos }
 }
 
+/** Not in lists, where reading the patterns of all upstreams would take long. */
+function withProblem(upstream: Upstream): UpstreamMessage {
+  return { ...toMessage(upstream), problem: storedPatternProblem('allow', upstream.allow, pathLimits) }
+}
+
 function toMessage({ createTime, updateTime, ...upstream }: Upstream): UpstreamMessage {
   return {
     $typeName: 'pinfold.control.registry.v1.Upstream',
     ...upstream,
     password: '',
-    problem: storedPatternProblem('allow', upstream.allow, pathLimits),
+    problem: '',
     createTime: timestamp(createTime),
     updateTime: timestamp(updateTime),
   }

@@ -27,8 +27,15 @@ import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
-/** A list of tags of which some pages were read; `left` are the others. */
-type Listing = { of: FollowStatus; began: string; left: AsyncIterator<string[]>; found: Set<string>; tookMs: number }
+/** A list of tags of which some pages were read; `left` are the others, and `unmatched` the rest of the last page. */
+type Listing = {
+  of: FollowStatus
+  began: string
+  left: AsyncIterator<string[]>
+  unmatched: string[]
+  found: Set<string>
+  tookMs: number
+}
 /** Those that the turns of their repos were too short for, by the repo. */
 export type Listings = Map<string, Listing>
 
@@ -168,19 +175,23 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   progress.listDue = later(now, follow.intervalMs)
 }
 
-/** Reads pages until the turn is over, and one at least; `undefined` where there are more of them. */
+/** Reads pages until the turn is over, and a tag at least; `undefined` where there are more of them. */
 async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | undefined> {
   const { lease, follow, listings, turnIsOver } = asking
   const listing = listingOf(asking)
   listings.delete(follow.repo)
   for (;;) {
     const began = performance.now()
-    const page = await listing.left.next()
-    lease.check()
-    if (page.done) return listing
-    for (const tag of page.value) {
+    if (listing.unmatched.length === 0) {
+      const page = await listing.left.next()
+      lease.check()
+      if (page.done) return listing
+      listing.unmatched = page.value.reverse()
+    }
+    // Patterns may take longer than the turn, and another turn goes on with the rest of the page.
+    for (let tag = listing.unmatched.pop(); tag !== undefined; tag = listing.unmatched.pop()) {
       if (await matches(tag)) listing.found.add(tag)
-      if (listing.tookMs + performance.now() - began > longestListMs) throw new UpstreamError('too-large')
+      if (turnIsOver()) break
     }
     lease.check()
     listing.tookMs += performance.now() - began
@@ -196,7 +207,14 @@ function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Li
   const begun = listings.get(follow.repo)
   if (begun?.of.updateTime === follow.updateTime) return begun
   const pages = app.upstreams.tags(upstream, path, maxListedTags, { signal: lease.signal })
-  return { of: follow, began: isoOf(app), left: pages[Symbol.asyncIterator](), found: new Set(), tookMs: 0 }
+  return {
+    of: follow,
+    began: isoOf(app),
+    left: pages[Symbol.asyncIterator](),
+    unmatched: [],
+    found: new Set(),
+    tookMs: 0,
+  }
 }
 
 /** Answers with what kept it from a tag; the tag waits then, and those after it where the reason is that of all of them. */

@@ -76,7 +76,7 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
 
   /**
    * Why the last look failed. Otherwise which pattern of `tags`, from before the limits of patterns, is above them, and
-   * which tags it still matches. Empty when neither.
+   * which tags it still matches; not in lists. Empty when neither.
    *
    * @generated from field: string problem = 8;
    */
@@ -225,7 +225,7 @@ export type FollowJson = {
 
   /**
    * Why the last look failed. Otherwise which pattern of `tags`, from before the limits of patterns, is above them, and
-   * which tags it still matches. Empty when neither.
+   * which tags it still matches; not in lists. Empty when neither.
    *
    * @generated from field: string problem = 8;
    */

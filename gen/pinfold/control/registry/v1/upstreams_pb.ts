@@ -103,7 +103,7 @@ export type Upstream = Message<"pinfold.control.registry.v1.Upstream"> & {
 
   /**
    * Says which pattern of `allow` is above the limits of patterns, and which paths it still matches. Only patterns from
-   * before these limits can be. Empty otherwise.
+   * before these limits can be. Empty otherwise, and in lists.
    *
    * @generated from field: string problem = 11;
    */
@@ -206,7 +206,7 @@ export type UpstreamJson = {
 
   /**
    * Says which pattern of `allow` is above the limits of patterns, and which paths it still matches. Only patterns from
-   * before these limits can be. Empty otherwise.
+   * before these limits can be. Empty otherwise, and in lists.
    *
    * @generated from field: string problem = 11;
    */
