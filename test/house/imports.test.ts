@@ -170,7 +170,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     const doors = ['src/downloads/door.ts', 'src/ledger/door.ts', 'src/oci/door.ts', 'src/scim/door.ts']
     if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
     // Before there are doors, their words are needed.
-    if (['src/oci/errors.ts', 'src/scim/errors.ts'].includes(one.to)) return one.from === 'src/api/waiting.ts'
+    if (['src/oci/errors.ts', 'src/scim/errors.ts'].includes(one.to)) return one.from === 'src/api/port/waiting.ts'
     return one.to === 'src/db/unavailable.ts' && ['src/api/errors.ts', 'src/api/documents.ts'].includes(one.from)
   },
   issuer: (one, to) => {

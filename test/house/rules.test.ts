@@ -127,7 +127,7 @@ test('what every request has is read in one place, and what every answer has is 
   const others = [
     ...definitions,
     'src/api/port/one-port.ts',
-    'src/api/waiting.ts',
+    'src/api/port/waiting.ts',
     'src/issuer/narrowing.ts',
     'src/domains/iam/access/grants.ts',
     'src/domains/registry/syncs/syncs.service.ts',

@@ -51,7 +51,7 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
       if (open) return
       const [{ openPort }, { answerWaiting }] = await Promise.all([
         import('#api/port/open-port.ts'),
-        import('#api/waiting.ts'),
+        import('#api/port/waiting.ts'),
       ])
       open = await openPort({ config, log }).catch((cause: unknown) => {
         throw listenProblem(cause, config.listen)
