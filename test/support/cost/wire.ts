@@ -95,6 +95,8 @@ export function openWire(port: number) {
       stream.on('data', () => {
         if (isStream) stream.close()
       })
+      // A refusal comes while the message is still being sent, and nobody reads the rest of that.
+      stream.on('end', () => stream.close())
       stream.setTimeout(deadlineMs, () => stream.close())
       stream.end(Buffer.concat([prefix, body]))
       if (!stream.destroyed) await once(stream, 'close').catch(() => {})
