@@ -209,7 +209,7 @@ export class SinkQueue {
     if (this.#lanes.hasRows(sureRoom) && !(await this.#ahead.finds())) return false
     const { generation } = this
     const isUnsure = this.#window === firstWindow || this.#failing.attempts >= failingAttempts / 2
-    const most = isUnsure ? firstWindow : Math.min(4 * this.#window, mostAtOnce)
+    const most = isUnsure ? firstWindow : Math.min(2 * this.#window, mostAtOnce)
     const { added, isBehind, isFull } = await this.#deps.catchUp(this.subscription, most)
     if (generation === this.generation) this.#isBehind = isBehind
     if (added > 0) this.#exhausted = false
