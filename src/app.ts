@@ -34,6 +34,8 @@ import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { ProviderDirectory } from './issuer/people/directory.ts'
 import type { ScannerPull } from './issuer/scanner-token.ts'
+import type { Budgets } from './lib/budgets/budgets.ts'
+import type { ThreadTime } from './lib/budgets/thread-time.ts'
 import type { Buffers } from './lib/buffers.ts'
 import type { Lapsing } from './lib/caches/lapsing.ts'
 import type { Remembered } from './lib/caches/remembered.ts'
@@ -144,6 +146,10 @@ export type App = {
   searchTotals: Remembered<number>
   /** How often the doors that need no token of ours may be knocked at. */
   limits: Limits
+  /** How much of the main thread a caller may use while others wait. */
+  budgets: Budgets
+  /** Which request uses the main thread. */
+  threadTime: ThreadTime
   /** The one way to ask a server that somebody else named. */
   outgoing: Outgoing
   /** The same for the sources of vulnerabilities, which the settings name. */

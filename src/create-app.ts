@@ -39,6 +39,8 @@ import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { signScannerToken } from './issuer/scanner-token.ts'
+import { type BudgetOptions, createBudgets } from './lib/budgets/budgets.ts'
+import { createThreadTime } from './lib/budgets/thread-time.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { createLapsing } from './lib/caches/lapsing.ts'
 import { createRemembered } from './lib/caches/remembered.ts'
@@ -97,6 +99,9 @@ export async function createApp(
   const { toClouds, sinkClient, ...ways } = openOutgoing(config, log, clock, monotonic)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
+  const threadTime = opening.adopt(createThreadTime(monotonic), (open) => open.close())
+  const budgets = createBudgets(budgetsOf(config), monotonic, threadTime.turns)
+  metrics.watchBudgets(budgets.spentMs)
   const done = opening.move()
   return {
     config,
@@ -121,6 +126,8 @@ export async function createApp(
     refusals,
     tracer,
     searchTotals: createRemembered(1000),
+    budgets,
+    threadTime,
     limits: createLimits(perMinuteOf(config), monotonic, undefined, () => fleet.nodes),
     ...ways,
     providerDirectory: createProviderDirectory(ways.outgoing, monotonic),
@@ -281,6 +288,14 @@ const codesPerMinute = 10
 
 /** How often AWS is asked for one identity from one network; a token lasts an hour. */
 const awsPerMinute = 60
+
+function budgetsOf({ budgetCallerPercent, budgetOrganizationPercent, budgetBurstMs }: Config): BudgetOptions {
+  return {
+    callerPercent: budgetCallerPercent,
+    organizationPercent: budgetOrganizationPercent,
+    burstMs: budgetBurstMs,
+  }
+}
 
 function perMinuteOf(config: Config): Record<LimitKind, number> {
   return {

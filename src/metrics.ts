@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   Counter,
   collectDefaultMetrics,
@@ -10,6 +9,7 @@ import {
   Registry,
 } from 'prom-client'
 import { operations, results } from './blobs/operations.ts'
+import { alone, inCommon, type Sight } from './common-figures.ts'
 import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
@@ -33,6 +33,10 @@ export type Metrics = {
   /** By what was to be done (pull, push, delete) and the code of the distribution specification. */
   registryRefusals: Counted<'action' | 'code'>
   connectionsRefused: Counter
+  /** Requests that were refused since their caller was over budget. */
+  budgetRefusals: Counted<'transport'>
+  /** Sets the source of the main-thread time that requests have used. */
+  watchBudgets(spentMs: () => number): void
   gateErrors: Counter
   /** Of what the registry notes in memory, what found no room. */
   registryDropped: Counted<'what'>
@@ -112,30 +116,6 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
 }
 
-/** What is the same on every server of a database is shown by the one that `isFirst`. `clock` is that of the database. */
-type Sight = { isFirst: () => boolean; clock: () => Date }
-const alone: Sight = { isFirst: () => true, clock: () => new Date() }
-
-/** So long a database may take for its part of what is shown. */
-const answerMs = 2000
-
-/**
- * What the database says of all servers: `undefined` where another one shows it, and where it does not answer, since the
- * rest is wanted most then.
- */
-async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): Promise<T | undefined> {
-  if (!isFirst()) return undefined
-  const answered = new AbortController()
-  const late = sleep(answerMs, undefined, { signal: answered.signal })
-  try {
-    return await Promise.race([read(), late])
-  } catch {
-    return undefined
-  } finally {
-    answered.abort()
-  }
-}
-
 function commonGauge(
   sight: Sight,
   about: { name: string; help: string; registers: Registry[] },
@@ -199,6 +179,7 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
       help: 'Connections that were closed at once, since their address had too many',
       registers: [registry],
     }),
+    ...budgetMetrics(registry, doors.transports),
     gateErrors: new Counter({
       name: 'pinfold_gate_errors_total',
       help: 'Gates that could not be asked of what was pulled or checked, and refused nothing',
@@ -215,6 +196,24 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
       const help = 'Transparency logs for which signing has stopped, until the operator has looked'
       const about = { name: 'pinfold_ledger_logs_suspended', help, registers: [registry] }
       commonGauge(alone, about, async () => suspended())
+    },
+  }
+}
+
+function budgetMetrics(registry: Registry, transports: ClosedSet): Pick<Metrics, 'budgetRefusals' | 'watchBudgets'> {
+  return {
+    budgetRefusals: labelled({ transport: transports }).counter({
+      name: 'pinfold_budget_refusals_total',
+      help: 'Requests that were refused, since their caller had used more of the main thread than its budget and others waited',
+      registers: [registry],
+    }),
+    watchBudgets(spentMs) {
+      const help = 'Time of the main thread that requests have used'
+      const collect = function (this: Counter): void {
+        this.reset()
+        this.inc(spentMs() / 1000)
+      }
+      new Counter({ name: 'pinfold_request_thread_seconds_total', help, registers: [registry], collect })
     },
   }
 }

@@ -36,7 +36,7 @@ export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
 export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): Promise<Caller> {
   arrival.method = method
   if (method.access.mode === 'open') arrival.countStranger()
-  arrival.caller = arrival.known ?? (await callerNow(api, method, arrival))
+  arrival.admit(arrival.known ?? (await callerNow(api, method, arrival)))
   return arrival.caller
 }
 

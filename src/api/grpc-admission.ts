@@ -1,7 +1,8 @@
 // Who may open a stream over gRPC, which is decided before anything of its message is read, as over REST.
 import type { ServiceError } from '@grpc/grpc-js'
+import type { Caller } from '#app.ts'
 import { Arrival } from '#edge/arrival.ts'
-import { authenticate } from '#edge/caller.ts'
+import { authenticate, nobody } from '#edge/caller.ts'
 import { problemOfCall } from '#edge/request-limits.ts'
 import { codes } from '#lib/errors.ts'
 import { type Api, fail } from './door.ts'
@@ -29,9 +30,10 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
     const source = api.sourceOf(said.peer, said.forwardedFor)
     const access = ours.get(headers[':path'] ?? '')?.access ?? { mode: 'open' }
     if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
-    if (access.mode === 'open') return
+    if (access.mode === 'open') return requireBudget(api, nobody, source)
     const caller = await authenticate(api.app, api.verify, { authorization, source })
     opened.admitted = { caller, at: performance.now() }
+    requireBudget(api, caller, source)
     if (access.mode === 'everywhere') permitEverywhere(access, caller)
   }
   const refuse: Admission['refuse'] = (opened, error, end) => {
@@ -55,6 +57,14 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
     },
     refuse,
   }
+}
+
+/** Throws RESOURCE_EXHAUSTED if the caller is over budget while others wait, before the message is read. */
+function requireBudget({ app }: Api, { uid, operator }: Caller, source: string): void {
+  const problem = app.budgets.problemOf({ uid, source, isExempt: operator })
+  if (!problem) return
+  app.metrics.budgetRefusals.inc({ transport: 'grpc' })
+  throw problem
 }
 
 /** Answered as one head without a body (the gRPC protocol, "Trailers-Only"). */

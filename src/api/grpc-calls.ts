@@ -7,7 +7,7 @@ import { Arrival, gone, type Rules, tooSlow, type Wishes } from '#edge/arrival.t
 import { type AppError, codes } from '#lib/errors.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
-import { requestOf } from './grpc-messages.ts'
+import { readingMsOf, requestOf } from './grpc-messages.ts'
 import { type OpenStream, type Streams, saidIn } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
@@ -115,6 +115,7 @@ class GrpcArrival extends Arrival {
     this.#input = input
     this.#headers = headers
     if (api.app.vendor && headers[vendorTag] === '1') this.vendor = api.app.vendor
+    this.charge(readingMsOf(call.request))
   }
 
   override get known(): Caller | undefined {

@@ -138,6 +138,24 @@ export const edgeSettings = {
     default: '3000',
     doc: 'How many SCIM requests the identity providers of one organisation may send in a minute; ten times as many may come from one address.',
   }),
+  budgetCallerPercent: setting({
+    env: 'PINFOLD_BUDGET_CALLER_PERCENT',
+    parse: whole(1, 100),
+    default: '50',
+    doc: "How much of the server's main thread one identity, or one address without a token, may use for long while other callers send requests, in percent. `100` is no budget. See [limits](limits.md#budgets).",
+  }),
+  budgetOrganizationPercent: setting({
+    env: 'PINFOLD_BUDGET_ORGANIZATION_PERCENT',
+    parse: whole(1, 100),
+    default: '75',
+    doc: 'The same for all identities of one organization together, while callers outside of it send requests.',
+  }),
+  budgetBurstMs: setting({
+    env: 'PINFOLD_BUDGET_BURST_MS',
+    parse: whole(1, 600_000),
+    default: '500',
+    doc: 'How much of the main thread each of them may use beyond that at once, in milliseconds.',
+  }),
   maxBodyBytes: setting({
     env: 'PINFOLD_MAX_BODY_BYTES',
     parse: whole(1024, 64 * 1024 * 1024),

@@ -1,5 +1,6 @@
 // One request, however it came: who sent it, until when, and the one log line and measurement that it leaves.
 import type { App, Caller } from '#app.ts'
+import type { Spending } from '#lib/budgets/budgets.ts'
 import type { Version } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
@@ -98,6 +99,7 @@ export abstract class Arrival {
   /** Who calls, at a door that takes another proof than the Authorization header; it is asked again while a stream lasts. */
   identify: (() => Promise<Caller>) | undefined
   readonly #rules: Rules
+  readonly #spending: Spending
   readonly #startedAt = performance.now()
   readonly #span: Span
   #code: string | undefined
@@ -109,6 +111,7 @@ export abstract class Arrival {
   constructor(edge: Edge, rules: Rules, said: Said) {
     this.edge = edge
     this.#rules = rules
+    this.#spending = edge.app.budgets.open()
     this.requestId = newRequestId(said.requestId)
     this.source = edge.sourceOf(said.peer, said.forwardedFor)
     this.userAgent = said.userAgent ?? ''
@@ -165,6 +168,24 @@ export abstract class Arrival {
     if (this.#isCounted) return
     this.#isCounted = true
     this.edge.app.limits.check('request', this.source)
+    this.admit(nobody)
+  }
+
+  /**
+   * Notes who sends the request, and charges it to their budget. Throws RESOURCE_EXHAUSTED if they are over budget while others
+   * wait, so call it before the request causes work.
+   */
+  admit(caller: Caller): void {
+    this.caller = caller
+    const problem = this.#spending.enter({ uid: caller.uid, source: this.source, isExempt: caller.operator })
+    if (!problem) return
+    this.edge.app.metrics.budgetRefusals.inc({ transport: this.#rules.name })
+    throw problem
+  }
+
+  /** Charges the request for time that it used before it arrived, such as for reading its message. */
+  charge(ms: number): void {
+    this.#spending.charge(ms)
   }
 
   /** Calls `listener` once there is an answer, and what it was made of is not needed any more. */
@@ -178,7 +199,11 @@ export abstract class Arrival {
     clearTimeout(this.#deadline)
   }
 
-  async run(): Promise<void> {
+  run(): Promise<void> {
+    return this.edge.app.threadTime.run(this.#spending, () => this.#run())
+  }
+
+  async #run(): Promise<void> {
     const { deadlineMs, quiet, countsItself, verifies } = this.#rules
     const { inFlight } = this.edge.app.metrics
     if (!quiet) inFlight.inc()
@@ -194,6 +219,8 @@ export abstract class Arrival {
       for (const end of this.#ends ?? []) end()
       if (!quiet) inFlight.dec()
       this.#record()
+      this.edge.app.threadTime.settle()
+      this.#spending.close(this.source)
     }
   }
 

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { App } from '#app.ts'
+import { createBudgets } from '#lib/budgets/budgets.ts'
 import { ClosedSet } from '#lib/labels/closed-set.ts'
 import { noTracer } from '#tracing/tracer.ts'
 import { createEdge } from './arrival.ts'
@@ -22,6 +23,12 @@ function testEdge() {
   const app = {
     config: { hosts: [], hostPaths: new Map(), trustedProxies: ['127.0.0.1'] },
     limits: { check() {}, require() {} },
+    budgets: createBudgets(
+      { callerPercent: 100, organizationPercent: 100, burstMs: 1 },
+      () => 0,
+      () => 0,
+    ),
+    threadTime: { run: (_spender: unknown, work: () => unknown) => work(), settle() {} },
     tracer: noTracer,
     log: { debug: log('debug'), info: log('info'), error: log('error') },
     metrics: {

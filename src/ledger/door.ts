@@ -74,7 +74,7 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
     return turnAway(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
   const caller = await way.callerOf(arrival)
   if (!caller) return
-  arrival.caller = caller
+  arrival.admit(caller)
   requireReader(edge, arrival.caller, route)
   const { type, body, cache } = await answerTo(edge, arrival, route)
   send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })

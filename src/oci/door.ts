@@ -98,9 +98,10 @@ async function enter(
   try {
     // Only the token endpoint takes a password.
     const read = !route && /^Basic /i.test(authorization) ? readBasic : readBearer
-    arrival.caller = await read(registry, verify, arrival)
+    const caller = await read(registry, verify, arrival)
     // A token of nobody is one that anybody can get.
-    if (arrival.caller.uid === '') arrival.countStranger()
+    if (caller.uid === '') arrival.countStranger()
+    arrival.admit(caller)
     return visitOf(registry, arrival, named)
   } catch (error) {
     if (!(error instanceof OciError) || error.code !== 'UNAUTHORIZED') throw error

@@ -56,7 +56,7 @@ async function enter(
 }
 
 function workOf({ app }: Edge, arrival: HttpArrival, caller: Caller): Work {
-  arrival.caller = caller
+  arrival.admit(caller)
   const { requestId, source, userAgent } = arrival
   const cause = { actor: caller.uid, now: app.clock().toISOString(), source, userAgent, requestId, version: undefined }
   return { app, caller, cause, log: app.log.with({ requestId, caller: caller.uid }) }

@@ -56,7 +56,7 @@ export function mcpDoor(api: Api, endpoints: readonly Endpoint[]): Door {
       const name = `${arrival.verb} ${toolsPath}`
       arrival.method = { name, fullName: name }
       checkRequest(api, arrival)
-      arrival.caller = onlyAsFarAs(await authenticate(api.app, api.verify, arrival), toCall)
+      arrival.admit(onlyAsFarAs(await authenticate(api.app, api.verify, arrival), toCall))
       const message = readMessage(await readBody(arrival, api.app.config.maxBodyBytes), (id) => ids.set(arrival, id))
       send(arrival, await answer(api, tools, message, arrival))
     },

@@ -80,7 +80,7 @@ async function showTo(arrival: HttpArrival, show: Show | undefined, files: () =>
     const back = isPage && path !== '/ui/' ? `?${new URLSearchParams({ return: path + (search && `?${search}`) })}` : ''
     return sendOn(arrival, `/ui/signin${back}`)
   }
-  arrival.caller = { ...arrival.caller, uid: session.identityUid }
+  arrival.admit({ ...arrival.caller, uid: session.identityUid })
   if (show) return show(arrival, session)
   sendConsole(arrival, session, files())
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { createThreadTime } from '#lib/budgets/thread-time.ts'
 import { migrate } from '../migrate.ts'
 import { openDb } from '../open.ts'
 import { type Db, raw, sql } from '../sql.ts'
@@ -182,6 +183,25 @@ test('each work of a batch runs in the context of its own caller', async () => {
   const request = new AsyncLocalStorage<number>()
   const seen = await Promise.all([1, 2, 3].map((n) => request.run(n, () => db.tx(async () => request.getStore()))))
   assert.deepEqual(seen, [1, 2, 3])
+})
+
+test('the time of each work of a batch is charged to its own request', async () => {
+  await using opened = await open()
+  const { db } = opened
+  let now = 0
+  const time = createThreadTime(() => now)
+  const charged = [0, 0, 0]
+  const spend = (i: number) =>
+    db.tx(async () => {
+      // Before the first await, as its first statement.
+      now += 10 ** i
+    })
+  const charge = (i: number) => (ms: number) => {
+    charged[i]! += ms
+  }
+  await Promise.all(charged.map((_, i) => time.run({ charge: charge(i) }, () => spend(i))))
+  time.close()
+  assert.deepEqual(charged, [1, 10, 100])
 })
 
 test('a second writer process makes works wait, then fail as unavailable', async () => {

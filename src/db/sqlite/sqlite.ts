@@ -56,7 +56,12 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
         const changes = new Set<Change>()
-        const run = () => caller.runInAsyncScope(() => guard.run(stepsOn(writer, changes), 0, work, workMs))
+        const run = () =>
+          caller.runInAsyncScope(async () => {
+            // Time is charged to whoever runs after an `await` (lib/budgets/thread-time.ts).
+            await undefined
+            return guard.run(stepsOn(writer, changes), 0, work, workMs)
+          })
         queue.push({ durable: durability !== 'later', aside, changes, run, settle })
       })
       if (!outcome.ok) throw outcome.error

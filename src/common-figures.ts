@@ -1,0 +1,26 @@
+// Figures of a database that several servers share: one of the servers shows them.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** What is the same on every server of a database is shown by the one that `isFirst`. `clock` is that of the database. */
+export type Sight = { isFirst: () => boolean; clock: () => Date }
+export const alone: Sight = { isFirst: () => true, clock: () => new Date() }
+
+/** So long a database may take for its part of what is shown. */
+const answerMs = 2000
+
+/**
+ * What the database says of all servers: `undefined` where another one shows it, and where it does not answer, since the
+ * rest is wanted most then.
+ */
+export async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): Promise<T | undefined> {
+  if (!isFirst()) return undefined
+  const answered = new AbortController()
+  const late = sleep(answerMs, undefined, { signal: answered.signal })
+  try {
+    return await Promise.race([read(), late])
+  } catch {
+    return undefined
+  } finally {
+    answered.abort()
+  }
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type BudgetOptions, createBudgets, type Sender } from './budgets.ts'
+
+const usual = { callerPercent: 50, organizationPercent: 75, burstMs: 1000 }
+const [acme, globex] = ['a'.repeat(40), 'b'.repeat(40)]
+const ci: Sender = { uid: `${acme}/0000000000000001`, source: '192.0.2.1' }
+const colleague: Sender = { uid: `${acme}/0000000000000002`, source: '192.0.2.2' }
+const other: Sender = { uid: `${globex}/0000000000000001`, source: '192.0.2.3' }
+const stranger: Sender = { uid: '', source: '192.0.2.4' }
+
+function startBudgets(options: Partial<BudgetOptions> = {}, most?: number) {
+  const clock = { now: 0, turns: 0 }
+  const budgets = createBudgets(
+    { ...usual, ...options },
+    () => clock.now,
+    () => clock.turns,
+    most,
+  )
+  /** A request that uses so much of the thread. Returns the seconds after which to retry, if it is refused. */
+  const request = (sender: Sender, ms = 0): number | undefined => {
+    const spending = budgets.open()
+    const problem = spending.enter(sender)
+    clock.turns++
+    if (!problem) spending.charge(ms)
+    spending.close(sender.source)
+    if (!problem) return undefined
+    assert.equal(problem.code, 'RESOURCE_EXHAUSTED')
+    const [detail] = problem.details
+    return detail?.type === 'RetryInfo' ? detail.retryDelaySeconds : 0
+  }
+  return { budgets, clock, request }
+}
+
+test('a caller uses an idle server fully, and is refused only while another caller sends requests', () => {
+  const { clock, request } = startBudgets()
+  for (let i = 0; i < 100; i++) {
+    assert.equal(request(ci, 100), undefined)
+    clock.now += 100
+  }
+  request(other)
+  assert.equal(request(ci), 2)
+  // The other caller has sent nothing for longer than a second.
+  clock.now += 1001
+  clock.turns += 20
+  assert.equal(request(ci, 1000), undefined)
+})
+
+test('a caller gets its sustained share while others wait', () => {
+  const { clock, request } = startBudgets()
+  request(ci, 5000)
+  let used = 0
+  const began = clock.now
+  while (clock.now - began < 60_000) {
+    request(other)
+    if (request(ci, 10) === undefined) used += 10
+    clock.now += 10
+  }
+  // Half of a minute, without the debt that it began with.
+  assert.ok(Math.abs(used - 29_000) < 100, `${used} ms`)
+})
+
+test('a burst passes, and the time to retry is when the budget has something again', () => {
+  const { clock, request } = startBudgets()
+  request(other)
+  assert.equal(request(ci, 999), undefined)
+  assert.equal(request(ci, 1501), undefined)
+  // A debt has a limit: so long as the burst.
+  assert.equal(request(ci), 3)
+  clock.now += 2010
+  request(other)
+  assert.equal(request(ci), undefined)
+})
+
+test('many requests at once do not all pass on what is left for one', () => {
+  const { budgets, request } = startBudgets()
+  request(other)
+  for (let i = 0; i < 39; i++) request(ci, 25)
+  const open = Array.from({ length: 16 }, () => budgets.open())
+  const admitted = open.filter((spending) => spending.enter(ci) === undefined)
+  assert.equal(admitted.length, 1)
+  for (const spending of open) spending.close(ci.source)
+  assert.equal(request(ci), undefined, 'what was reserved and not used is given back')
+})
+
+test('an upload that used much, but never for long at once, has little reserved for the next', () => {
+  const { budgets, request } = startBudgets()
+  request(other)
+  const upload = budgets.open()
+  upload.enter(ci)
+  for (let i = 0; i < 600; i++) upload.charge(1)
+  upload.close(ci.source)
+  const open = Array.from({ length: 50 }, () => budgets.open())
+  assert.deepEqual(
+    open.map((spending) => spending.enter(ci)),
+    open.map(() => undefined),
+  )
+})
+
+test('a caller that long turns keep from being heard waits still', () => {
+  const { budgets, clock, request } = startBudgets()
+  request(other)
+  request(ci, 5000)
+  clock.now += 10_000
+  request(ci, 5000)
+  assert.ok(request(ci))
+  clock.turns += 20
+  assert.equal(request(ci), undefined)
+  budgets.open().enter(other)
+  assert.ok(request(ci))
+})
+
+test('identities of one organization share its budget', () => {
+  const { request } = startBudgets()
+  const identities = Array.from({ length: 4 }, (_, i) => ({ ...ci, uid: `${acme}/000000000000001${i}` }))
+  request(other)
+  for (const sender of identities) assert.equal(request(sender, 260), undefined)
+  assert.equal(request(colleague), 1)
+  assert.equal(request(other), undefined)
+})
+
+test('within one organization a caller is refused for a colleague, and the organization is not', () => {
+  const { request } = startBudgets()
+  request(ci, 3000)
+  assert.equal(request(colleague, 3000), undefined)
+  assert.ok(request(ci))
+})
+
+test('anonymous callers count by address, and those at the address of a caller are none of the others', () => {
+  const { request } = startBudgets()
+  request(ci, 3000)
+  assert.equal(request({ ...stranger, source: ci.source }), undefined)
+  assert.equal(request(ci), undefined)
+  request(stranger, 3000)
+  assert.ok(request(ci))
+  assert.ok(request(stranger))
+  assert.equal(request({ ...stranger, source: '192.0.2.5' }), undefined)
+})
+
+test('addresses of one network of IPv6 share a budget', () => {
+  const { request } = startBudgets()
+  request(other)
+  request({ uid: '', source: '2001:db8::1' }, 3000)
+  assert.ok(request({ uid: '', source: '2001:db8::2' }))
+  assert.equal(request({ uid: '', source: '2001:db8:0:1::2' }), undefined)
+})
+
+test('a request that names nobody is charged to its address, and is nobody who waits', () => {
+  const { budgets, request } = startBudgets()
+  request(ci, 3000)
+  const challenged = budgets.open()
+  challenged.charge(3000)
+  challenged.close(stranger.source)
+  assert.equal(request(ci), undefined)
+  assert.ok(request(stranger))
+})
+
+test('time before the sender is known counts, once', () => {
+  const { budgets, request } = startBudgets()
+  request(other)
+  const spending = budgets.open()
+  spending.charge(600)
+  spending.enter(stranger)
+  spending.enter(ci)
+  spending.charge(300)
+  spending.close(ci.source)
+  assert.equal(request(ci, 200), undefined)
+  assert.ok(request(ci))
+  assert.equal(request(stranger, 999), undefined)
+  assert.equal(budgets.spentMs(), 2099)
+})
+
+test('a request in progress waits, but a stream that is open for long does not', () => {
+  const { budgets, clock, request } = startBudgets()
+  request(ci, 3000)
+  budgets.open().enter(other)
+  clock.now += 1500
+  assert.ok(request(ci, 3000))
+  clock.now += 29_000
+  clock.turns += 20
+  request(ci, 30_000)
+  assert.equal(request(ci), undefined)
+})
+
+test('the operator is never refused', () => {
+  const { request } = startBudgets()
+  const operator = { uid: 'c'.repeat(40), source: '192.0.2.9', isExempt: true }
+  request(other)
+  request(operator, 10_000)
+  assert.equal(request(operator), undefined)
+  request(ci, 10_000)
+  assert.ok(request(ci))
+})
+
+test('100 percent is no budget', () => {
+  const { request } = startBudgets({ callerPercent: 100, organizationPercent: 100 })
+  request(other)
+  request(ci, 100_000)
+  assert.equal(request(ci), undefined)
+})
+
+test('new names of one kind do not free those of another', () => {
+  const { clock, request } = startBudgets({}, 3)
+  request(other)
+  request(ci, 3000)
+  for (let i = 0; i < 10; i++) {
+    clock.now += 1
+    request({ uid: '', source: `198.51.100.${i}` })
+  }
+  assert.ok(request(ci))
+  for (let i = 0; i < 10; i++) request({ ...ci, uid: `${acme}/00000000000000a${i}` })
+  assert.ok(request(ci), 'the identity was forgotten, and its organization was not')
+})

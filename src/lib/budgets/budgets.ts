@@ -1,0 +1,242 @@
+// Budgets of main-thread time for callers and organizations. A budget is a token bucket in milliseconds, and it counts only
+// while other callers use the server too.
+import { Newest } from '../caches/newest.ts'
+import { type AppError, tooMany } from '../errors.ts'
+import { networkOf } from '../net/source-address.ts'
+import { rootOf } from '../uid.ts'
+import type { Spender } from './thread-time.ts'
+
+export type BudgetOptions = {
+  /** Percent of the main thread that one identity or address may use for long. 100 is no budget. */
+  callerPercent: number
+  /** The same for all identities of one organization together. */
+  organizationPercent: number
+  /** Milliseconds that may be used beyond that. */
+  burstMs: number
+}
+
+/** Who sends a request. An empty `uid` is an anonymous caller, who counts by address. */
+export type Sender = { uid: string; source: string; isExempt?: boolean }
+
+export type Budgets = {
+  /** The account of one request, which pays for the time that the request uses. */
+  open(): Spending
+  /** The error that a request of this sender is refused with now, if any. Reserves nothing. */
+  problemOf(sender: Sender): AppError | undefined
+  /** Milliseconds that all requests have used so far. */
+  spentMs(): number
+}
+
+/** What one request has used. */
+export type Spending = Spender & {
+  /** Says who sent the request. Returns the error to refuse it with if the sender is over budget while others wait. */
+  enter(sender: Sender): AppError | undefined
+  /** Ends the request. `source` pays if nobody else was named. */
+  close(source: string): void
+}
+
+/** Another caller waits if its last request came within this time, or within so many turns of the event loop if they are long, */
+const recentMs = 1000
+const recentTurns = 20
+/** or is in progress for no longer than this. Streams that are open for hours wait for nothing. */
+const longestMs = 30_000
+/** Accounts of each kind. One that is forgotten has a full budget again. */
+const mostAccounts = 10_000
+/** Accounts that count as other callers, the latest at each level. */
+const mostActive = 1000
+/** An account that was seen within this time is not put in order again. */
+const sameMs = 250
+/** Weight of a request that was shorter than expected. A longer one counts at once. */
+const weight = 0.1
+
+type Level = 'caller' | 'organization'
+type Account = {
+  readonly level: Level
+  /** What may be used before the budget is exhausted. Negative is a debt. */
+  leftMs: number
+  filledAt: number
+  /** What requests in progress are expected to use of it still. */
+  reservedMs: number
+  /** When it was last put in order among the accounts of its kind, */
+  keptAt: number
+  /** and when its sender was last noted as one who may wait. */
+  seenAt: number
+  /** The turn of the event loop in which its sender was last seen. */
+  seenInTurn: number
+  inProgress: number
+  /** How long the next request is expected to hold the thread without a break. An upload uses more, but never for long at once. */
+  expectedMs: number
+}
+
+/** `turns` counts those of the event loop in which requests used the thread. */
+export function createBudgets(
+  options: BudgetOptions,
+  monotonic: () => number,
+  turns: () => number,
+  most: number = mostAccounts,
+): Budgets {
+  const accounts = createAccounts(options, monotonic, turns, most)
+  let spentMs = 0
+  const count = (ms: number): void => {
+    spentMs += ms
+  }
+  return {
+    open: () => new RequestSpending(accounts, count),
+    problemOf: (sender) => accounts.look(sender).problem,
+    spentMs: () => spentMs,
+  }
+}
+
+type Accounts = ReturnType<typeof createAccounts>
+
+function createAccounts(
+  { callerPercent, organizationPercent, burstMs }: BudgetOptions,
+  monotonic: () => number,
+  turns: () => number,
+  most: number,
+) {
+  const shares: Record<Level, number> = { caller: callerPercent / 100, organization: organizationPercent / 100 }
+  // Each kind forgets separately, so that new names of one do not free those of another.
+  const kinds = {
+    identity: new Newest<string, Account>(most),
+    organization: new Newest<string, Account>(most),
+    address: new Newest<string, Account>(most),
+  }
+  const active = { caller: new Newest<Account, true>(mostActive), organization: new Newest<Account, true>(mostActive) }
+
+  const find = (kind: keyof typeof kinds, key: string, now: number): Account => {
+    const found = kinds[kind].get(key)
+    if (found && now - found.keptAt <= sameMs) return found
+    const level = kind === 'organization' ? 'organization' : 'caller'
+    const fresh = {
+      leftMs: burstMs,
+      filledAt: now,
+      reservedMs: 0,
+      seenAt: -Infinity,
+      seenInTurn: 0,
+      inProgress: 0,
+      expectedMs: 0,
+    }
+    const account = found ?? { level, ...fresh, keptAt: now }
+    account.keptAt = now
+    kinds[kind].set(key, account)
+    return account
+  }
+  const atAddress = (source: string, now: number): Account => find('address', networkOf(source), now)
+  const accountsOf = ({ uid, source }: Sender, now: number): readonly Account[] => {
+    if (uid === '') return [atAddress(source, now)]
+    const root = rootOf(uid)
+    return root === uid ? [find('identity', uid, now)] : [find('identity', uid, now), find('organization', root, now)]
+  }
+  /** A sender without an organization is one of the others for every organization. */
+  const note = (paying: readonly Account[], now: number): void => {
+    const [caller, organization = caller] = paying as [Account, Account?]
+    if (now - organization.seenAt > sameMs) active.organization.set(organization, true)
+    if (now - caller.seenAt > sameMs) active.caller.set(caller, true)
+    for (const account of paying) {
+      if (now - account.seenAt > sameMs) account.seenAt = now
+      account.seenInTurn = turns()
+    }
+  }
+  const haveOthers = (account: Account, { source }: Sender, now: number): boolean => {
+    // Clients ask without a credential first, to hear where to get one.
+    const own = kinds.address.get(networkOf(source))
+    for (const other of active[account.level].keys()) {
+      const limit = other.inProgress > 0 ? longestMs : recentMs
+      const isPast = now - other.seenAt > limit && turns() - other.seenInTurn > recentTurns
+      if (isPast) active[account.level].delete(other)
+      else if (other !== account && other !== own) return true
+    }
+    return false
+  }
+  const hasLeft = (account: Account): boolean => account.leftMs > account.reservedMs
+  const isOver = (account: Account, now: number): boolean => {
+    account.leftMs = Math.min(burstMs, account.leftMs + (now - account.filledAt) * shares[account.level])
+    account.filledAt = now
+    return !hasLeft(account) && shares[account.level] < 1
+  }
+  const problemOf = (paying: readonly Account[], sender: Sender, now: number): AppError | undefined => {
+    // Nearly every request ends here.
+    if (paying.every(hasLeft)) return undefined
+    const over = paying.filter((account) => isOver(account, now) && haveOthers(account, sender, now))
+    if (over.length === 0) return undefined
+    const waits = over.map(({ leftMs, reservedMs, level }) => (1 + reservedMs - leftMs) / shares[level])
+    return tooMany(message, Math.max(1, Math.ceil(Math.max(...waits) / 1000)))
+  }
+  return {
+    atAddress: (source: string) => atAddress(source, monotonic()),
+    /** The accounts that pay for a request of this sender, and the error to refuse it with if one of them is over budget. */
+    look(sender: Sender): { paying: readonly Account[]; problem: AppError | undefined } {
+      const now = monotonic()
+      const paying = accountsOf(sender, now)
+      note(paying, now)
+      return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
+    },
+    /** A debt has a limit, so that nobody pays for long for what was used while nobody waited. */
+    take(paying: readonly Account[], ms: number): void {
+      for (const account of paying) account.leftMs = Math.max(-burstMs, account.leftMs - ms)
+    },
+  }
+}
+
+const message = 'the caller has used its share of the server, and others wait; try again later'
+
+class RequestSpending implements Spending {
+  readonly #accounts: Accounts
+  readonly #count: (ms: number) => void
+  #paying: readonly Account[] = []
+  #spentMs = 0
+  #longestMs = 0
+  /** What is reserved and not used yet, so that many requests at once do not all pass. */
+  #reservedMs = 0
+  #isAdmitted = false
+
+  constructor(accounts: Accounts, count: (ms: number) => void) {
+    this.#accounts = accounts
+    this.#count = count
+  }
+
+  charge(ms: number): void {
+    this.#count(ms)
+    this.#spentMs += ms
+    if (ms > this.#longestMs) this.#longestMs = ms
+    this.#accounts.take(this.#paying, ms)
+    if (this.#reservedMs > 0) this.#reserve(Math.max(0, this.#reservedMs - ms))
+  }
+
+  enter(sender: Sender): AppError | undefined {
+    this.#leave()
+    this.#accounts.take(this.#paying, -this.#spentMs)
+    const { paying, problem } = this.#accounts.look(sender)
+    this.#paying = paying
+    this.#accounts.take(paying, this.#spentMs)
+    if (problem) return problem
+    this.#isAdmitted = true
+    for (const account of paying) account.inProgress++
+    this.#reserve(paying[0]!.expectedMs)
+    return undefined
+  }
+
+  close(source: string): void {
+    if (this.#paying.length === 0) {
+      this.#paying = [this.#accounts.atAddress(source)]
+      this.#accounts.take(this.#paying, this.#spentMs)
+    }
+    const [payer] = this.#paying as [Account]
+    if (this.#isAdmitted) {
+      payer.expectedMs = Math.max(this.#longestMs, payer.expectedMs + (this.#longestMs - payer.expectedMs) * weight)
+    }
+    this.#leave()
+  }
+
+  #reserve(ms: number): void {
+    for (const account of this.#paying) account.reservedMs += ms - this.#reservedMs
+    this.#reservedMs = ms
+  }
+
+  #leave(): void {
+    this.#reserve(0)
+    if (this.#isAdmitted) for (const account of this.#paying) account.inProgress--
+    this.#isAdmitted = false
+  }
+}
