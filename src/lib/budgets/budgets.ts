@@ -40,6 +40,8 @@ const recentMs = 1000
 const recentTurns = 20
 /** or is in progress for no longer than this. Streams that are open for hours wait for nothing. */
 const longestMs = 30_000
+/** The largest debt, in bursts. */
+const mostDebt = 20
 /** Accounts of each kind. One that is forgotten has a full budget again. */
 const mostAccounts = 10_000
 /** Accounts that count as other callers, the latest at each level. */
@@ -88,6 +90,20 @@ export function createBudgets(
 }
 
 type Accounts = ReturnType<typeof createAccounts>
+type Active = Record<Level, Newest<Account, true>>
+
+const hasLeft = (account: Account): boolean => account.leftMs > account.reservedMs
+
+/** Notes who may wait from now on. A sender without an organization is one of the others for every organization. */
+function note(active: Active, paying: readonly Account[], now: number, turn: number): void {
+  const [caller, organization = caller] = paying as [Account, Account?]
+  if (now - organization.seenAt > sameMs) active.organization.set(organization, true)
+  if (now - caller.seenAt > sameMs) active.caller.set(caller, true)
+  for (const account of paying) {
+    if (now - account.seenAt > sameMs) account.seenAt = now
+    account.seenInTurn = turn
+  }
+}
 
 function createAccounts(
   { callerPercent, organizationPercent, burstMs }: BudgetOptions,
@@ -102,7 +118,10 @@ function createAccounts(
     organization: new Newest<string, Account>(most),
     address: new Newest<string, Account>(most),
   }
-  const active = { caller: new Newest<Account, true>(mostActive), organization: new Newest<Account, true>(mostActive) }
+  const active: Active = {
+    caller: new Newest<Account, true>(mostActive),
+    organization: new Newest<Account, true>(mostActive),
+  }
 
   const find = (kind: keyof typeof kinds, key: string, now: number): Account => {
     const found = kinds[kind].get(key)
@@ -128,16 +147,6 @@ function createAccounts(
     const root = rootOf(uid)
     return root === uid ? [find('identity', uid, now)] : [find('identity', uid, now), find('organization', root, now)]
   }
-  /** A sender without an organization is one of the others for every organization. */
-  const note = (paying: readonly Account[], now: number): void => {
-    const [caller, organization = caller] = paying as [Account, Account?]
-    if (now - organization.seenAt > sameMs) active.organization.set(organization, true)
-    if (now - caller.seenAt > sameMs) active.caller.set(caller, true)
-    for (const account of paying) {
-      if (now - account.seenAt > sameMs) account.seenAt = now
-      account.seenInTurn = turns()
-    }
-  }
   const haveOthers = (account: Account, { source }: Sender, now: number): boolean => {
     // Clients ask without a credential first, to hear where to get one.
     const own = kinds.address.get(networkOf(source))
@@ -149,7 +158,6 @@ function createAccounts(
     }
     return false
   }
-  const hasLeft = (account: Account): boolean => account.leftMs > account.reservedMs
   const isOver = (account: Account, now: number): boolean => {
     account.leftMs = Math.min(burstMs, account.leftMs + (now - account.filledAt) * shares[account.level])
     account.filledAt = now
@@ -169,12 +177,17 @@ function createAccounts(
     look(sender: Sender): { paying: readonly Account[]; problem: AppError | undefined } {
       const now = monotonic()
       const paying = accountsOf(sender, now)
-      note(paying, now)
+      note(active, paying, now, turns())
       return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
     },
-    /** A debt has a limit, so that nobody pays for long for what was used while nobody waited. */
-    take(paying: readonly Account[], ms: number): void {
-      for (const account of paying) account.leftMs = Math.max(-burstMs, account.leftMs - ms)
+    /** What is used while nobody waits makes no debt larger than the burst. */
+    take(paying: readonly Account[], ms: number, sender: Sender): void {
+      for (const account of paying) {
+        const before = account.leftMs
+        account.leftMs = Math.max(-mostDebt * burstMs, before - ms)
+        if (account.leftMs >= -burstMs || haveOthers(account, sender, monotonic())) continue
+        account.leftMs = Math.min(before, -burstMs)
+      }
     },
   }
 }
@@ -185,6 +198,7 @@ class RequestSpending implements Spending {
   readonly #accounts: Accounts
   readonly #count: (ms: number) => void
   #paying: readonly Account[] = []
+  #sender: Sender = { uid: '', source: '' }
   #spentMs = 0
   #longestMs = 0
   /** What is reserved and not used yet, so that many requests at once do not all pass. */
@@ -200,16 +214,17 @@ class RequestSpending implements Spending {
     this.#count(ms)
     this.#spentMs += ms
     if (ms > this.#longestMs) this.#longestMs = ms
-    this.#accounts.take(this.#paying, ms)
+    this.#accounts.take(this.#paying, ms, this.#sender)
     if (this.#reservedMs > 0) this.#reserve(Math.max(0, this.#reservedMs - ms))
   }
 
   enter(sender: Sender): AppError | undefined {
     this.#leave()
-    this.#accounts.take(this.#paying, -this.#spentMs)
+    this.#accounts.take(this.#paying, -this.#spentMs, this.#sender)
     const { paying, problem } = this.#accounts.look(sender)
     this.#paying = paying
-    this.#accounts.take(paying, this.#spentMs)
+    this.#sender = sender
+    this.#accounts.take(paying, this.#spentMs, sender)
     if (problem) return problem
     this.#isAdmitted = true
     for (const account of paying) account.inProgress++
@@ -220,7 +235,8 @@ class RequestSpending implements Spending {
   close(source: string): void {
     if (this.#paying.length === 0) {
       this.#paying = [this.#accounts.atAddress(source)]
-      this.#accounts.take(this.#paying, this.#spentMs)
+      this.#sender = { uid: '', source }
+      this.#accounts.take(this.#paying, this.#spentMs, this.#sender)
     }
     const [payer] = this.#paying as [Account]
     if (this.#isAdmitted) {
