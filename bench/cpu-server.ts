@@ -52,10 +52,21 @@ export async function startMeasured(checkout: string) {
     token: await tokenOf(program, place),
     registryToken: await tokenOf(program, place, ['--audience', 'registry']),
   })
+  /** A token of an identity, for the API or another audience. */
+  const tokenFor = (identity: string, audience?: string) =>
+    tokenOf(program, place, ['--identity', identity, ...(audience ? ['--audience', audience] : [])])
   const tokens = await renew()
   const seeded = await fill(url, tokens.token, tokens.registryToken)
   const opened = opening.move()
-  return { url, pid: child.pid!, ...tokens, renew, ...seeded, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  return {
+    url,
+    pid: child.pid!,
+    ...tokens,
+    renew,
+    tokenFor,
+    ...seeded,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
 }
 
 /** Resolves when the server has done what requests left for later, such as giving the events of pulls their places. */
