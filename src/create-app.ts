@@ -39,7 +39,7 @@ import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { signScannerToken } from './issuer/scanner-token.ts'
-import { type BudgetOptions, createBudgets } from './lib/budgets/budgets.ts'
+import { createBudgets } from './lib/budgets/budgets.ts'
 import { createThreadTime } from './lib/budgets/thread-time.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { createLapsing } from './lib/caches/lapsing.ts'
@@ -99,9 +99,7 @@ export async function createApp(
   const { toClouds, sinkClient, ...ways } = openOutgoing(config, log, clock, monotonic)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
-  const threadTime = opening.adopt(createThreadTime(monotonic), (open) => open.close())
-  const budgets = createBudgets(budgetsOf(config), monotonic, threadTime.turns)
-  metrics.watchBudgets(budgets.spentMs)
+  const spending = openBudgets(config, metrics, opening, monotonic)
   const done = opening.move()
   return {
     config,
@@ -126,8 +124,7 @@ export async function createApp(
     refusals,
     tracer,
     searchTotals: createRemembered(1000),
-    budgets,
-    threadTime,
+    ...spending,
     limits: createLimits(perMinuteOf(config), monotonic, undefined, () => fleet.nodes),
     ...ways,
     providerDirectory: createProviderDirectory(ways.outgoing, monotonic),
@@ -289,12 +286,22 @@ const codesPerMinute = 10
 /** How often AWS is asked for one identity from one network; a token lasts an hour. */
 const awsPerMinute = 60
 
-function budgetsOf({ budgetCallerPercent, budgetOrganizationPercent, budgetBurstMs }: Config): BudgetOptions {
-  return {
-    callerPercent: budgetCallerPercent,
-    organizationPercent: budgetOrganizationPercent,
-    burstMs: budgetBurstMs,
+/** Who uses the main thread, and how much of it each may use. */
+function openBudgets(
+  config: Config,
+  metrics: Metrics,
+  opening: AsyncDisposableStack,
+  monotonic: () => number,
+): Pick<App, 'budgets' | 'threadTime'> {
+  const threadTime = opening.adopt(createThreadTime(monotonic), (open) => open.close())
+  const options = {
+    callerPercent: config.budgetCallerPercent,
+    organizationPercent: config.budgetOrganizationPercent,
+    burstMs: config.budgetBurstMs,
   }
+  const budgets = createBudgets(options, monotonic, threadTime.turns)
+  metrics.watchBudgets(budgets.spentMs)
+  return { budgets, threadTime }
 }
 
 function perMinuteOf(config: Config): Record<LimitKind, number> {
