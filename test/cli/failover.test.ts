@@ -150,8 +150,12 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     server.wire.set('open')
     await server.answers('/readyz', 200)
     // Connections of before that nobody answers are replaced.
+    const before = server.wire.accepted()
     server.wire.set('moved')
-    await server.answers('/readyz', 503)
+    await eventually(
+      async () => server.wire.accepted(),
+      (now) => now > before,
+    )
     await server.answers('/readyz', 200)
     const lines = server.output.stderr.split('\n').filter((line) => line.includes('"duty failed"'))
     const duties = lines.map((line) => JSON.parse(line).duty as string)
