@@ -96,10 +96,12 @@ export function openWire(port: number) {
         if (isStream) stream.close()
       })
       // A refusal comes while the message is still being sent, and nobody reads the rest of that.
-      stream.on('end', () => stream.close())
+      stream.on('end', () => stream.close(http2.constants.NGHTTP2_CANCEL))
       stream.setTimeout(deadlineMs, () => stream.close())
       stream.end(Buffer.concat([prefix, body]))
       if (!stream.destroyed) await once(stream, 'close').catch(() => {})
+      // Bytes of a refused call that the server has not read stay in the window of the connection.
+      if (body.length > 16_384) session?.destroy()
       return { status: code, bytes: body.length + 5 + path.length + (token?.length ?? 0), text }
     },
     close(): void {
