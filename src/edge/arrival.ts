@@ -1,6 +1,7 @@
 // One request, however it came: who sent it, until when, and the one log line and measurement that it leaves.
 import type { App, Caller } from '#app.ts'
 import type { Spending } from '#lib/budgets/budgets.ts'
+import { OverBudget } from '#lib/budgets/budgets.ts'
 import type { Version } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
@@ -213,6 +214,8 @@ export abstract class Arrival {
       if (!isCredential && !countsItself) this.countStranger()
       await this.#span.run(() => this.serve())
     } catch (error) {
+      const { app, closing } = this.edge
+      if (error instanceof OverBudget) await app.budgets.hold(AbortSignal.any([this.signal, closing.signal]))
       await this.refuse(error)
     } finally {
       this.begun()

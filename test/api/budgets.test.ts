@@ -1,6 +1,7 @@
 // Budgets of main-thread time, as clients meet them at each entry point.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
@@ -83,6 +84,21 @@ test('REST refuses before it reads the body', async () => {
   await other.get('/registry/v2/repos')
   const answer = await caller.post(`/registry/v2/repos/${acme!.uid}`, { description: 'x'.repeat(5000) })
   assert.equal(answer.status, 429, answer.text)
+})
+
+test('a refusal is held back, so that a client which asks again at once sends few requests', async () => {
+  const { pinfold, clock, caller, other } = await startScene()
+  await using _ = pinfold
+  await exhaust(clock, caller)
+  await other.get('/registry/v2/repos')
+  const events: string[] = []
+  const refused = caller.get('/registry/v2/repos').then(({ status }) => events.push(`answer ${status}`))
+  while ((await refusals(pinfold, 'rest')) === 0) await setImmediate()
+  events.push('refused')
+  await other.get('/registry/v2/repos')
+  events.push('others go on')
+  await refused
+  assert.deepEqual(events, ['refused', 'others go on', 'answer 429'])
 })
 
 test('the registry refuses with TOOMANYREQUESTS and Retry-After', async () => {

@@ -1,7 +1,8 @@
 // Budgets of main-thread time for callers and organizations. A budget is a token bucket in milliseconds, and it counts only
 // while other callers use the server too.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Newest } from '../caches/newest.ts'
-import { type AppError, tooMany } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { networkOf } from '../net/source-address.ts'
 import { rootOf } from '../uid.ts'
 import type { Spender } from './thread-time.ts'
@@ -22,7 +23,9 @@ export type Budgets = {
   /** The account of one request, which pays for the time that the request uses. */
   open(): Spending
   /** The error that a request of this sender is refused with now, if any. Reserves nothing. */
-  problemOf(sender: Sender): AppError | undefined
+  problemOf(sender: Sender): OverBudget | undefined
+  /** Resolves when a refusal may be sent, or `signal` is aborted. Clients that ignore `Retry-After` then send fewer requests. */
+  hold(signal: AbortSignal): Promise<void>
   /** Milliseconds that all requests have used so far. */
   spentMs(): number
 }
@@ -30,9 +33,19 @@ export type Budgets = {
 /** What one request has used. */
 export type Spending = Spender & {
   /** Says who sent the request. Returns the error to refuse it with if the sender is over budget while others wait. */
-  enter(sender: Sender): AppError | undefined
+  enter(sender: Sender): OverBudget | undefined
   /** Ends the request. `source` pays if nobody else was named. */
   close(source: string): void
+}
+
+/** Refusal of a caller who is over budget while others wait. */
+export class OverBudget extends AppError {
+  constructor(retryDelaySeconds: number) {
+    super('RESOURCE_EXHAUSTED', 'the caller has used its share of the server, and others wait; try again later', {
+      reason: 'RATE_LIMITED',
+      details: [{ type: 'RetryInfo', retryDelaySeconds }],
+    })
+  }
 }
 
 /** Another caller waits if its last request came within this time, or within so many turns of the event loop if they are long, */
@@ -48,6 +61,9 @@ const mostAccounts = 10_000
 const mostActive = 1000
 /** An account that was seen within this time is not put in order again. */
 const sameMs = 250
+/** A refusal is held back for this long, and so many at a time. */
+const holdMs = 500
+const mostHeld = 2000
 /** Weight of a request that was shorter than expected. A longer one counts at once. */
 const weight = 0.1
 
@@ -79,12 +95,19 @@ export function createBudgets(
 ): Budgets {
   const accounts = createAccounts(options, monotonic, turns, most)
   let spentMs = 0
+  let held = 0
   const count = (ms: number): void => {
     spentMs += ms
   }
   return {
     open: () => new RequestSpending(accounts, count),
     problemOf: (sender) => accounts.look(sender).problem,
+    async hold(signal) {
+      if (held >= mostHeld) return
+      held++
+      await sleep(holdMs, undefined, { signal, ref: false }).catch(() => {})
+      held--
+    },
     spentMs: () => spentMs,
   }
 }
@@ -163,18 +186,18 @@ function createAccounts(
     account.filledAt = now
     return !hasLeft(account) && shares[account.level] < 1
   }
-  const problemOf = (paying: readonly Account[], sender: Sender, now: number): AppError | undefined => {
+  const problemOf = (paying: readonly Account[], sender: Sender, now: number): OverBudget | undefined => {
     // Nearly every request ends here.
     if (paying.every(hasLeft)) return undefined
     const over = paying.filter((account) => isOver(account, now) && haveOthers(account, sender, now))
     if (over.length === 0) return undefined
     const waits = over.map(({ leftMs, reservedMs, level }) => (1 + reservedMs - leftMs) / shares[level])
-    return tooMany(message, Math.max(1, Math.ceil(Math.max(...waits) / 1000)))
+    return new OverBudget(Math.max(1, Math.ceil(Math.max(...waits) / 1000)))
   }
   return {
     atAddress: (source: string) => atAddress(source, monotonic()),
     /** The accounts that pay for a request of this sender, and the error to refuse it with if one of them is over budget. */
-    look(sender: Sender): { paying: readonly Account[]; problem: AppError | undefined } {
+    look(sender: Sender): { paying: readonly Account[]; problem: OverBudget | undefined } {
       const now = monotonic()
       const paying = accountsOf(sender, now)
       note(active, paying, now, turns())
@@ -191,8 +214,6 @@ function createAccounts(
     },
   }
 }
-
-const message = 'the caller has used its share of the server, and others wait; try again later'
 
 class RequestSpending implements Spending {
   readonly #accounts: Accounts
@@ -218,7 +239,7 @@ class RequestSpending implements Spending {
     if (this.#reservedMs > 0) this.#reserve(Math.max(0, this.#reservedMs - ms))
   }
 
-  enter(sender: Sender): AppError | undefined {
+  enter(sender: Sender): OverBudget | undefined {
     this.#leave()
     this.#accounts.take(this.#paying, -this.#spentMs, this.#sender)
     const { paying, problem } = this.#accounts.look(sender)
