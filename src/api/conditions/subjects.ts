@@ -6,6 +6,7 @@ import type { EventTable } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { FollowsService } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import { GroupInvitesService } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
@@ -150,6 +151,7 @@ export const passing: ReadonlyMap<DescMessage, readonly string[]> = new Map<Desc
     DeliveriesService.method.getSubscriptionSettings.output,
     ['waiting', 'behindTime', 'givenUp', 'failures', 'blockedUntil', 'oldSecretExpireTime'],
   ],
+  [UpstreamsService.method.getUpstream.output, ['problem']],
   [
     FollowsService.method.getFollow.output,
     [
