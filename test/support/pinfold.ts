@@ -68,6 +68,8 @@ export async function startPinfold(
   const database = onPostgres && !isOwn ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
   const config: Config = {
     ...readConfig({}),
+    // Clients of a test run on the thread of its server, which budgets would charge them for.
+    ...{ budgetCallerPercent: 100, budgetOrganizationPercent: 100 },
     ...(process.env.PINFOLD_TEST_BLOBS === 'versitygw' ? await bucketSettings() : {}),
     listen: { host: '127.0.0.1', port: 0 },
     data: folder,
