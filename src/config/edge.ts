@@ -153,7 +153,7 @@ export const edgeSettings = {
   budgetBurstMs: setting({
     env: 'PINFOLD_BUDGET_BURST_MS',
     parse: whole(1, 600_000),
-    default: '500',
+    default: '2000',
     doc: 'How much of the main thread each of them may use beyond that at once, in milliseconds.',
   }),
   maxBodyBytes: setting({

@@ -53,8 +53,8 @@ const recentMs = 1000
 const recentTurns = 20
 /** or is in progress for no longer than this. Streams that are open for hours wait for nothing. */
 const longestMs = 30_000
-/** The largest debt, in bursts. */
-const mostDebt = 20
+/** The largest debt, in milliseconds. */
+const mostDebtMs = 10_000
 /** Accounts of each kind. One that is forgotten has a full budget again. */
 const mostAccounts = 10_000
 /** Accounts that count as other callers, the latest at each level. */
@@ -207,7 +207,7 @@ function createAccounts(
     take(paying: readonly Account[], ms: number, sender: Sender): void {
       for (const account of paying) {
         const before = account.leftMs
-        account.leftMs = Math.max(-mostDebt * burstMs, before - ms)
+        account.leftMs = Math.max(-Math.max(mostDebtMs, burstMs), before - ms)
         if (account.leftMs >= -burstMs || haveOthers(account, sender, monotonic())) continue
         account.leftMs = Math.min(before, -burstMs)
       }
