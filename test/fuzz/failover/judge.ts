@@ -1,0 +1,108 @@
+// The verdict on one round of a failover: what the answers, the acknowledged pushes and the heads of the log have to be.
+import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
+import { tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
+import { entriesIn, nodesOver } from '../../support/log-tree.ts'
+import type { Answer, Head, Load, Target } from './load.ts'
+
+/** Milliseconds from the moment at which a new primary answered until each server answered a push again. */
+export function recoveryMs(answers: readonly Answer[], servers: number, primaryAt: number): number[] {
+  return Array.from({ length: servers }, (_, server) => {
+    const good = answers.filter((one) => one.server === server && one.kind === 'push' && one.status === 201)
+    const first = good
+      .filter(({ ended }) => ended >= primaryAt)
+      .reduce((least, { ended }) => Math.min(least, ended), Number.POSITIVE_INFINITY)
+    return first - primaryAt
+  })
+}
+
+/** The longest time in which a server answered no push. */
+export function longestGapMs(answers: readonly Answer[], servers: number): number {
+  let longest = 0
+  for (let server = 0; server < servers; server++) {
+    const times = answers
+      .filter((one) => one.server === server && one.kind === 'push' && one.status === 201)
+      .map(({ ended }) => ended)
+      .sort((a, b) => a - b)
+    for (const [i, time] of times.entries()) if (i > 0) longest = Math.max(longest, time - times[i - 1]!)
+  }
+  return longest
+}
+
+const readyzMs = 2500
+
+/** Answers that no client may get, each once. A pull may answer 404 only where writes were lost. */
+export function badAnswers(answers: readonly Answer[], hasLost: boolean): string[] {
+  const bad = answers.flatMap((one) => {
+    const { kind, status, canRetry, problem, began, ended, server } = one
+    const where = `server ${server}, ${kind}`
+    if (kind === 'readyz' && ended - began > readyzMs) return [`${where}: no answer within ${readyzMs} ms`]
+    if (status === 503) return kind === 'readyz' || canRetry ? [] : [`${where}: 503 without Retry-After`]
+    if (status < 400 && status > 0) return []
+    // The log has nothing to show before its first head.
+    if (status === 404 && (kind === 'log' || (kind === 'pull' && hasLost))) return []
+    return [`${where}: ${status === 0 ? 'no answer' : status}: ${problem}`]
+  })
+  return [...new Set(bad)]
+}
+
+/** The acknowledged pushes that no server has any more. */
+export async function lostPushes({ acknowledged }: Load, { base, token }: Target): Promise<string[]> {
+  const lost: string[] = []
+  const left = [...acknowledged]
+  const worker = async () => {
+    for (let next = left.pop(); next; next = left.pop()) {
+      const [tag, { repo, digest }] = next
+      const headers = { authorization: `Bearer ${await token()}`, accept: '*/*' }
+      const answer = await fetch(`${base}/v2/${repo}/manifests/${tag}`, { method: 'HEAD', headers })
+      if (answer.headers.get('docker-content-digest') !== digest) lost.push(`${tag} (${answer.status})`)
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, worker))
+  return lost
+}
+
+/**
+ * The heads that contradict each other: two roots of one size, or a head that is not the beginning of the log as it is served.
+ * Heads that are larger than what is served cannot be compared; there are some only where the database has lost entries.
+ */
+export async function contradictions(
+  heads: readonly Head[],
+  { base, organization }: Target,
+  served: Head,
+): Promise<string[]> {
+  const found: string[] = []
+  const roots = new Map<string, string>()
+  for (const { origin, size, root } of heads) {
+    const known = roots.get(`${origin} ${size}`)
+    if (known !== undefined && known !== root) found.push(`two roots of ${origin} at size ${size}`)
+    roots.set(`${origin} ${size}`, root)
+  }
+  const rootAt = await servedRoots(base, organization, served)
+  for (const [at, root] of roots) {
+    const [origin, size] = at.split(' ') as [string, string]
+    if (origin !== served.origin || Number(size) > served.size || size === '0') continue
+    if (rootAt(Number(size)) !== root)
+      found.push(`the head of size ${size} is not the beginning of the one of size ${served.size}`)
+  }
+  return found
+}
+
+/** The roots of the served log at each size, calculated from its entries. */
+async function servedRoots(
+  base: string,
+  organization: string,
+  { size, origin }: Head,
+): Promise<(size: number) => string> {
+  const leaves: Buffer[] = []
+  // A later generation has a path of its own behind the organization.
+  const folder = origin.slice(origin.indexOf('/ledger/'))
+  for (let index = 0; index * tileWidth < size; index++) {
+    const width = Math.min(size - index * tileWidth, tileWidth)
+    const path = tilePathOf({ kind: 'entries', level: 0, index, width })
+    const answer = await fetch(`${base}${folder}/${path}`)
+    if (!answer.ok) throw new Error(`entries of ${organization}: ${answer.status}`)
+    leaves.push(...entriesIn(Buffer.from(await answer.arrayBuffer())).map(leafHash))
+  }
+  const nodes = nodesOver(leaves)
+  return (at) => rootHash(at, nodes).toString('base64')
+}
