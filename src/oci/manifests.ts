@@ -175,7 +175,7 @@ function verified(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> 
   return { digest, content }
 }
 
-/** Above the limits there is only what earlier versions have accepted, which can still be tagged. */
+/** Reads a pushed manifest. A manifest above the limits is accepted only if the repository already has it. */
 async function documentOf(
   { req, call }: Visit,
   repo: RepoRef | undefined,
@@ -185,12 +185,19 @@ async function documentOf(
   try {
     return readNewManifest(content, contentType)
   } catch (error) {
-    if (!(error instanceof ManifestProblem)) throw error
-    if (error instanceof ManifestLimit && repo && (await service.pullDigest(call, repo, digest))) {
-      return readManifest(content, contentType)
-    }
-    throw new OciError('MANIFEST_INVALID', error.message, error.unsupported ? { status: 415 } : {})
+    const isStored = error instanceof ManifestLimit && repo && (await service.pullDigest(call, repo, digest))
+    if (!isStored) throw asOci(error)
   }
+  try {
+    return readManifest(content, contentType)
+  } catch (error) {
+    throw asOci(error)
+  }
+}
+
+function asOci(error: unknown): unknown {
+  if (!(error instanceof ManifestProblem)) return error
+  return new OciError('MANIFEST_INVALID', error.message, error.unsupported ? { status: 415 } : {})
 }
 
 const maxNamed = 20

@@ -147,6 +147,9 @@ test('a manifest above the limits that is stored is pulled, tagged, listed and e
   const headers = { 'content-type': types.image }
   const tagged = await registry.pusher.call('PUT', 'acme/old/manifests/old', { body: content, headers })
   assert.equal(tagged.status, 201)
+  const mistyped = { 'content-type': types.index }
+  const wrong = await registry.pusher.call('PUT', 'acme/old/manifests/old', { body: content, headers: mistyped })
+  assert.deepEqual([wrong.status, codeOf(wrong)], [400, 'MANIFEST_INVALID'])
   const pulled = await puller.ok(200, 'GET', 'acme/old/manifests/old')
   assert.equal(pulled.headers['docker-content-digest'], digest)
   const referrers = await puller.ok(200, 'GET', `acme/old/referrers/${subject.digest}`)
