@@ -2,6 +2,7 @@
 // disk has syncs.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
 import { ownCause } from '#lib/cause.ts'
 import { type NewEvent, newEvent, queueEvents } from '../outbox/emit.ts'
 import { trimDeliveries } from '../outbox/retention.store.ts'
@@ -9,6 +10,9 @@ import type { Outcome } from './attempt.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } from './queues.store.ts'
 import { insertAttempts, markDelivered, markFailed } from './sending.store.ts'
+
+/** Subscriptions of which ended deliveries are counted. One that is forgotten is trimmed a little later. */
+const mostCounted = 10_000
 
 export type Pause = { uid: string; group: string; types: string; reason: string }
 
@@ -56,7 +60,7 @@ export function createResults(
 ): Results {
   const { db, log } = app
   /** Deliveries that ended since the last trim, by subscription. */
-  const ended = new Map<number, number>()
+  const ended = new Newest<number, number>(mostCounted)
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
   let flushing: Promise<void> | undefined
@@ -103,8 +107,9 @@ export function createResults(
       await add<void>({ entry, write: (tx) => writeEntry(tx, app, entry) })
       if (entry.state === deliveryStates.waiting) return
       const count = (ended.get(entry.subscription) ?? 0) + 1
-      ended.set(entry.subscription, count % keep.every)
-      if (count === keep.every) void trim(entry.subscription)
+      if (count < keep.every) return void ended.set(entry.subscription, count)
+      ended.delete(entry.subscription)
+      void trim(entry.subscription)
     },
     trim,
     release: (queue, dueTime) => add<boolean>({ write: (tx) => releaseQueue(tx, queue, node, dueTime) }),
