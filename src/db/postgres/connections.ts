@@ -10,7 +10,7 @@ export type Times = WatchTimes & {
   quickMs: number
 }
 
-export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 3000, watchMs: 1000 }
+export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 3000, watchMs: 1000, sparedMs: 10_000 }
 
 /** Longest wait for the new connection that is made to see whether one is answered. */
 const freshMs = 2000
@@ -47,7 +47,6 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
   })
   const watch = createLossWatch(times, {
     live: () => [...live].filter((client) => !kept.has(client)),
-    isFull: () => pool.waitingCount > 0 && inUse.size >= pool.options.max,
     isPooled,
     ask: (pids) => askFresh(config, pids),
   })
@@ -63,7 +62,7 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
       try {
         return await send(client, query, limit)
       } catch (error) {
-        if (limit.kind === 'quick' && error instanceof NoAnswer) watch.noAnswer()
+        if (error instanceof NoAnswer) watch.noAnswer()
         throw error
       }
     },

@@ -7,6 +7,7 @@ import { raw, sql, type Tx } from '../sql.ts'
 import { isUnavailable } from '../unavailable.ts'
 import { openPostgres, type PostgresOptions } from './postgres.ts'
 
+const never = { answerMs: 600_000, quickMs: 600_000, silentMs: 600_000, watchMs: 600_000 }
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
 /** A database with a table, behind a wire that can fail. No limit ends anything unless the test says so. */
@@ -20,7 +21,6 @@ async function open({ times, ...options }: PostgresOptions = {}) {
   const wire = await startWire({ host: url.hostname, port: Number(url.port || 5432) })
   Object.assign(url, { hostname: '127.0.0.1', port: String(wire.port) })
   url.searchParams.set('schema', schema)
-  const never = { answerMs: 600_000, quickMs: 600_000, silentMs: 600_000, watchMs: 600_000 }
   const db = openPostgres(url.href, { ...options, times: { ...never, ...times } })
   async function close() {
     wire.close()
@@ -31,6 +31,14 @@ async function open({ times, ...options }: PostgresOptions = {}) {
   const names = async () =>
     (await admin.query(`SELECT name FROM ${schema}.items ORDER BY name`)).rows.map((r) => r.name)
   return { db, admin, schema, url, wire, names, [Symbol.asyncDispose]: close }
+}
+
+/** The same database through what counts as a pooler. */
+function openPooled(url: URL, { times, ...options }: PostgresOptions) {
+  const pooled = new URL(url)
+  pooled.searchParams.delete('schema')
+  pooled.searchParams.set('pooled', 'true')
+  return openPostgres(pooled.href, { ...options, times: { ...never, ...times } })
 }
 
 const pid = async (tx: Tx) => (await tx.get<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`))!.pid
@@ -74,6 +82,36 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.deepEqual(slept, Array(3).fill({ woke: 0 }))
     // One more for each time that was looked, and no more while the statements last.
     assert.ok(wire.accepted() <= 3 + 3, String(wire.accepted()))
+  })
+
+  test('behind a pooler keeps the connections of a full pool whose statements take long', async () => {
+    await using opened = await open()
+    const pooled = openPooled(opened.url, { poolSize: 2, times: { silentMs: 20, watchMs: 10 } })
+    try {
+      const slept = await Promise.all(
+        Array.from({ length: 3 }, () => pooled.get(sql`SELECT pg_sleep(0.3) IS NULL AS woke`)),
+      )
+      assert.deepEqual(slept, Array(3).fill({ woke: 0 }))
+    } finally {
+      await pooled.close()
+    }
+  })
+
+  test('behind a pooler two statements without an answer in their time replace all connections', async () => {
+    await using opened = await open()
+    const pooled = openPooled(opened.url, { poolSize: 3, times: { answerMs: 1000, watchMs: 10 } })
+    const ask = () => pooled.get(sql`SELECT 1 AS one`)
+    try {
+      await Promise.all([ask(), ask(), ask()])
+      opened.wire.set('moved')
+      const lost = await Promise.allSettled([ask(), ask()])
+      assert.ok(lost.every((one) => one.status === 'rejected' && /did not answer within 1 s/.test(String(one.reason))))
+      // The third connection is dropped, and does not have to wait as long.
+      await ask().catch((error: unknown) => assert.match(String(error), /Connection terminated/))
+      assert.deepEqual(await ask(), { one: 1 })
+    } finally {
+      await pooled.close()
+    }
   })
 
   test('keeps the connections of migrations', async () => {
@@ -144,10 +182,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
   test('health checks and heartbeats without an answer replace all connections, also behind a pooler', async () => {
     await using opened = await open({ poolSize: 3, times: { quickMs: 100 } })
     const { db, wire, url } = opened
-    url.searchParams.delete('schema')
-    url.searchParams.set('pooled', 'true')
-    const times = { answerMs: 600_000, quickMs: 100, silentMs: 600_000, watchMs: 600_000 }
-    const pooled = openPostgres(url.href, { poolSize: 3, times })
+    const pooled = openPooled(url, { poolSize: 3, times: { quickMs: 100 } })
     try {
       for (const one of [db, pooled]) {
         wire.set('open')

@@ -9,13 +9,13 @@ export type WatchTimes = {
   silentMs: number
   /** Period of these checks. */
   watchMs: number
+  /** Pause before the next check of a statement that the server works on. */
+  sparedMs: number
 }
 
 export type Watched = {
   /** The connections that may be dropped. */
   live(): pg.PoolClient[]
-  /** Whether all connections are in use, and somebody waits for one. */
-  isFull(): boolean
   /** Whether a pooler is in between, which nobody can ask who works on a statement. */
   isPooled: boolean
   /** Which of these backends are at work, as a new connection says; `undefined` where it is not answered. */
@@ -25,14 +25,13 @@ export type Watched = {
 /** How many statements without an answer make the watch drop all connections, and for how long each of them counts. */
 const enough = 2
 const countsMs = 60_000
-/** How long a statement is left alone that the server is at work on. */
-const sparedMs = 10_000
 
-export function createLossWatch({ silentMs, watchMs }: WatchTimes, { live, isFull, isPooled, ask }: Watched) {
+export function createLossWatch({ silentMs, watchMs, sparedMs }: WatchTimes, { live, isPooled, ask }: Watched) {
   /** When statements were found to have no answer, and nobody at work on them. */
   let unanswered: number[] = []
   /** Statements that were silent at the last look. */
   let before: ReadonlySet<Sent> = new Set()
+  /** Statements that the server worked on, and when to check them again. */
   const spared = new WeakMap<Sent, number>()
   let looking = false
   const timer = setInterval(() => void look(), watchMs)
@@ -45,11 +44,12 @@ export function createLossWatch({ silentMs, watchMs }: WatchTimes, { live, isFul
   }
 
   function silentOnes(): { client: pg.PoolClient; sent: Sent }[] {
-    const all = live()
-    const found = all.filter(isSilent).map((client) => ({ client, sent: sentOn(client)! }))
-    // Behind a pooler only a statement counts that takes no time, or all of them while nothing else is answered.
-    if (!isPooled || (isFull() && found.length === all.length)) return found
-    return found.filter(({ sent }) => sent.limit.kind === 'quick')
+    const found = live()
+      .filter(isSilent)
+      .map((client) => ({ client, sent: sentOn(client)! }))
+    // Behind a pooler the server cannot be asked about a statement, and one that waits for a lock is silent as well. Only quick
+    // statements are never silent for so long; every other statement counts when its time limit has passed.
+    return isPooled ? found.filter(({ sent }) => sent.limit.kind === 'quick') : found
   }
 
   async function look(): Promise<void> {
@@ -67,7 +67,9 @@ export function createLossWatch({ silentMs, watchMs }: WatchTimes, { live, isFul
       for (const { client, sent } of waiting) {
         if (working.has(pidOf(client))) spared.set(sent, performance.now() + sparedMs)
       }
-      dropLost(waiting.filter(({ client, sent }) => seen.has(sent) && sentOn(client) === sent && !spared.has(sent)))
+      dropLost(
+        waiting.filter(({ client, sent }) => seen.has(sent) && sentOn(client) === sent && !working.has(pidOf(client))),
+      )
     } finally {
       looking = false
     }
@@ -81,7 +83,7 @@ export function createLossWatch({ silentMs, watchMs }: WatchTimes, { live, isFul
   }
 
   return {
-    /** A health check or a heartbeat had no answer. */
+    /** The time limit of a statement has passed. It is above the server's own, so the connection is lost. */
     noAnswer(): void {
       unanswered.push(performance.now())
       void look()
