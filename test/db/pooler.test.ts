@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { openDb } from '#db/open.ts'
 import { requireNamedStatements } from '#db/postgres/pooler.ts'
+import { isUnavailable } from '#db/unavailable.ts'
 import { makePlace, type Place, run, startProcess } from '../support/process.ts'
 import { startWire } from '../support/wire.ts'
 
@@ -46,6 +47,30 @@ async function startForgetful(to: { host: string; port: number }) {
           if (chunk[0] !== 'X'.charCodeAt(0)) on.write(chunk)
         })
       })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Passes the start of each connection on, and no statement. */
+async function startMute(to: { host: string; port: number }) {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const on = connect(to.port, to.host)
+    for (const one of [socket, on]) sockets.add(one.on('error', () => {}))
+    on.pipe(socket)
+    socket.on('data', (chunk: Buffer) => {
+      // Parse or Query.
+      if (!['P', 'Q'].includes(String.fromCharCode(chunk[0]!))) on.write(chunk)
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -110,5 +135,12 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     await assert.rejects(named, /PgBouncer 1\.21 or later with max_prepared_statements above 0/)
     const wire = await startWire(target)
     await requireNamedStatements(through(place, wire.port)).finally(() => wire.close())
+  })
+
+  test('the checks at the start end when a pooler accepts a connection and answers no statement', async () => {
+    await using place = await makePlace()
+    await using mute = await startMute(target)
+    const checked = requireNamedStatements(through(place, mute.port), 50)
+    await assert.rejects(checked, (error) => isUnavailable(error) && /did not answer within 0.05 s/.test(String(error)))
   })
 })

@@ -1,7 +1,8 @@
 // A pooler between us and PostgreSQL that gives each transaction another connection, such as PgBouncer in transaction mode.
 import pg from 'pg'
+import { defaultTimes } from './connections.ts'
 import { isPooledUrl, poolConfig } from './postgres-config.ts'
-import { codeOf, rethrow } from './send.ts'
+import { codeOf, rethrow, send } from './send.ts'
 
 /** How many connections, one after the other, use one name; a pooler that does not know it soon fails. */
 const rounds = 4
@@ -9,10 +10,10 @@ const rounds = 4
 const nameErrors: readonly unknown[] = ['42P05', '26000']
 
 /** Throws unless statements that one connection has named can be used by others. */
-export async function requireNamedStatements(url: string): Promise<void> {
+export async function requireNamedStatements(url: string, quickMs = defaultTimes.quickMs): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     try {
-      await asked(url, { name: 'pinfold_check', text: 'SELECT $1::int AS round', values: [round] })
+      await asked(url, { name: 'pinfold_check', text: 'SELECT $1::int AS round', values: [round] }, quickMs)
     } catch (error) {
       if (!nameErrors.includes(codeOf(error))) throw error
       const needs = 'PgBouncer 1.21 or later with max_prepared_statements above 0'
@@ -46,12 +47,12 @@ export function noSession(): Error {
 }
 
 /** Asks over a connection of its own. */
-async function asked(url: string, query: pg.QueryConfig): Promise<pg.QueryResult> {
+async function asked(url: string, query: pg.QueryConfig, ms = defaultTimes.quickMs): Promise<pg.QueryResult> {
   const client = new pg.Client(poolConfig(url))
   client.on('error', () => {})
   try {
     await client.connect()
-    return await client.query(query)
+    return await send(client, query, { kind: 'quick', ms })
   } catch (error) {
     return rethrow(error, false)
   } finally {
