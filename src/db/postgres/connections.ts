@@ -79,7 +79,8 @@ async function askFresh(config: pg.PoolConfig, pids: readonly number[]): Promise
   client.on('error', () => {})
   try {
     await client.connect()
-    const text = `SELECT pid FROM pg_stat_activity WHERE pid = ANY($1) AND state = 'active' AND usename = current_user`
+    // With `track_activities` off the state is 'disabled', and every connection that is there counts.
+    const text = `SELECT pid FROM pg_stat_activity WHERE pid = ANY($1) AND state NOT LIKE 'idle%' AND usename = current_user`
     const query = pids.length > 0 ? { text, values: [pids] } : { text: 'SELECT 1 WHERE false' }
     const { rows } = await send(client, query, { kind: 'quick', ms: freshMs })
     void client.end().catch(() => {})
