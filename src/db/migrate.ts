@@ -151,7 +151,7 @@ async function backfill(db: Db, one: Backfill, progress?: MigrateOptions['progre
   if ((await appliedIn(db)).has(one.id)) return false
   for (let rows = 0, some = 1; some > 0; rows += some) {
     progress?.(one.id, rows)
-    some = await db.tx(one.batch)
+    some = await db.tx(one.batch, { timeLimit: 'none' })
   }
   await db.tx((tx) => note(tx, one.id, 'backfill'))
   return true

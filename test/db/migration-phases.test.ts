@@ -68,6 +68,20 @@ test('an empty database gets all of it at once', () =>
     assert.deepEqual(await migrate(db, newer), idsOf(newer))
   }))
 
+test('a batch of a backfill has no time limit', { skip: !onPostgres }, () =>
+  withDb(async (db) => {
+    let limit: unknown
+    const asks: Migration = {
+      id: backfill.id,
+      async batch(tx) {
+        limit = await tx.get(sql`SELECT current_setting('statement_timeout') AS ms`)
+        return 0
+      },
+    }
+    await migrate(db, [first, expand, asks])
+    assert.deepEqual(limit, { ms: '0' })
+  }))
+
 test('a backfill that was cut short goes on where it was', () =>
   withDb(async (db) => {
     await migrate(db, older)
