@@ -58,7 +58,7 @@ export async function openDatabase(
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
-    // What there is nothing to do for needs no way past the pooler.
+    // A database that is up to date needs no migration, and so no `PINFOLD_DATABASE_DIRECT`.
     const isDone = isPooled && how === 'serve' && (await schemaState(db, migrationIds())) === 'current'
     const applied = isDone ? [] : await migrateAll(config, isPooled ? await openDirect(config) : db, db, how, progress)
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))

@@ -10,7 +10,7 @@ import type { OnePortOptions } from './one-port.ts'
 
 export type Answers = Pick<OnePortOptions, 'onRequest'> & {
   onHttp2(socket: Socket): void
-  /** Ends connections over HTTP/2, which stay with whoever took them, so that their clients come to the next one. */
+  /** Closes HTTP/2 sessions, so that clients reconnect to the next set of answers. */
   leave?(): void
 }
 

@@ -54,7 +54,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
   return { onRequest, onHttp2: accept, leave }
 }
 
-/** What does not speak as the API does. */
+/** Paths whose errors have another format than the API's. */
 const words: readonly { isFor(path: string): boolean; type: string; textOf(error: AppError): string }[] = [
   { isFor: (path) => path === '/readyz', type: 'text/plain', textOf: ({ message }) => `${message}\n` },
   {

@@ -9,7 +9,7 @@ import { listenProblem } from './listen-problem.ts'
 
 const firstPauseMs = 250
 const longestPauseMs = 2000
-/** How often a start may fail while the database answers, as when it comes and goes, or when it is something else that is missing. */
+/** Number of failed starts, with a database that answers, after which the process exits. */
 const mostStarts = 3
 
 /**

@@ -50,7 +50,7 @@ export async function send(
   sent.set(client, now)
   let timer: NodeJS.Timeout | undefined
   let isLate = false
-  // A process that stood still looks first whether the answer has come meanwhile.
+  // If this process was blocked, the answer may already be in the socket. Reads it before the connection is dropped.
   const onTime = () =>
     setImmediate(() => {
       if (sent.get(client) !== now) return

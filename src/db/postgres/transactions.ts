@@ -135,7 +135,8 @@ function beginOf({ isolation, durability }: TxOptions, { kind, ms }: TimeLimit):
     `BEGIN ISOLATION LEVEL ${isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'}`,
     ...(durability === 'later' ? ['SET LOCAL synchronous_commit = off'] : []),
     ...(kind === 'none' ? ['SET LOCAL statement_timeout = 0'] : []),
-    // The server answers first, even to a statement that waits for a lock: without an answer the connection counts as lost.
+    // Shorter than our own limit, so that PostgreSQL ends a statement that waits for a lock. Without this its connection would be
+    // dropped as lost.
     ...(kind === 'quick' ? [`SET LOCAL statement_timeout = ${Math.ceil(ms * 0.8)}`] : []),
   ].join('; ')
 }
