@@ -4,110 +4,32 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Blobs, type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
 import { openDisk } from '#blobs/disk.ts'
-import { insertsOf } from '#db/bulk.ts'
 import { readWalPosition } from '#db/postgres/wal-position.ts'
 import { sql } from '#db/sql.ts'
 import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
 import { createCheckpointGuard } from '#domains/registry/proofs/checkpoint-guard.ts'
 import { compareLedgers, countLedgers } from '#domains/registry/proofs/checkpoints.duty.ts'
 import { checkpointName } from '#domains/registry/proofs/logs.model.ts'
-import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { backfillLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
 import { signLogs } from '#domains/registry/proofs/signing.service.ts'
 import { countSuspended } from '#domains/registry/proofs/stored-checkpoints.store.ts'
-import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { parseNote } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { backup } from '../../src/backup.ts'
 import { copyCheckpoints } from '../../src/copy-blobs.ts'
-import { type Finding, verify } from '../../src/verify.ts'
+import { verify } from '../../src/verify.ts'
 import { bucketSettings, noBucket } from '../support/bucket.ts'
+import { away, remember, replaceStore, scene } from '../support/checkpoints.ts'
 import { runDuty, withoutLease } from '../support/duties.ts'
-import { captureLog } from '../support/log.ts'
-import { type Json, onPostgres, startPinfold } from '../support/pinfold.ts'
+import { type Json, onPostgres } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
-import { plantTag } from '../support/tags.ts'
 
 const stores = [
   { store: 'folder', skip: false, settings: async () => ({ blobs: '' }) },
   { store: 'bucket', skip: noBucket, settings: bucketSettings },
 ] as const
-type Settings = Parameters<typeof startPinfold>[0]
-
-/** A server with a log of two entries, which is signed. */
-async function scene(settings: Settings = {}) {
-  const pinfold = await startPinfold({ duties: [], ...settings })
-  const { app, operator, seed } = pinfold
-  const { log, lines } = captureLog('warn')
-  app.log = log
-  const org = (await seed.group('', { name: 'acme' })).uid as string
-  const repo = (await seed.repo(org, { name: 'app' })).uid as string
-  let moves = 0
-  const move = () => plantTag(pinfold, repo, 'v1', `image ${moves++}`)
-  const sign = () => runDuty(app, sequenceLedgers)
-  await move()
-  await sign()
-  const row = await app.db.get<{ id: number; origin: string }>(sql`SELECT id, origin FROM ledger_logs`)
-  const { id, origin } = row!
-  const name = checkpointName(origin)
-  const signed = async (): Promise<string> => {
-    const { checkpoint } = (await app.db.get<{ checkpoint: string }>(sql`
-      SELECT checkpoint FROM ledger_logs WHERE id = ${id}`))!
-    return parseNote(checkpoint)!.text
-  }
-  return {
-    ...{ pinfold, app, operator, lines, org, repo, id, origin, name, move, sign, signed },
-    stored: async () => (await app.blobs.checkpoints.read(name))?.text,
-    sizeOf: (text: string | undefined) => parseCheckpoint(text ?? '')?.size,
-    stateOf: async () =>
-      (await app.db.get<{ state: number }>(sql`SELECT state FROM ledger_logs WHERE id = ${id}`))!.state,
-    errors: () => lines.filter(({ level }) => level === 'error').map(({ message, reason }) => `${message}: ${reason}`),
-    warnings: () => lines.filter(({ level }) => level === 'warn').map(({ message }) => String(message)),
-    findings: async (repair = false) => {
-      const found: Finding[] = []
-      await verify(app.config, { repair, hash: false, only: ['checkpoints'], found: (one) => found.push(one) })
-      return found.map(({ problem, repaired }) => [problem, repaired])
-    },
-    [Symbol.asyncDispose]: () => pinfold[Symbol.asyncDispose](),
-  }
-}
-type Scene = Awaited<ReturnType<typeof scene>>
-
-/** From now on the store of checkpoints is this one. */
-function replaceStore({ app }: Scene, way: (real: CheckpointStore) => Partial<CheckpointStore>): () => void {
-  const real = app.blobs
-  const open: { blobs: Blobs } = app
-  open.blobs = { ...real, checkpoints: { ...real.checkpoints, ...way(real.checkpoints) } }
-  return () => {
-    open.blobs = real
-  }
-}
-
-const away = () => Promise.reject(new StoreAway('the bucket cannot be reached now'))
-
-/** Answers with how to bring the database back to this moment, as a restore or a lossy failover does. */
-async function remember({ app, id }: Scene): Promise<() => Promise<void>> {
-  const columns = sql`size, checkpoint, checkpoint_size, checkpoint_time, stored_size`
-  const log = (await app.db.get<Json>(sql`SELECT ${columns} FROM ledger_logs WHERE id = ${id}`))!
-  const tiles = await app.db.all<{ level: number; idx: number; hashes: Uint8Array }>(sql`
-    SELECT level, idx, hashes FROM ledger_tiles WHERE log_id = ${id}`)
-  return () =>
-    app.db.tx(async (tx) => {
-      await tx.run(sql`DELETE FROM ledger_openings WHERE log_id = ${id} AND idx >= ${log.size}`)
-      await tx.run(sql`DELETE FROM ledger_entries WHERE log_id = ${id} AND idx >= ${log.size}`)
-      await tx.run(sql`DELETE FROM ledger_tiles WHERE log_id = ${id}`)
-      const rows = tiles.map(({ level, idx, hashes }) => sql`(${id}, ${level}, ${idx}, ${hashes})`)
-      const into = sql`INSERT INTO ledger_tiles (log_id, level, idx, hashes)`
-      for (const insert of insertsOf(into, rows)) await tx.run(insert)
-      await tx.run(sql`
-        UPDATE ledger_logs
-           SET size = ${log.size}, checkpoint = ${log.checkpoint}, checkpoint_size = ${log.checkpoint_size},
-               checkpoint_time = ${log.checkpoint_time}, stored_size = ${log.stored_size}
-         WHERE id = ${id}`)
-    })
-}
 
 for (const { store, skip, settings } of stores) {
   test(`a checkpoint is in the ${store} before it is signed, and its entries are committed before that`, {

@@ -14,8 +14,8 @@ type By = Pick<App, 'db' | 'blobs' | 'checkpointGuard' | 'log'>
 /** A checkpoint that is stored and may be signed; `text` is the note without signatures. */
 export type StoredHead = { log: LedgerLog; text: string }
 
-/** `waiting`: the store did not take it now. `contradicts`: the database lacks entries that the store has a checkpoint of. */
-type Outcome = StoredHead | 'waiting' | { contradicts: string }
+/** `waiting`: the store did not take it now. `contradicted`: the stored text, which the log does not extend. */
+type Outcome = StoredHead | 'waiting' | { contradicted: string }
 
 /** The store failed, and not the database. */
 class StoreFailure extends Error {
@@ -70,8 +70,8 @@ export async function storeCheckpoints(
       return waitFor(by, error.cause)
     })
     if (outcome === 'waiting') isWaiting = true
-    else if ('contradicts' in outcome) await suspend(by, tx, log, outcome.contradicts)
-    else stored.push(outcome)
+    else if ('text' in outcome) stored.push(outcome)
+    else if ((await suspend(by, tx, log, outcome.contradicted)) === 'refuted') isWaiting = true
   })
   if (!isWaiting && stored.length > 0) goOn(by)
   return stored
@@ -88,8 +88,7 @@ async function storeOne(by: By, log: LedgerLog, signal: AbortSignal): Promise<Ou
     const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     known ??= await ofStore(checkpoints.read(name, within))
     if (known) {
-      const contradicts = await contradictionOf(db, log, known.text)
-      if (contradicts !== undefined) return { contradicts }
+      if ((await contradictionOf(db, log, known.text)) !== undefined) return { contradicted: known.text }
       // It is there since a crash, or another server has stored one that extends it.
       if (parseCheckpoint(known.text)!.size >= size) return head
     } else if (log.storedSize > 0 && log.checkpointSize > 0) warnOfLoss(by, log)
@@ -111,18 +110,21 @@ const ofStore = <T>(asked: Promise<T>): Promise<T> =>
   })
 
 /**
- * Compares the logs with what is stored of them, and suspends those that do not extend it. Returns `undefined` if the store is
- * away, so that not all were compared.
+ * Compares the logs with what is stored of them, and suspends those that do not extend it. Returns `undefined` if not all could
+ * be compared, since the store is unavailable or a database server lags.
  */
 export async function compareCheckpoints(
   by: By,
   { tx, signal, check }: { tx: Db['tx']; signal: AbortSignal; check(): void },
 ): Promise<{ compared: number; suspended: number } | undefined> {
-  let [compared, suspended] = [0, 0]
+  let [compared, suspended, refuted] = [0, 0, 0]
   const compare = async (log: LedgerLog): Promise<void> => {
     const stored = await ofStore(by.blobs.checkpoints.read(checkpointName(log.origin), signal))
-    const contradicts = stored && (await contradictionOf(by.db, log, stored.text))
-    if (contradicts !== undefined && (await suspend(by, tx, log, contradicts))) suspended++
+    if (stored && (await contradictionOf(by.db, log, stored.text)) !== undefined) {
+      const decided = await suspend(by, tx, log, stored.text)
+      if (decided === 'new') suspended++
+      if (decided === 'refuted') refuted++
+    }
     compared++
   }
   try {
@@ -130,7 +132,7 @@ export async function compareCheckpoints(
       check()
       const logs = await store.storedLogs(by.db, after, logsAtOnce)
       await eachAtOnce(atOnce, logs, compare)
-      if (logs.length < logsAtOnce) return { compared, suspended }
+      if (logs.length < logsAtOnce) return refuted > 0 ? undefined : { compared, suspended }
       after = logs.at(-1)!.id
     }
   } catch (error) {
@@ -146,16 +148,28 @@ export async function countSuspendedLogs({ db, checkpointGuard: guard }: By): Pr
   guard.suspended = await store.countSuspended(db)
 }
 
-async function suspend(by: By, tx: Db['tx'], log: LedgerLog, reason: string): Promise<boolean> {
-  const isNew = await tx((one) => store.suspendLog(one, log.id), rowLocks)
-  if (!isNew) return false
+/**
+ * Decides again in the transaction that suspends: any other read may come from a standby that lags, and only a primary takes
+ * the lock of the row. `refuted` if the log extends its stored checkpoint there.
+ */
+async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Promise<'new' | 'before' | 'refuted'> {
+  const decided = await tx(async (one) => {
+    if (!(await store.lockWritten(one, log.id))) return { is: 'before' } as const
+    const reason = await contradictionOf(one, log, stored)
+    if (reason === undefined) return { is: 'refuted' } as const
+    await store.suspendLog(one, log.id)
+    return { is: 'new', reason } as const
+  }, rowLocks)
+  const { is, reason } = decided
+  if (is === 'refuted') by.log.debug('a ledger log was read from a database server that lags', { ledgerLog: log.id })
+  if (is !== 'new') return is
   by.checkpointGuard.suspended++
   by.log.error('the database lost entries of a ledger log, so signing has stopped for it; run pinfold restored', {
     ledgerLog: log.id,
     origin: log.origin,
     reason,
   })
-  return true
+  return is
 }
 
 function waitFor({ checkpointGuard: guard, log }: By, error: unknown): 'waiting' {

@@ -18,11 +18,15 @@ export async function sizeOf(reader: Reader, log: number): Promise<number> {
   return (await reader.get<{ size: number }>(sql`SELECT size FROM ledger_logs WHERE id = ${log}`))?.size ?? 0
 }
 
-/** Returns false if the log was suspended or ended before. */
-export async function suspendLog(tx: Tx, log: number): Promise<boolean> {
+/** Locks the log until the transaction ends. Returns false if the log was suspended or ended before. */
+export async function lockWritten(tx: Tx, log: number): Promise<boolean> {
   const changed = await tx.run(sql`
-    UPDATE ledger_logs SET state = ${stateNumbers.suspended} WHERE id = ${log} AND state = ${stateNumbers.written}`)
+    UPDATE ledger_logs SET size = size WHERE id = ${log} AND state = ${stateNumbers.written}`)
   return changed > 0
+}
+
+export async function suspendLog(tx: Tx, log: number): Promise<void> {
+  await tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.suspended} WHERE id = ${log}`)
 }
 
 /** Logs that have not ended and may have a stored checkpoint, in the order of their numbers. */
