@@ -54,7 +54,10 @@ export function streaming(
     const cut = () => opened?.stream.close(constants.NGHTTP2_CANCEL)
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
-      for await (const message of await stream(api, endpoint, requestOf(call), arrival)) {
+      const messages = await stream(api, endpoint, requestOf(call), arrival)
+      // The stream may stay open for days.
+      opened?.held?.release()
+      for await (const message of messages) {
         if (arrival.isSettled) return
         arrival.begun()
         await sent(call, message, requestTimeoutMs, cut)

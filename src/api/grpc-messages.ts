@@ -8,7 +8,7 @@ import type { HeldBytes } from '#lib/net/byte-budget.ts'
 import type { MessageLimits } from './message-limits.ts'
 import { wireProblem } from './transcoding/wire-limits.ts'
 
-/** An empty message takes some memory too, and a stream may have many. */
+/** Bytes that each message counts at least, since an empty message uses memory too. */
 const bytesOfMessage = 1024
 
 /** The part of a call that reads its messages. It is private to grpc-js; `grpc.limits.test.ts` notices when that changes. */
@@ -24,12 +24,20 @@ export type MessageRules = {
   /** The message of a method of ours. Nothing is known of those that libraries read. */
   desc: DescMessage | undefined
   held: HeldBytes
+  /** Absent for methods of ours, whose calls have one message. */
+  stream?: MessageStream
   /** Ends the call. */
   refuse: (error: unknown) => void
 }
 
+/** A stream of messages that a library reads. Their bytes are given back once the library has them, since it may last. */
+export type MessageStream = {
+  /** Counts a message. Throws RESOURCE_EXHAUSTED if there were too many. */
+  count: () => void
+}
+
 /** Has a call read its messages by `rules`, before any of their bytes have come. */
-export function limitReading(call: ReadingCall, { limits, desc, held, refuse }: MessageRules): void {
+export function limitReading(call: ReadingCall, { limits, desc, held, stream, refuse }: MessageRules): void {
   const { decoder } = call
   decoder.maxReadMessageLength = limits.bytes
   let isRefused = false
@@ -55,15 +63,17 @@ export function limitReading(call: ReadingCall, { limits, desc, held, refuse }: 
   call.decompressMessage = async (message, encoding) => {
     try {
       if (isRefused) throw new AppError('CANCELLED', 'the call is over')
+      stream?.count()
       held.take(bytesOfMessage)
       const packed = message.subarray(5)
       const bytes = encoding === 'identity' ? packed : await unpack(packed, encoding, limits.bytes, held)
       const problem = wireProblem(desc, bytes, limits)
       if (problem !== undefined) throw invalid({ field: 'message', description: problem })
+      if (stream) held.giveBack(message.length + bytesOfMessage + (bytes === packed ? 0 : bytes.length))
       return bytes
     } catch (error) {
       refuseOnce(error)
-      // grpc-js would answer what is rejected, and it is answered.
+      // A rejection would make grpc-js answer the call a second time.
       return new Promise<never>(() => {})
     }
   }

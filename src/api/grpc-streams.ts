@@ -4,6 +4,7 @@ import type { Metadata } from '@grpc/grpc-js'
 import type { Caller } from '#app.ts'
 import type { Said } from '#edge/arrival.ts'
 import { Slots } from '#lib/caches/slots.ts'
+import type { HeldBytes } from '#lib/net/byte-budget.ts'
 
 /** What a client sends under this name is replaced. */
 const streamTag = 'x-pinfold-stream'
@@ -17,6 +18,8 @@ export type OpenStream = {
   readonly said: Said
   /** Who was let in, and by the clock of `performance` when. */
   admitted: { caller: Caller; at: number } | undefined
+  /** The bytes of its messages. They are released when the stream closes, or earlier. */
+  held: HeldBytes | undefined
 }
 
 export type Streams = {
@@ -32,7 +35,14 @@ export function createStreams(): Streams {
   return {
     add(stream, headers) {
       const said = saidIn(headers, stream.session?.socket?.remoteAddress ?? '')
-      const added: OpenStream & { tag: string } = { tag: '', stream, headers, said, admitted: undefined }
+      const added: OpenStream & { tag: string } = {
+        tag: '',
+        stream,
+        headers,
+        said,
+        admitted: undefined,
+        held: undefined,
+      }
       const slot = open.add(added)
       added.tag = `${slot}.${++last}`
       headers[streamTag] = added.tag

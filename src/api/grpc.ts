@@ -8,19 +8,23 @@ import grpc from '@grpc/grpc-js'
 import { declareMethods } from '#edge/arrival.ts'
 import { http2Limits } from '#edge/request-limits.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
-import { createByteBudget } from '#lib/net/byte-budget.ts'
+import { AppError } from '#lib/errors.ts'
+import { type ByteBudget, createByteBudget } from '#lib/net/byte-budget.ts'
 import type { Api } from './door.ts'
 import { type Admission, createAdmission } from './grpc-admission.ts'
 import { streaming, unary } from './grpc-calls.ts'
 import { limitReading, type ReadingCall, readMessage } from './grpc-messages.ts'
 import { createStreams, type Streams } from './grpc-streams.ts'
-import { limitsOf, limitsOfOpen } from './message-limits.ts'
+import { limitsOf, limitsOfLibrary, limitsOfOpen } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { addHealth } from './naming/health.ts'
 import { addReflection } from './naming/reflection.ts'
 import { keepStreamsInList } from './port/stream-table.ts'
 import { limitUnread } from './port/unread-streams.ts'
+
+/** A client that reads about every service asks for each of them and for its imports. */
+const maxMessagesOfStream = 1000
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */
@@ -95,31 +99,58 @@ function limitMessages(
   admission: Admission,
 ): grpc.ServerInterceptor {
   const { maxBodyBytes, messageBytesPerSource, messageBytes } = api.app.config
-  // What one message takes fits: packed, and unpacked.
-  const least = 2 * maxBodyBytes + 64 * 1024
-  const perSource = Math.max(messageBytesPerSource, least)
-  const budget = createByteBudget({ perSource, total: Math.max(messageBytes, perSource) })
+  const tokenBudget = budgetOf(messageBytesPerSource, messageBytes, maxBodyBytes)
+  // Callers without a token cannot use up the budget of the others.
+  const openBudget = budgetOf(messageBytesPerSource / 4, messageBytes / 4, limitsOfOpen(maxBodyBytes).bytes)
   const ours = new Map(
     endpoints.map(({ method, desc }) => {
-      return [`/${method.fullName}`, { limits: limitsOf(method, maxBodyBytes), desc: desc.input }]
+      const isOpen = method.access.mode === 'open'
+      const limits = limitsOf(method, maxBodyBytes)
+      return [`/${method.fullName}`, { limits, desc: desc.input, budget: isOpen ? openBudget : tokenBudget }]
     }),
   )
-  const ofLibrary = { limits: limitsOfOpen(maxBodyBytes), desc: undefined }
+  const ofLibrary = { limits: limitsOfLibrary(maxBodyBytes), desc: undefined, budget: openBudget }
   return ({ path }, call) => {
     const reading = call as unknown as ReadingCall
     const opened = streams.of(reading)
     const source = opened ? api.sourceOf(opened.said.peer, opened.said.forwardedFor) : ''
+    const own = ours.get(path)
+    const { limits, desc, budget } = own ?? ofLibrary
     const held = budget.open(source)
-    if (opened) opened.stream.once('close', held.release)
-    else held.release()
+    if (opened) {
+      opened.held = held
+      opened.stream.once('close', held.release)
+    } else held.release()
     limitReading(reading, {
-      ...(ours.get(path) ?? ofLibrary),
+      limits,
+      desc,
       held,
+      ...(!own && { stream: { count: messageCounter(api, source) } }),
       refuse: (error) => {
         if (opened) admission.refuse(opened, error, (status) => reading.sendStatus(status))
       },
     })
     return call as grpc.ServerInterceptingCall
+  }
+}
+
+/** A budget of the bytes that are in flight, in which a message of `largest` bytes always fits. */
+function budgetOf(perSource: number, total: number, largest: number): ByteBudget {
+  // The budget has room for the largest message, compressed and decompressed.
+  const least = 2 * largest + 64 * 1024
+  const most = Math.max(perSource, least)
+  return createByteBudget({ perSource: most, total: Math.max(total, most) })
+}
+
+/** Counts the messages of one stream as requests without a token. The first was counted when the stream came. */
+function messageCounter(api: Api, source: string): () => void {
+  let count = 0
+  return () => {
+    count++
+    if (count > maxMessagesOfStream) {
+      throw new AppError('RESOURCE_EXHAUSTED', `a stream may carry at most ${maxMessagesOfStream} messages`)
+    }
+    if (count > 1) api.app.limits.check('request', source)
   }
 }
 

@@ -19,7 +19,15 @@ export function limitsOf(method: Pick<Method, 'access' | 'desc'>, maxBodyBytes: 
   return { ...jsonLimits, ...(isImport(method) && { members: importedMembers }), bytes: maxBodyBytes }
 }
 
-/** The limits of what needs no token, such as the services of libraries. */
+/** The limits of methods that need no token. */
 export function limitsOfOpen(maxBodyBytes: number): MessageLimits {
   return { ...jsonLimits, bytes: Math.min(maxAnonymousBytes, maxBodyBytes) }
+}
+
+/** Requests for health checks and reflection contain one name of a service, a type or a file. */
+const maxLibraryBytes = 4 * 1024
+
+/** The limits of health checks and reflection, which libraries serve. */
+export function limitsOfLibrary(maxBodyBytes: number): MessageLimits {
+  return { ...jsonLimits, bytes: Math.min(maxLibraryBytes, maxBodyBytes) }
 }

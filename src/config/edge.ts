@@ -172,7 +172,7 @@ export const edgeSettings = {
     env: 'PINFOLD_MESSAGE_BYTES',
     parse: whole(64 * 1024, 64 * 1024 * 1024 * 1024),
     default: String(128 * 1024 * 1024),
-    doc: 'How many bytes of gRPC messages all clients together may have in flight on one server.',
+    doc: 'How many bytes of gRPC messages all clients together may have in flight on one server. Methods that need no token have a budget of their own: a quarter of these two.',
   }),
   headersTimeoutMs: setting({
     env: 'PINFOLD_HEADERS_TIMEOUT_MS',

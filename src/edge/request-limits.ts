@@ -49,8 +49,8 @@ export function problemOf(req: IncomingMessage): AppError | undefined {
 }
 
 /**
- * Two names of one request (RFC 9112, section 3.2; RFC 9113, section 8.3.1). Programs in front may have decided by another one
- * than we would.
+ * Refuses a request that names two hosts. A proxy may have checked one of them while the server uses the other (RFC 9112, section
+ * 3.2; RFC 9113, section 8.3.1).
  */
 function problemOfHosts({ url = '', headers, rawHeaders }: IncomingMessage): AppError | undefined {
   const hosts: string[] = []

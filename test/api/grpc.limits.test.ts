@@ -9,6 +9,7 @@ import { readMessage } from '#api/grpc-messages.ts'
 import { buildEndpoints } from '#api/methods.ts'
 import { services } from '#api/services.ts'
 import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { startPinfold } from '../support/pinfold.ts'
@@ -104,34 +105,39 @@ test('a method of the operator is refused to others before its message is there'
   }
 })
 
-test('a small message that decompresses to megabytes is given up at 64 KiB by every open method', async () => {
+test('a small message that decompresses to megabytes is given up at the limit of every open method', async () => {
   using connection = connect()
   const bomb = framed(gzipSync(unknownFields(1_400_000)), true)
   assert.ok(bomb.length < 8192)
-  for (const path of [...open, health, watch, reflection]) {
+  const libraries = [health, watch, reflection]
+  for (const path of [...open, ...libraries]) {
+    const most = libraries.includes(path) ? 4096 : 65_536
     for (const token of [undefined, pinfold.operator.token!]) {
       const { status, message, types } = await connection.call(path, bomb, {
         encoding: 'gzip',
         ...(token && { token }),
       })
-      assert.deepEqual([status, message], ['8', 'the message must be at most 65536 bytes'], path)
+      assert.deepEqual([status, message], ['8', `the message must be at most ${most} bytes`], path)
       assert.deepEqual(types, ['ErrorInfo'])
     }
   }
 })
 
-test('a message of an open method has at most 64 KiB, compressed or not', async () => {
+test('a message of an open method has at most 64 KiB, and one of a library 4 KiB, compressed or not', async () => {
   using connection = connect()
   const field = (bytes: number) =>
     Buffer.concat([Buffer.from('fa3f', 'hex'), lengthOf(bytes - 5), Buffer.alloc(bytes - 5)])
-  for (const path of [ping, health]) {
+  for (const [path, most] of [
+    [ping, 65_536],
+    [health, 4096],
+  ] as const) {
     for (const encoding of ['identity', 'gzip', 'deflate']) {
       const pack = (message: Buffer) => {
         if (encoding === 'identity') return framed(message)
         return framed(encoding === 'gzip' ? gzipSync(message) : deflateSync(message), true)
       }
-      assert.equal((await connection.call(path, pack(field(65_536)), { encoding })).status, '0', encoding)
-      assert.equal((await connection.call(path, pack(field(65_537)), { encoding })).status, '8', encoding)
+      assert.equal((await connection.call(path, pack(field(most)), { encoding })).status, '0', encoding)
+      assert.equal((await connection.call(path, pack(field(most + 1)), { encoding })).status, '8', encoding)
     }
   }
 })
@@ -163,7 +169,6 @@ test('a message has at most 20,000 fields, unknown fields too, which are dropped
   for (const [path, options] of [
     [pathOf(listGroups), { token }],
     [ping, {}],
-    [health, {}],
   ] as const) {
     assert.equal((await connection.call(path, framed(unknownFields(20_000)), options)).status, '0', path)
     const refused = await connection.call(path, framed(unknownFields(20_001)), options)
@@ -191,7 +196,7 @@ test('a stream of questions ends at the first message that is too large', async 
   const { stream, ended } = connection.begin(reflection)
   stream.write(framed(Buffer.from([0x3a, 0])))
   await once(stream, 'data')
-  stream.write(framed(Buffer.alloc(65_537)))
+  stream.write(framed(Buffer.alloc(4097)))
   await once(stream, 'trailers')
   // A client closes its side once it has the status.
   stream.close()
@@ -235,4 +240,95 @@ test('all sources together have a limited number of bytes in flight', async () =
     open.push(call)
   }
   assert.equal((await open[3]!.ended).status, '8')
+})
+
+const smallBudgets = { maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 }
+/** A message of 60,000 bytes, all of one unknown field. */
+const bulky = framed(Buffer.concat([Buffer.from('fa3f', 'hex'), lengthOf(59_995), Buffer.alloc(59_995)]))
+
+test('health streams that stay open keep no bytes from other calls', async () => {
+  await using small = await startPinfold({ ...smallBudgets, trustedProxies: ['127.0.0.1'] })
+  using connection = connect(small.port)
+  const name = Buffer.concat([Buffer.from('0a', 'hex'), lengthOf(4000), Buffer.alloc(4000, 'x')])
+  // 240 KB, of a budget of 192 KiB.
+  const open = Array.from({ length: 60 }, (_, i) => connection.begin(watch, { from: `192.0.2.${i % 4}` }))
+  for (const { stream, ended } of open) {
+    stream.end(framed(name))
+    await Promise.race([once(stream, 'data'), ended])
+  }
+  for (const from of ['192.0.2.1', '192.0.2.9']) {
+    assert.equal((await connection.call(ping, bulky, { from })).status, '0', from)
+    const { status } = await connection.call(pathOf(listGroups), bulky, { from, token: small.operator.token! })
+    assert.equal(status, '0', from)
+  }
+  assert.ok(open.every(({ stream }) => !stream.closed))
+})
+
+test('messages without a token do not use up the bytes of callers with a token', async () => {
+  await using small = await startPinfold(smallBudgets)
+  using connection = connect(small.port)
+  const begin = async (): Promise<Open> => {
+    const call = connection.begin(ping)
+    call.stream.write(bulky.subarray(0, 60_000))
+    await connection.seen()
+    return call
+  }
+  const open = [await begin(), await begin(), await begin()]
+  assert.equal((await (await begin()).ended).status, '8')
+  const token = small.operator.token!
+  assert.equal((await connection.call(pathOf(listGroups), bulky, { token })).status, '0')
+  for (const { stream } of open) stream.close(http2.constants.NGHTTP2_CANCEL)
+})
+
+test('an open stream of events keeps no bytes from other calls', async () => {
+  await using small = await startPinfold({ ...smallBudgets, streamIdleMs: 100 })
+  using connection = connect(small.port)
+  const token = small.operator.token!
+  const open = Array.from({ length: 5 }, () =>
+    connection.begin(pathOf(EventStreamService.method.streamEvents), { token }),
+  )
+  for (const { stream, ended } of open) {
+    stream.end(bulky)
+    await Promise.race([once(stream, 'data'), ended])
+  }
+  assert.equal((await connection.call(pathOf(listGroups), bulky, { token })).status, '0')
+  assert.ok(open.every(({ stream }) => !stream.closed))
+})
+
+/** Asks for a type that does not exist, so that the answer is small. */
+const question = framed(Buffer.from('220178', 'hex'))
+
+/** The answers to `count` messages on one stream, and how it ended. */
+async function askOften(connection: ReturnType<typeof connect>, count: number): Promise<Ended & { answers: number }> {
+  const { stream, ended } = connection.begin(reflection)
+  let [answers, bytes] = [0, Buffer.alloc(0)]
+  stream.on('data', (data: Buffer) => {
+    bytes = Buffer.concat([bytes, data])
+    for (; bytes.length >= 5 && bytes.length >= 5 + bytes.readUInt32BE(1); answers++) {
+      bytes = bytes.subarray(5 + bytes.readUInt32BE(1))
+    }
+  })
+  stream.on('trailers', () => stream.close())
+  for (let sent = 1; sent <= count && !stream.closed; sent++) {
+    stream.write(question)
+    while (answers < sent && !stream.closed) await Promise.race([once(stream, 'data'), ended])
+  }
+  stream.end()
+  return { ...(await ended), answers }
+}
+
+test('a stream of reflection carries at most 1,000 messages', async () => {
+  using connection = connect()
+  assert.deepEqual(await askOften(connection, 1000), { answers: 1000, status: '0', types: [], message: 'OK' })
+  const { answers, status, message } = await askOften(connection, 1001)
+  assert.deepEqual([answers, status, message], [1000, '8', 'a stream may carry at most 1000 messages'])
+})
+
+test('each message of a stream of reflection counts as a request of its source', async () => {
+  await using small = await startPinfold({ requestsPerSource: 20 })
+  using connection = connect(small.port)
+  const { answers, status, types, message } = await askOften(connection, 1000)
+  assert.ok(answers >= 20 && answers < 1000)
+  assert.deepEqual([status, types], ['8', ['ErrorInfo', 'RetryInfo']])
+  assert.match(message, /too many requests/)
 })

@@ -51,6 +51,27 @@ test('a source holds up to its part, all sources up to the total, and what is re
   )
 })
 
+test('bytes that are given back can be taken again, and only those that were taken', () => {
+  const budget = createByteBudget({ perSource: 10, total: 10 })
+  const [one, same] = [budget.open('192.0.2.1'), budget.open('192.0.2.1')]
+  one.take(8)
+  one.giveBack(5)
+  same.take(7)
+  assert.equal(
+    code(() => one.take(1)),
+    'RESOURCE_EXHAUSTED',
+  )
+  one.giveBack(100)
+  one.take(3)
+  one.release()
+  one.giveBack(3)
+  same.take(3)
+  assert.equal(
+    code(() => same.take(1)),
+    'RESOURCE_EXHAUSTED',
+  )
+})
+
 test('a request that is over takes nothing more', () => {
   const held = createByteBudget({ perSource: 10, total: 10 }).open('192.0.2.1')
   held.release()

@@ -6,6 +6,8 @@ import { networkOf } from './source-address.ts'
 export type HeldBytes = {
   /** Adds to them. Throws RESOURCE_EXHAUSTED with RetryInfo above the budget, and CANCELLED after `release`. */
   take(bytes: number): void
+  /** Gives some of them back. The request may take more later. */
+  giveBack(bytes: number): void
   /** Gives all of them back. */
   release(): void
 }
@@ -35,6 +37,12 @@ export function createByteBudget(most: { perSource: number; total: number }): By
           }
           own += bytes
           add(network, bytes)
+        },
+        giveBack(bytes) {
+          if (isReleased) return
+          const back = Math.min(bytes, own)
+          own -= back
+          add(network, -back)
         },
         release() {
           if (isReleased) return
