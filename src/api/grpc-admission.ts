@@ -10,6 +10,7 @@ import { statusOf } from './grpc-calls.ts'
 import type { OpenStream } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
+import { isHealthPath } from './naming/health.ts'
 import { permitEverywhere } from './permit.ts'
 
 export type Admission = {
@@ -28,8 +29,11 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
     if (problem) throw problem
     const { authorization } = said
     const source = api.sourceOf(said.peer, said.forwardedFor)
-    const access = ours.get(headers[':path'] ?? '')?.access ?? { mode: 'open' }
+    const path = headers[':path'] ?? ''
+    const access = ours.get(path)?.access ?? { mode: 'open' }
     if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
+    // Health checks have no budget, as over HTTP.
+    if (isHealthPath(path)) return
     if (access.mode === 'open') return requireBudget(api, nobody, source)
     const caller = await authenticate(api.app, api.verify, { authorization, source })
     opened.admitted = { caller, at: performance.now() }

@@ -175,6 +175,23 @@ test('anonymous callers are refused by their address', async () => {
   assert.deepEqual([(await call('192.0.2.1')).code, (await call('192.0.2.2')).code], [8, 0])
 })
 
+test('gRPC health checks have no budget, and make nobody wait', async () => {
+  const { pinfold, clock, caller, other } = await startScene({ trustedProxies: ['127.0.0.1'] })
+  await using _ = pinfold
+  using grpc = openGrpc(pinfold.port)
+  const from = (source: string) => ({ metadata: { 'x-forwarded-for': source } })
+  const check = (source: string) => grpc.send('/grpc.health.v1.Health/Check', Buffer.alloc(0), from(source))
+  await exhaust(clock, caller)
+  assert.equal((await check('192.0.2.1')).code, 0)
+  assert.equal((await caller.get('/registry/v2/repos')).status, 200, 'a health check does not count as waiting')
+  clock.isTicking = true
+  for (let i = 0; i < 60; i++) await grpc.call(ping, create(ping.input), from('192.0.2.1'))
+  clock.isTicking = false
+  await other.get('/registry/v2/repos')
+  assert.equal((await grpc.call(ping, create(ping.input), from('192.0.2.1'))).code, 8)
+  assert.equal((await check('192.0.2.1')).code, 0)
+})
+
 test('the metrics show what requests have used', async () => {
   const { pinfold, clock, caller } = await startScene()
   await using _ = pinfold

@@ -6,6 +6,10 @@ import { type AddingService, addLazily } from './lazy-service.ts'
 
 export type Health = { stop(): void }
 
+const paths = new Set(service.methods.map(({ name }) => `/${service.typeName}/${name}`))
+
+export const isHealthPath = (path: string): boolean => paths.has(path)
+
 const load = createRequire(import.meta.url)
 
 /** Serving until it is stopped, of which whoever watches is told. */
