@@ -72,6 +72,34 @@ test('a burst passes, and the time to retry is when the budget has something aga
   assert.equal(request(ci), undefined)
 })
 
+test('a long pause before a burst pays back nothing of it', () => {
+  const { budgets, clock, request } = startBudgets()
+  request(ci, 10)
+  clock.now += 3_600_000
+  request(other)
+  const open = Array.from({ length: 16 }, () => budgets.open())
+  for (const spending of open) assert.equal(spending.enter(ci), undefined)
+  for (const spending of open) {
+    clock.now += 600
+    spending.charge(600)
+    spending.close(ci.source)
+  }
+  request(other)
+  assert.ok(request(ci))
+})
+
+test('a burst after steady use below the share is no longer than the setting', () => {
+  const { clock, request } = startBudgets()
+  for (let i = 0; i < 100; i++) {
+    assert.equal(request(ci, 1), undefined)
+    clock.now += 250
+  }
+  request(other)
+  let used = 0
+  while (request(ci, 10) === undefined) used += 10
+  assert.equal(used, usual.burstMs)
+})
+
 test('many requests at once do not all pass on what is left for one', () => {
   const { budgets, request } = startBudgets()
   request(other)

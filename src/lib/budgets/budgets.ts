@@ -48,10 +48,11 @@ export class OverBudget extends AppError {
   }
 }
 
-/** Another caller waits if its last request came within this time, or within so many turns of the event loop if they are long, */
+/** Time for which a caller counts as waiting after its last request. */
 const recentMs = 1000
+/** Turns of the event loop for the same, when turns are long. */
 const recentTurns = 20
-/** or is in progress for no longer than this. Streams that are open for hours wait for nothing. */
+/** Longest time for which a request in progress counts as waiting. */
 const longestMs = 30_000
 /** The largest debt, in milliseconds. */
 const mostDebtMs = 10_000
@@ -128,6 +129,11 @@ function note(active: Active, paying: readonly Account[], now: number, turn: num
   }
 }
 
+function createAccount(level: Level, leftMs: number, now: number): Account {
+  const unused = { reservedMs: 0, seenAt: -Infinity, seenInTurn: 0, inProgress: 0, expectedMs: 0 }
+  return { level, leftMs, filledAt: now, keptAt: now, ...unused }
+}
+
 function createAccounts(
   { callerPercent, organizationPercent, burstMs }: BudgetOptions,
   monotonic: () => number,
@@ -149,17 +155,7 @@ function createAccounts(
   const find = (kind: keyof typeof kinds, key: string, now: number): Account => {
     const found = kinds[kind].get(key)
     if (found && now - found.keptAt <= sameMs) return found
-    const level = kind === 'organization' ? 'organization' : 'caller'
-    const fresh = {
-      leftMs: burstMs,
-      filledAt: now,
-      reservedMs: 0,
-      seenAt: -Infinity,
-      seenInTurn: 0,
-      inProgress: 0,
-      expectedMs: 0,
-    }
-    const account = found ?? { level, ...fresh, keptAt: now }
+    const account = found ?? createAccount(kind === 'organization' ? 'organization' : 'caller', burstMs, now)
     account.keptAt = now
     kinds[kind].set(key, account)
     return account
@@ -181,15 +177,15 @@ function createAccounts(
     }
     return false
   }
-  const isOver = (account: Account, now: number): boolean => {
+  const refill = (account: Account, now: number): void => {
     account.leftMs = Math.min(burstMs, account.leftMs + (now - account.filledAt) * shares[account.level])
     account.filledAt = now
-    return !hasLeft(account) && shares[account.level] < 1
   }
+  const isOver = (account: Account): boolean => !hasLeft(account) && shares[account.level] < 1
   const problemOf = (paying: readonly Account[], sender: Sender, now: number): OverBudget | undefined => {
     // Nearly every request ends here.
     if (paying.every(hasLeft)) return undefined
-    const over = paying.filter((account) => isOver(account, now) && haveOthers(account, sender, now))
+    const over = paying.filter((account) => isOver(account) && haveOthers(account, sender, now))
     if (over.length === 0) return undefined
     const waits = over.map(({ leftMs, reservedMs, level }) => (1 + reservedMs - leftMs) / shares[level])
     return new OverBudget(Math.max(1, Math.ceil(Math.max(...waits) / 1000)))
@@ -200,15 +196,20 @@ function createAccounts(
     look(sender: Sender): { paying: readonly Account[]; problem: OverBudget | undefined } {
       const now = monotonic()
       const paying = accountsOf(sender, now)
+      for (const account of paying) refill(account, now)
       note(active, paying, now, turns())
       return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
     },
     /** What is used while nobody waits makes no debt larger than the burst. */
     take(paying: readonly Account[], ms: number, sender: Sender): void {
+      if (paying.length === 0) return
+      const now = monotonic()
       for (const account of paying) {
+        // Before the time is taken, since a budget that is full gains nothing by waiting.
+        refill(account, now)
         const before = account.leftMs
         account.leftMs = Math.max(-Math.max(mostDebtMs, burstMs), before - ms)
-        if (account.leftMs >= -burstMs || haveOthers(account, sender, monotonic())) continue
+        if (account.leftMs >= -burstMs || haveOthers(account, sender, now)) continue
         account.leftMs = Math.min(before, -burstMs)
       }
     },
