@@ -65,7 +65,8 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
 
 /** Throws RESOURCE_EXHAUSTED if the caller is over budget while others wait, before the message is read. */
 function requireBudget({ app }: Api, { uid, operator }: Caller, source: string): void {
-  const problem = app.budgets.problemOf({ uid, source, isExempt: operator })
+  // An open method counts as waiting once it is called, and what a library answers never does.
+  const problem = app.budgets.problemOf({ uid, source, isExempt: operator, isUnproven: uid === '' })
   if (!problem) return
   app.metrics.budgetRefusals.inc({ transport: 'grpc' })
   throw problem

@@ -164,12 +164,15 @@ export abstract class Arrival {
     return this.#code !== undefined
   }
 
-  /** Counts a request that shows no token of ours, once; throws RESOURCE_EXHAUSTED when its source has sent too many. */
+  /**
+   * Counts a request that shows no token of ours, once; throws RESOURCE_EXHAUSTED when its source has sent too many. It does not
+   * count as one that waits until `admit` is called, since it may be answered with a challenge.
+   */
   countStranger(): void {
     if (this.#isCounted) return
     this.#isCounted = true
     this.edge.app.limits.check('request', this.source)
-    this.admit(nobody)
+    this.#enter(nobody, true)
   }
 
   /**
@@ -177,8 +180,13 @@ export abstract class Arrival {
    * wait, so call it before the request causes work.
    */
   admit(caller: Caller): void {
+    this.#enter(caller, false)
+  }
+
+  #enter(caller: Caller, isUnproven: boolean): void {
     this.caller = caller
-    const problem = this.#spending.enter({ uid: caller.uid, source: this.source, isExempt: caller.operator })
+    const { uid, operator: isExempt } = caller
+    const problem = this.#spending.enter({ uid, source: this.source, isExempt, isUnproven })
     if (!problem) return
     this.edge.app.metrics.budgetRefusals.inc({ transport: this.#rules.name })
     throw problem

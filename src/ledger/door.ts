@@ -74,8 +74,10 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
     return turnAway(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
   const caller = await way.callerOf(arrival)
   if (!caller) return
-  arrival.admit(caller)
-  requireReader(edge, arrival.caller, route)
+  const isAnonymous = caller.uid === ''
+  if (!isAnonymous) arrival.admit(caller)
+  requireReader(edge, caller, route)
+  if (isAnonymous) arrival.admit(caller)
   const { type, body, cache } = await answerTo(edge, arrival, route)
   send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })
 }

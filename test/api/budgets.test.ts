@@ -9,6 +9,7 @@ import { assertError } from '../support/expect.ts'
 import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 import { registryClient } from '../support/registry.ts'
+import { plantTag } from '../support/tags.ts'
 
 const { getRepo } = ReposService.method
 const { ping } = PingService.method
@@ -178,6 +179,34 @@ test('anonymous callers are refused by their address', async () => {
   assert.equal((await ask('192.0.2.2')).status, 200)
   const call = (source: string) => grpc.call(ping, create(ping.input), { metadata: from(source) })
   assert.deepEqual([(await call('192.0.2.1')).code, (await call('192.0.2.2')).code], [8, 0])
+})
+
+test('anonymous requests count as waiting once they are served, and not when they are challenged', async () => {
+  const { pinfold, clock, caller } = await startScene({ trustedProxies: ['127.0.0.1'] })
+  await using _ = pinfold
+  const { uid } = await pinfold.seed.repo((await pinfold.seed.group('', { name: 'public' })).uid, { name: 'base' })
+  await plantTag(pinfold, uid, 'latest')
+  await pause({ pinfold, clock })
+  const from = { 'x-forwarded-for': '192.0.2.1' }
+  const status = async (path: string, client = pinfold.anonymous) => {
+    return (await client.call('GET', path, undefined, from)).status
+  }
+  const granted = await pinfold.anonymous.get('/token?scope=repository:public/base:pull')
+  const holder = pinfold.withToken(granted.body.token)
+  await exhaust(clock, caller)
+  for (const path of [
+    '/v2/',
+    '/v2/public/base/manifests/latest',
+    '/token',
+    '/registry/v2/repos',
+    '/none',
+    '/ledger/x',
+  ]) {
+    assert.ok([401, 404].includes(await status(path)), path)
+  }
+  assert.equal((await caller.get('/registry/v2/repos')).status, 200, 'a challenge is no other caller')
+  assert.equal(await status('/v2/public/base/manifests/latest', holder), 200)
+  assert.equal((await caller.get('/registry/v2/repos')).status, 429, 'an anonymous pull is one')
 })
 
 test('gRPC health checks have no budget, and make nobody wait', async () => {

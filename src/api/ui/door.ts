@@ -1,6 +1,7 @@
 // / and /ui/: the pages of people. Those of the sign-in are plain HTML without a script, all other addresses are the console's.
 // A cookie counts here and nowhere else.
 import type { Edge } from '#edge/arrival.ts'
+import { nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { type Session, sessionOfCookie } from '#issuer/people/sessions.ts'
 import { accountPage, endSession, signOutPage } from './account.ts'
@@ -61,7 +62,10 @@ export function pagesDoor(edge: Edge): Door {
       if (!isAtUrl(arrival)) return undefined
       if (path === '/ui') return sendOn(arrival, '/ui/')
       const asked = `${verb === 'HEAD' ? 'GET' : verb} ${path}`
-      if (open[asked]) return open[asked](arrival)
+      if (open[asked]) {
+        arrival.admit(nobody)
+        return open[asked](arrival)
+      }
       if (paths.includes(path) && !signedIn[asked]) return refuseVerb(arrival, path)
       if (!paths.includes(path) && !asked.startsWith('GET ')) return refuseVerb(arrival, otherPath)
       return isAsset ? sendAsset(arrival, files()) : showTo(arrival, signedIn[asked], files)

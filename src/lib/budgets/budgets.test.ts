@@ -165,6 +165,22 @@ test('anonymous callers count by address, and those at the address of a caller a
   assert.equal(request({ ...stranger, source: '192.0.2.5' }), undefined)
 })
 
+test('a request that may still be challenged is charged and refused, and is nobody who waits', () => {
+  const { budgets, request } = startBudgets()
+  const unproven = { ...stranger, isUnproven: true }
+  request(ci, 3000)
+  const challenged = budgets.open()
+  assert.equal(challenged.enter(unproven), undefined)
+  challenged.charge(3000)
+  assert.equal(request(ci), undefined)
+  assert.ok(request(unproven))
+  challenged.close(stranger.source)
+  const served = budgets.open()
+  served.enter({ ...unproven, source: '192.0.2.5' })
+  served.enter({ ...stranger, source: '192.0.2.5' })
+  assert.ok(request(ci))
+})
+
 test('addresses of one network of IPv6 share a budget', () => {
   const { request } = startBudgets()
   request(other)

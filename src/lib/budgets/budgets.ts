@@ -17,7 +17,13 @@ export type BudgetOptions = {
 }
 
 /** Who sends a request. An empty `uid` is an anonymous caller, who counts by address. */
-export type Sender = { uid: string; source: string; isExempt?: boolean }
+export type Sender = {
+  uid: string
+  source: string
+  isExempt?: boolean
+  /** The request has no credential and may still be refused for that. Its address pays, and does not count as waiting. */
+  isUnproven?: boolean
+}
 
 export type Budgets = {
   /** The account of one request, which pays for the time that the request uses. */
@@ -197,7 +203,7 @@ function createAccounts(
       const now = monotonic()
       const paying = accountsOf(sender, now)
       for (const account of paying) refill(account, now)
-      note(active, paying, now, turns())
+      if (!sender.isUnproven) note(active, paying, now, turns())
       return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
     },
     /** What is used while nobody waits makes no debt larger than the burst. */
@@ -226,6 +232,8 @@ class RequestSpending implements Spending {
   /** What is reserved and not used yet, so that many requests at once do not all pass. */
   #reservedMs = 0
   #isAdmitted = false
+  /** Counted among the requests in progress of those who pay. */
+  #isCounted = false
 
   constructor(accounts: Accounts, count: (ms: number) => void) {
     this.#accounts = accounts
@@ -249,7 +257,8 @@ class RequestSpending implements Spending {
     this.#accounts.take(paying, this.#spentMs, sender)
     if (problem) return problem
     this.#isAdmitted = true
-    for (const account of paying) account.inProgress++
+    this.#isCounted = !sender.isUnproven
+    if (this.#isCounted) for (const account of paying) account.inProgress++
     this.#reserve(paying[0]!.expectedMs)
     return undefined
   }
@@ -274,7 +283,7 @@ class RequestSpending implements Spending {
 
   #leave(): void {
     this.#reserve(0)
-    if (this.#isAdmitted) for (const account of this.#paying) account.inProgress--
-    this.#isAdmitted = false
+    if (this.#isCounted) for (const account of this.#paying) account.inProgress--
+    this.#isAdmitted = this.#isCounted = false
   }
 }
