@@ -1,6 +1,7 @@
 // What patterns of users cost: `bin/pinfold-node bench/patterns.ts [how many]`. Generates patterns from a seed, those within the limits
 // and the worst known shapes, and prints the slowest compilations and matches. Times are those of this machine.
 
+import { claimLimits, mostClaimWork, mostIssuerWork } from '../src/domains/iam/identities/relationships.ts'
 import { estimateCost } from '../src/lib/patterns/pattern-cost.ts'
 import { createPatterns, limitsFor, overLimit } from '../src/lib/patterns/patterns.ts'
 import { generatePatterns, textsFor } from '../test/support/generated-patterns.ts'
@@ -49,5 +50,20 @@ for (const [what, length] of Object.entries(lengths)) {
       pattern,
       ms: Math.max(...texts.map((text) => least(() => patterns.match(pattern, text)))),
     })),
+  )
+}
+
+// The longest text that the limit of instructions allows for each pattern. No token holds more than 12,000 characters.
+for (const [what, work] of Object.entries({ 'all claims': mostClaimWork, issuer: mostIssuerWork })) {
+  const patterns = createPatterns(Number.POSITIVE_INFINITY)
+  const accepted = [...generatePatterns(3, count)].filter((pattern) => !overLimit(pattern, claimLimits))
+  console.log(`${what}: ${accepted.length} patterns on texts as long as ${work} instructions times characters allow`)
+  slowest(
+    accepted.flatMap((pattern) => {
+      const size = patterns.sizeOf(pattern)
+      if (size === undefined) return []
+      const texts = textsFor(Math.min(12_000, 2 * Math.floor(work / size / 2) - 2))
+      return { pattern, ms: Math.max(...texts.map((text) => least(() => patterns.match(pattern, text)))) }
+    }),
   )
 }

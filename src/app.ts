@@ -164,6 +164,8 @@ export type App = {
   providerDirectory: ProviderDirectory
   /** The keys of the issuers whose tokens identities trust. */
   outsideIssuers: OutsideIssuers
+  /** Identities with a logged claim that was too long for their patterns. */
+  tooLongClaims: Lapsing<true>
   /** Tries to get credentials from a cloud for a group; `issuer` is what clients call us. */
   checkCloud(issuer: string, group: string, account: CloudAccount): Promise<CloudAnswer>
   /** Who signed a request to AWS. */

@@ -129,6 +129,7 @@ export async function createApp(
     ...ways,
     providerDirectory: createProviderDirectory(ways.outgoing, monotonic),
     outsideIssuers: createOutsideIssuers(ways.outgoing, () => clock().getTime()),
+    tooLongClaims: createLapsing(mostTooLong),
     awsCallers: createAwsCallers(toClouds, config.awsStsUrl),
     checkCloud: cloudCheck(config, toClouds, keyring, clock),
     scannerToken: (pull) => signScannerToken(keyring, pull, clock()),
@@ -234,6 +235,8 @@ async function openStore(
   return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
+/** Number of identities that are remembered after a warning of a claim that is too long. */
+const mostTooLong = 1000
 /** How many organisations are known whose images are left alone. */
 const mostFull = 10_000
 /** How many tags are known that upstreams need not be asked for. */

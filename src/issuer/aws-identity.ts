@@ -1,7 +1,11 @@
 // Keyless access from AWS: whoever holds credentials there signs a request, and AWS tells us who that is.
 import type { App } from '#app.ts'
 import { matchAwsCaller } from '#domains/iam/identities/claims.ts'
-import { findIdentityForExchange, logStoredPatterns } from '#domains/iam/identities/identities.service.ts'
+import {
+  findIdentityForExchange,
+  logStoredPatterns,
+  logTooLongClaim,
+} from '#domains/iam/identities/identities.service.ts'
 import { permissionDenied } from '#lib/errors.ts'
 import { networkOf } from '#lib/net/source-address.ts'
 import { patterns } from '#lib/patterns/patterns.ts'
@@ -23,7 +27,7 @@ export function isAwsRequest(credential: string): boolean {
  * too many credentials that were refused.
  */
 export async function proveAwsIdentity(
-  app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers' | 'log'>,
+  app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers' | 'log' | 'tooLongClaims'>,
   audiences: readonly string[],
   credential: string,
   named: string,
@@ -46,7 +50,7 @@ export async function proveAwsIdentity(
   const caller = await app.awsCallers.identify(signed.request, { network, identity: named })
   if ('refused' in caller) throw refused(caller.refused)
   const { compiled } = patterns.counts()
-  const isTheirs = matchAwsCaller(awsIdentity, caller)
+  const isTheirs = matchAwsCaller(awsIdentity, caller, logTooLongClaim(app, named, now))
   if (patterns.counts().compiled !== compiled) logStoredPatterns(app, named, { awsIdentity })
   if (!isTheirs) throw notTheirs()
   app.limits.check('issuer', `${rootOf(named)} ${origin}`)

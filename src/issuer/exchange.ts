@@ -2,7 +2,11 @@
 import type { App } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { matchClaims, namesAudience, trustsIssuer } from '#domains/iam/identities/claims.ts'
-import { findIdentityForExchange, logStoredPatterns } from '#domains/iam/identities/identities.service.ts'
+import {
+  findIdentityForExchange,
+  logStoredPatterns,
+  logTooLongClaim,
+} from '#domains/iam/identities/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
 import { isKnownToSettings } from '#domains/iam/sessions/sign-in.service.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
@@ -184,8 +188,9 @@ async function prove(
     return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
   }
   const { compiled } = patterns.counts()
+  const onTooLong = identity && logTooLongClaim(app, identity.uid, now)
   // Nobody is asked for keys unless the identity trusts that very issuer, so a stranger cannot make us call anybody.
-  if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer)) {
+  if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer, onTooLong)) {
     const held = app.outsideIssuers.held(token.issuer)
     if (held) await verifyOutsideToken(token, held)
     if (!isForIdentity(identity, token)) checkAudience(token, ours)
@@ -193,7 +198,7 @@ async function prove(
   }
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
   // Only now, so that forged tokens have no patterns matched.
-  const failed = matchClaims(claimMatch, token.claims, ours).filter(({ matches }) => !matches)
+  const failed = matchClaims(claimMatch, token.claims, ours, onTooLong).filter(({ matches }) => !matches)
   // Once for each time that they are compiled, since an identity may be exchanged often.
   if (patterns.counts().compiled !== compiled) logStoredPatterns(app, identity.uid, identity)
   if (failed.length === 0) {

@@ -72,6 +72,35 @@ test('a pattern for the issuer lets only the issuers in that it matches', async 
   ok(await scene.exchange(await other.token({ sub: subject, aud: scene.pinfold.url }), { identity: uid }))
 })
 
+test('the log warns once an hour for each identity of a claim that is too long for its pattern', async (t) => {
+  const { app } = scene.pinfold
+  const warn = t.mock.method(app.log, 'warn')
+  const warnings = () => warn.mock.calls.map(({ arguments: [message, fields] }) => ({ message, ...fields }))
+  const wanted = (identity: string, claim: string) => {
+    return { message: 'a claim is too long for the patterns of an identity', identity, claim }
+  }
+  const subjectPattern = 'repo:.{0,100}'
+  const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })
+  const issuerPattern = 'http://.{0,100}'
+  const other = await scene.identity({ claimMatch: { issuerPattern, subject } })
+  const long = await scene.token({ sub: `repo:${'x'.repeat(500)}` })
+  try {
+    ok(await scene.exchange(await scene.token(), { identity: uid }))
+    assert.deepEqual(warnings(), [])
+    for (let i = 0; i < 3; i++) assertDenied(await scene.exchange(long, { identity: uid }))
+    assert.deepEqual(warnings(), [wanted(uid, 'sub')])
+    const unknown = await scene.token({ iss: `http://${'x'.repeat(100)}` })
+    for (let i = 0; i < 3; i++) await scene.exchange(unknown, { identity: other.uid })
+    assert.deepEqual(warnings(), [wanted(uid, 'sub'), wanted(other.uid, 'iss')])
+    offset = 60 * 60 * 1000
+    const later = await scene.token({ sub: `repo:${'x'.repeat(500)}`, exp: Math.floor(Date.now() / 1000) + 7200 })
+    assertDenied(await scene.exchange(later, { identity: uid }))
+    assert.equal(warnings().length, 3)
+  } finally {
+    offset = 0
+  }
+})
+
 test('our own tokens are never exchanged, even for an identity that trusts every issuer', async () => {
   const { pinfold } = scene
   const { uid } = await scene.identity({ claimMatch: { issuerPattern: '.*', subjectPattern: '.*' } })

@@ -53,6 +53,15 @@ test('compiles each pattern once, and compiles nothing that is refused', () => {
   assert.equal(patterns.counts().compiled, 1)
 })
 
+test('counts the instructions of a program without those that it adds', () => {
+  const { sizeOf, match } = createPatterns()
+  for (const pattern of ['.{0,100}', 'abc1|abc2|abc3', '(?i)abc', '^a$', '\\Qa|b']) {
+    assert.equal(sizeOf(pattern), RE2JS.compile(pattern).programSize(), pattern)
+  }
+  assert.deepEqual([sizeOf('('), sizeOf('\\8'), sizeOf('\\pL'.repeat(170))], [undefined, undefined, undefined])
+  assert.deepEqual([match('\\Qa|b', 'a|b'), match('\\Qa|b', 'a'), match('a|b', 'b')], [true, false, true])
+})
+
 test('refuses the patterns of a list that are too much together', () => {
   const named = Array.from({ length: 6 }, (_, i) => [`allow[${i}]`, `.{0,100}${i}`] as const)
   const problems = createPatterns().problems(named, limits)
@@ -89,6 +98,7 @@ test('a stored pattern above the limits matches texts that its budget allows, an
   assert.equal(patterns.match(worst, 'x'.repeat(170)), 'too long')
   assert.equal(patterns.counts().compiled, 1)
   assert.equal(storedProblem('.*', limits), undefined)
+  assert.match(storedProblem(old, limits, 80_000)!, /It matches texts of up to 4\d char/)
 })
 
 test('lets others run between two patterns once the turn is long', async () => {

@@ -21,12 +21,16 @@ export type PatternLimits = {
 const mostWork = 54_000
 /** Beyond 500 re2js matches with threads, which takes twice as long. */
 const mostSteps = 400
-/** Nominal microseconds: two milliseconds are never exceeded. */
+/** Compile cost of one pattern, in nominal microseconds; the real time stays below 2 ms. */
 const mostCompile = 1600
-/** The same for patterns that were stored before these limits. Ten milliseconds each. */
+/** Limits of stored patterns: about 10 ms to compile and 10 ms to match. */
 const mostStored = { work: 280_000, compile: 10_000 }
 /** Of the cache, in nominal microseconds of its patterns. This also bounds its memory: 250 bytes each at most. */
 const mostCached = 250_000
+/** Number of instructions that `read` adds to a program: three, or two in a few programs. */
+const groupSize = 3
+/** Greatest number of steps for one instruction. */
+const mostStepsEach = 3
 
 /** `length` is that of the longest text that is matched. */
 export function limitsFor(
@@ -44,6 +48,11 @@ export type Patterns = {
   problems(named: readonly (readonly [field: string, pattern: string])[], limits: PatternLimits): FieldViolation[]
   /** Whether a pattern matches the whole text. `too long` if the text, or the pattern, is beyond any limit. */
   match(pattern: string, text: string): boolean | 'too long'
+  /**
+   * Number of instructions of the compiled program, which is at most the steps of its estimate. Returns undefined if the text is
+   * not a regular expression, or is too large to be compiled.
+   */
+  sizeOf(pattern: string): number | undefined
   /** Whether one of the patterns matches the whole text. Lets others run between two patterns. */
   matchesAny(patterns: readonly string[], text: string, yielder: Yielder): Promise<boolean>
   /** How many patterns were compiled so far, and what the cached ones cost. */
@@ -51,7 +60,7 @@ export type Patterns = {
 }
 
 /** `expression` is undefined for a text that is no regular expression, and for one that is too large to be compiled. */
-type Compiled = { expression: RE2JS | undefined; steps: number; isTooLarge: boolean; weight: number }
+type Compiled = { expression: RE2JS | undefined; size: number; steps: number; isTooLarge: boolean; weight: number }
 
 /** Those of the process. The least recently used pattern makes room for a new one. */
 export function createPatterns(mostWeight: number = mostCached): Patterns {
@@ -78,9 +87,13 @@ export function createPatterns(mostWeight: number = mostCached): Patterns {
     const cost = estimateCost(pattern)
     const isTooLarge = cost !== undefined && cost.compile > mostStored.compile
     if (!cost || isTooLarge)
-      return keep(pattern, { expression: undefined, steps: 0, isTooLarge, weight: pattern.length })
+      return keep(pattern, { expression: undefined, size: 0, steps: 0, isTooLarge, weight: pattern.length })
     compiled++
-    return keep(pattern, { expression: read(pattern), steps: cost.steps, isTooLarge, weight: cost.compile })
+    const expression = read(pattern)
+    const size = expression ? expression.programSize() - groupSize : 0
+    // Programs of alternatives and of empty repetitions are much smaller than their estimates.
+    const steps = Math.min(cost.steps, mostStepsEach * size)
+    return keep(pattern, { expression, size, steps, isTooLarge, weight: cost.compile })
   }
   const match = (pattern: string, text: string): boolean | 'too long' => {
     const { expression, steps, isTooLarge } = compile(pattern)
@@ -90,6 +103,10 @@ export function createPatterns(mostWeight: number = mostCached): Patterns {
   }
   return {
     match,
+    sizeOf(pattern) {
+      const { expression, size } = compile(pattern)
+      return expression && size
+    },
     problems(named, limits) {
       const all: PatternCost = { steps: 0, compile: 0 }
       const found: FieldViolation[] = []
@@ -138,20 +155,34 @@ function problemIn(pattern: string, limits: PatternLimits, all: PatternCost): st
   return `brings the patterns to a cost of ${all.compile}; ${limits.allCompile} are allowed`
 }
 
-/** Why a stored pattern is above the limits, and what it still matches; `undefined` where it is within them. */
-export function storedProblem(pattern: string, limits: PatternLimits): string | undefined {
+/**
+ * Why a stored pattern is above the limits, and what it still matches; `undefined` where it is within them. `mostWork` is the
+ * limit of steps times characters where the pattern is matched. Reads only its text: a smaller program matches longer texts.
+ */
+export function storedProblem(
+  pattern: string,
+  limits: PatternLimits,
+  mostWork: number = mostStored.work,
+): string | undefined {
   const problem = overLimit(pattern, limits)
   const cost = problem && estimateCost(pattern)
   if (!cost) return problem
-  const length = cost.compile > mostStored.compile ? 0 : Math.max(0, Math.floor(mostStored.work / cost.steps) - 1)
+  const length = cost.compile > mostStored.compile ? 0 : Math.max(0, Math.floor(mostWork / cost.steps) - 1)
   return `${problem}. It matches ${length === 0 ? 'nothing' : `texts of up to ${length} characters`}: write a shorter one`
 }
 
-/** The empty group in front makes no difference to what matches. It keeps re2js from building a one-pass program. */
+/**
+ * Compiles with an empty group in front, which makes no difference to what matches. It keeps re2js from building a one-pass
+ * program. Alternatives are grouped, since their program is larger if only the first has the group in front.
+ */
 function read(pattern: string): RE2JS | undefined {
-  try {
-    return RE2JS.compile(`()${pattern}`)
-  } catch {
-    return undefined
+  // A quote that is not closed (`\Qa`) would quote the end of the group of alternatives.
+  for (const grouped of [`()(?:${pattern})`, `()${pattern}`]) {
+    try {
+      return RE2JS.compile(grouped)
+    } catch {
+      // Neither compiles if the pattern is not a regular expression.
+    }
   }
+  return undefined
 }

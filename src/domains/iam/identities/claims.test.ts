@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { patterns } from '#lib/patterns/patterns.ts'
+import { RE2JS } from 're2js'
+import { costOf, patterns } from '#lib/patterns/patterns.ts'
+import { generatePatterns } from '../../../../test/support/generated-patterns.ts'
 import { matchClaims, trustsIssuer } from './claims.ts'
 
 const failing = (match: Parameters<typeof matchClaims>[0], claims: Record<string, unknown>) =>
@@ -43,7 +45,7 @@ test('an issuer is trusted by its exact name or by a pattern for all of it', () 
 
 test('a text that is too long for its pattern does not match, and the check says why', () => {
   const wanted = { issuer: 'https://a.example', subjectPattern: 'repo:.{0,100}(?:x|y)*' }
-  const short = `repo:${'x'.repeat(250)}`
+  const short = `repo:${'x'.repeat(300)}`
   const long = `repo:${'x'.repeat(400)}`
   assert.deepEqual(failing(wanted, { ...claims, sub: short }), [])
   assert.deepEqual(failing(wanted, { ...claims, sub: long }), ['sub'])
@@ -64,13 +66,54 @@ test('all patterns of an identity share what they may take, and so do all values
   const names = Array.from({ length: 10 }, (_, i) => `c${i}`)
   const patterns = Object.fromEntries(names.map((name) => [name, 'x{0,100}y*']))
   const of = (length: number) => Object.fromEntries(names.map((name) => [name, `x${'y'.repeat(length)}`]))
-  assert.deepEqual(failing({ ...match, claimPatterns: patterns }, { ...claims, ...of(20) }), [])
+  assert.deepEqual(failing({ ...match, claimPatterns: patterns }, { ...claims, ...of(30) }), [])
   const failed = failing({ ...match, claimPatterns: patterns }, { ...claims, ...of(150) })
   assert.ok(failed.length > 0 && failed.length < names.length, failed.join())
   const list = (count: number) => Array.from({ length: count }, () => 'no').concat('x')
   assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(20) }), [])
   assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(1000) }), ['a'])
 })
+
+test('patterns that ignore case leave room for usual claims', () => {
+  const names = ['a', 'b', 'c']
+  const of = (text: string) => Object.fromEntries(names.map((name) => [name, text]))
+  const claimPatterns = of(`(?i)${'x'.repeat(78)}.*`)
+  assert.deepEqual(failing({ ...match, claimPatterns }, { ...claims, ...of('X'.repeat(95)) }), [])
+})
+
+test('a program is matched against as many characters as 80,000 instructions allow, or 20,000 for the issuer', () => {
+  const alternatives = [
+    'repo:acme/web:main|repo:acme/web:dev|repo:acme/web:v.*',
+    '(?i)repo:acme/web:main|repo:acme/web:dev',
+    `${'a|'.repeat(100)}b`,
+  ]
+  let compared = 0
+  for (const pattern of [...alternatives, ...generatePatterns(5, 700)]) {
+    const cost = costOf(pattern)
+    // Others are above the limits of compiling.
+    if (!cost || cost.compile > 4000) continue
+    const size = sizeOf(pattern)
+    if (size === undefined) continue
+    const tooLong: string[] = []
+    // No token is longer.
+    const text = (most: number) => 'a'.repeat(Math.min(Math.max(0, Math.floor(most / size) - 1), 12_000))
+    trustsIssuer({ issuerPattern: pattern }, text(20_000), (claim) => tooLong.push(claim))
+    const subject = { issuer: match.issuer, subjectPattern: pattern }
+    matchClaims(subject, { ...claims, sub: text(80_000) }, [], (claim) => tooLong.push(claim))
+    assert.deepEqual(tooLong, [], `${pattern} of ${size} instructions`)
+    compared++
+  }
+  assert.ok(compared > 300, `${compared} compared`)
+})
+
+/** The program of the pattern alone. */
+function sizeOf(pattern: string): number | undefined {
+  try {
+    return RE2JS.compile(pattern).programSize()
+  } catch {
+    return undefined
+  }
+}
 
 test('compiles no pattern that is far above the limits, and says that a stored one is above them', () => {
   const { compiled } = patterns.counts()

@@ -1,25 +1,23 @@
 import { costOf, overLimit, patterns } from '#lib/patterns/patterns.ts'
 import type { AwsIdentity, ClaimMatch } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
-import { claimLimits } from './relationships.ts'
+import { claimLimits, mostClaimWork, mostIssuerWork } from './relationships.ts'
 
 /** How one claim of a token compares with what an identity wants of it. Texts are for people. */
 export type ClaimCheck = { claim: string; wanted: string; got: string; matches: boolean }
 
 type Wanted = { exact: string | undefined; pattern: string | undefined }
 
-/**
- * What the patterns of one identity may take, in steps of their programs times characters that they are matched against:
- * about a millisecond (`bench/patterns.ts`). A pattern of 40 steps, such as `repo:acme/[^:]+:ref:refs/tags/v.*`, reads 1,500
- * characters.
- */
-const mostWork = 60_000
-/** For the issuer, which is looked at before the token is known to be genuine. */
-const mostIssuerWork = 20_000
 /** Nominal microseconds of compiling, for identities that were stored before today's limits. */
 const mostCompile = 10_000
 
-type Budget = { work: number; compile: number }
+/** Callback with the name of a claim that is too long for its pattern, or that comes after one that was. */
+export type OnTooLong = (claim: string) => void
+
+type Budget = { work: number; compile: number; onTooLong: OnTooLong | undefined }
+
+const claimBudget = (onTooLong?: OnTooLong): Budget => ({ work: mostClaimWork, compile: mostCompile, onTooLong })
+const issuerBudget = (onTooLong?: OnTooLong): Budget => ({ work: mostIssuerWork, compile: mostCompile, onTooLong })
 
 /**
  * Compares a token's claims with those that an identity matches, one entry for each that it names. Exact means equal
@@ -30,8 +28,9 @@ export function matchClaims(
   match: ClaimMatch,
   claims: Record<string, unknown>,
   defaultAudiences: readonly string[],
+  onTooLong?: OnTooLong,
 ): ClaimCheck[] {
-  const budget: Budget = { work: mostWork, compile: mostCompile }
+  const budget = claimBudget(onTooLong)
   const check = (claim: string, wanted: Wanted, value: unknown) => compare(claim, wanted, value, budget)
   const audience =
     match.audience || match.audiencePattern
@@ -51,23 +50,24 @@ export function matchClaims(
 }
 
 /** Whether the identity takes the word of this issuer at all, whatever else the token says. */
-export function trustsIssuer(match: ClaimMatch, issuer: string): boolean {
-  return compare('iss', issuerOf(match), issuer, { work: mostIssuerWork, compile: mostCompile }).matches
+export function trustsIssuer(match: ClaimMatch, issuer: string, onTooLong?: OnTooLong): boolean {
+  return compare('iss', issuerOf(match), issuer, issuerBudget(onTooLong)).matches
 }
 
 /** Whether the identity names one of these audiences, whatever else the token says. */
 export function namesAudience({ audience, audiencePattern }: ClaimMatch, audiences: readonly string[]): boolean {
   if (!audience && !audiencePattern) return false
   const wanted = { exact: audience, pattern: audiencePattern }
-  return compare('aud', wanted, audiences, { work: mostIssuerWork, compile: mostCompile }).matches
+  return compare('aud', wanted, audiences, issuerBudget()).matches
 }
 
 /** Whether the identity is that caller of AWS: the account, and whatever else it names, in full. */
 export function matchAwsCaller(
   aws: AwsIdentity,
   { account, arn, userId }: { account: string; arn: string; userId: string },
+  onTooLong?: OnTooLong,
 ): boolean {
-  const budget: Budget = { work: mostWork, compile: mostCompile }
+  const budget = claimBudget(onTooLong)
   const wanted: [name: string, Wanted, value: string][] = [
     ['arn', { exact: aws.arn, pattern: aws.arnPattern }, arn],
     ['user id', { exact: aws.userId, pattern: aws.userIdPattern }, userId],
@@ -94,6 +94,7 @@ function compare(claim: string, { exact, pattern }: Wanted, value: unknown, budg
   const got = texts.join(', ')
   if (exact !== undefined && exact !== '') return { claim, wanted: exact, got, matches: texts.includes(exact) }
   const matches = anyMatchesWhole(pattern ?? '', texts, budget)
+  if (matches === 'too long') budget.onTooLong?.(claim)
   const limit =
     matches !== 'too long' && pattern && overLimit(pattern, claimLimits)
       ? ', which is above the limits of patterns'
@@ -126,8 +127,11 @@ function anyMatchesWhole(pattern: string, texts: readonly string[], budget: Budg
   const cost = costOf(pattern)
   if (!cost) return false
   budget.compile -= cost.compile
-  budget.work -= cost.steps * texts.reduce((sum, text) => sum + text.length + 1, 0)
   // Nothing is compiled or matched after a pattern that was too much.
-  if (budget.compile < 0 || budget.work < 0) return 'too long'
+  if (budget.compile < 0) return 'too long'
+  const size = patterns.sizeOf(pattern)
+  if (size === undefined) return false
+  budget.work -= size * texts.reduce((sum, text) => sum + text.length + 1, 0)
+  if (budget.work < 0) return 'too long'
   return texts.some((text) => patterns.match(pattern, text) === true)
 }

@@ -40,6 +40,17 @@ export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identi
   if (problem) log.warn('a pattern of an identity is above the limits', { identity: uid, problem })
 }
 
+const hourMs = 60 * 60 * 1000
+
+/** Warns of a claim that is too long for the patterns of an identity, once an hour for each identity. */
+export function logTooLongClaim({ log, tooLongClaims }: Pick<App, 'log' | 'tooLongClaims'>, uid: string, now: Date) {
+  return (claim: string): void => {
+    if (tooLongClaims.get(uid, now.getTime())) return
+    tooLongClaims.set(uid, true, now.getTime() + hourMs)
+    log.warn('a claim is too long for the patterns of an identity', { identity: uid, claim })
+  }
+}
+
 /** The identity that an exchange is for; unlike `getIdentity`, it is nobody's to see. */
 export async function findIdentityForExchange(reader: Reader, uid: string): Promise<Identity | undefined> {
   return store.findIdentity(reader, uid)

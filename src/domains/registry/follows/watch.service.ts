@@ -175,7 +175,7 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   progress.listDue = later(now, follow.intervalMs)
 }
 
-/** Reads pages until the turn is over, and a tag at least; `undefined` where there are more of them. */
+/** Reads pages until the turn is over, and matches at least one tag. Returns undefined if tags are left. */
 async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | undefined> {
   const { lease, follow, listings, turnIsOver } = asking
   const listing = listingOf(asking)
