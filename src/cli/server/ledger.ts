@@ -40,9 +40,8 @@ ${operatorDetails}`,
 const resume: Command = {
   name: 'resume',
   summary: 'Go on with logs for which nothing is signed any more, by others in their places',
-  details: `When a witness or the checkpoint beside the blobs has more of a log than the database, the database is older than what was
-signed: a failover lost writes, or it was restored and pinfold restored was not run. Run that if so. Nothing is signed for the log
-then, since the two would contradict each other. This ends it;
+  details: `Signing stops for a log if a witness or the stored checkpoint has more entries than the database. If a failover or a
+restore caused this, run pinfold restored instead. This command ends the log;
 the next one has another origin and another key, names the last head that is known, and has all rows of the ledger.
 ${operatorDetails}`,
   options: [...operatorOptions, { flags: '--yes', summary: 'Do it' }],
