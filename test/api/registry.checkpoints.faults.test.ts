@@ -1,11 +1,16 @@
 // Stored checkpoints while a database server lags, a store hangs or nothing is stored yet.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
+import { sql } from '#db/sql.ts'
+import { createCheckpointGuard } from '#domains/registry/proofs/checkpoint-guard.ts'
+import { compareLedgers } from '#domains/registry/proofs/checkpoints.duty.ts'
 import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
 import { signLogs } from '#domains/registry/proofs/signing.service.ts'
 import { compareCheckpoints } from '#domains/registry/proofs/stored-checkpoints.service.ts'
-import { remember, scene } from '../support/checkpoints.ts'
-import { withoutLease } from '../support/duties.ts'
+import { remember, replaceStore, scene } from '../support/checkpoints.ts'
+import { runDuty, withoutLease } from '../support/duties.ts'
+import { plantTag } from '../support/tags.ts'
 
 test('a read from a database server that lags suspends no log, and a real contradiction does', async () => {
   await using at = await scene()
@@ -18,12 +23,108 @@ test('a read from a database server that lags suspends no log, and a real contra
   await at.move()
   await app.db.tx((tx) => sequenceSome(tx, app, new URL(at.pinfold.url).host))
   assert.equal(await compareCheckpoints(lagging, withoutLease(app)), undefined, 'it stays due')
-  assert.equal(await signLogs(lagging, withoutLease(app)), 0, 'it waits')
+  assert.deepEqual(await signLogs(lagging, withoutLease(app)), { signed: 0, isWaiting: true })
   assert.deepEqual([at.errors(), at.warnings(), await at.stateOf()], [[], [], 1])
-  assert.equal(await signLogs(app, withoutLease(app)), 1)
+  assert.deepEqual(await signLogs(app, withoutLease(app)), { signed: 1, isWaiting: false })
   assert.equal(at.sizeOf(await at.signed()), 4)
 
   await goBack()
   assert.deepEqual(await compareCheckpoints(lagging, withoutLease(app)), { compared: 1, suspended: 1 })
   assert.deepEqual([at.errors().length, await at.stateOf()], [1, 2])
+})
+
+/** A store that has nothing yet. */
+function emptyStore(): Partial<CheckpointStore> & { texts: Map<string, string> } {
+  const texts = new Map<string, string>()
+  return {
+    texts,
+    async read(name) {
+      const text = texts.get(name)
+      return text === undefined ? undefined : { text, version: text }
+    },
+    async write(name, text, expected) {
+      if (texts.get(name) !== expected) return undefined
+      texts.set(name, text)
+      return text
+    },
+  }
+}
+
+test('a log that an earlier release signed gets a stored checkpoint, so that an older database signs nothing', async () => {
+  await using at = await scene()
+  const { app } = at
+  const store = emptyStore()
+  replaceStore(at, () => store)
+  app.checkpointGuard = createCheckpointGuard()
+  await app.db.tx((tx) => tx.run(sql`UPDATE ledger_logs SET stored_size = 0`))
+  const goBack = await remember(at)
+  await at.move()
+  await at.sign()
+  store.texts.clear()
+  await app.db.tx((tx) => tx.run(sql`UPDATE ledger_logs SET stored_size = 0`))
+  app.checkpointGuard = createCheckpointGuard()
+
+  assert.deepEqual(await runDuty(app, compareLedgers), { compared: 1, suspended: 0 })
+  assert.equal(await at.stored(), await at.signed())
+  const row = await app.db.get<{ stored: number }>(sql`SELECT stored_size AS stored FROM ledger_logs`)
+  assert.deepEqual([row, at.warnings()], [{ stored: 3 }, []])
+
+  await goBack()
+  app.checkpointGuard = createCheckpointGuard()
+  const before = await at.signed()
+  await at.move()
+  await at.sign()
+  assert.deepEqual([await at.signed(), await at.stateOf(), at.errors().length], [before, 2, 1])
+})
+
+test('a comparison that finds a stored checkpoint lost writes it again, with a warning once it is written', async () => {
+  await using at = await scene()
+  const store = emptyStore()
+  const refused = () => Promise.reject(new StoreAway('AccessDenied'))
+  const allow = replaceStore(at, () => ({ ...store, write: refused }))
+  at.app.checkpointGuard = createCheckpointGuard()
+  const told = 'the stored checkpoint of a ledger log was lost, and is written again'
+  await at.move()
+  for (let i = 0; i < 3; i++) await at.sign()
+  assert.deepEqual(await runDuty(at.app, compareLedgers), {})
+  assert.deepEqual(at.warnings(), ['checkpoints of ledger logs cannot be stored now, so signing waits'])
+  allow()
+  replaceStore(at, () => store)
+  assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 })
+  assert.deepEqual(at.warnings().slice(1), [told])
+  assert.equal(await at.stored(), await at.signed())
+})
+
+test('a run of signing ends at the first page that the store does not take, and no later page waits for it again', async () => {
+  await using at = await scene()
+  const { app, pinfold } = at
+  for (let i = 0; i < 6; i++) {
+    const org = (await pinfold.seed.group('', { name: `org-${i}` })).uid as string
+    const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
+    await plantTag(pinfold, repo, 'v1', `image of ${i}`)
+  }
+  const { host } = new URL(pinfold.url)
+  while ((await app.db.tx((tx) => sequenceSome(tx, app, host))) > 0);
+  const tried: string[] = []
+  const never = new Promise<never>(() => {})
+  let deadline = new AbortController()
+  // It knows no signal, as a folder on a network file system.
+  const back = replaceStore(at, () => ({
+    write(name) {
+      tried.push(name)
+      if (tried.length % 2 === 0) deadline.abort()
+      return never
+    },
+  }))
+  const run = () => {
+    deadline = new AbortController()
+    return signLogs(app, withoutLease(app), { most: 2, deadline: deadline.signal })
+  }
+  assert.deepEqual(await run(), { signed: 0, isWaiting: true })
+  assert.equal(tried.length, 2)
+  assert.deepEqual(await run(), { signed: 0, isWaiting: true })
+  assert.deepEqual([tried.length, new Set(tried).size], [4, 4], 'the next run begins with other logs')
+  assert.equal(at.warnings().length, 1)
+  back()
+  assert.deepEqual(await signLogs(app, withoutLease(app), { most: 2 }), { signed: 6, isWaiting: false })
 })

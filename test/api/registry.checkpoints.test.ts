@@ -160,7 +160,10 @@ for (const { store, skip, settings } of stores) {
 
   test(`a checkpoint that the ${store} lost is told, and stored again`, { skip }, async () => {
     await using at = await scene(await settings())
-    const none = replaceStore(at, () => ({ read: async () => undefined }))
+    const none = replaceStore(at, (real) => ({
+      read: async () => undefined,
+      write: async (name, text) => real.write(name, text, (await real.read(name))?.version),
+    }))
     at.app.checkpointGuard = createCheckpointGuard()
     assert.deepEqual(await at.findings(), [])
     await at.move()

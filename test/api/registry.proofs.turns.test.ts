@@ -178,7 +178,7 @@ test('a log that is suspended while its rows are looked at gets no successor, an
       if (begun++ === 1) await suspend(one)
       return work(one)
     }, options)
-  assert.equal(await signLogs(app, { ...withoutLease(app), tx }), 0)
+  assert.equal((await signLogs(app, { ...withoutLease(app), tx })).signed, 0)
   assert.equal(begun, 2)
   await app.db.tx((one) => one.run(sql`UPDATE ledger_logs SET checkpoint_size = size WHERE org_uid = ${organization}`))
   assert.deepEqual(await logs(), [{ ...before!, state: 2 }])

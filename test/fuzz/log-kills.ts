@@ -53,9 +53,10 @@ const txOf = ({ app: { db } }: Pinfold): Db['tx'] => db.tx.bind(db)
 async function sequence(pinfold: Pinfold): Promise<void> {
   const [{ app }, tx] = [pinfold, txOf(pinfold)]
   await tx((one) => sequenceSome(one, app, origin), { isolation: 'rowLocks', durability: 'later' })
-  const mine = answersTo(app)
-  await signLogs(app, withoutLease(app), mine)
-  if (mine && (await askBeforeSigning(app, tx, signal)) > 0) await signLogs(app, withoutLease(app), mine)
+  const answeredTo = answersTo(app)
+  await signLogs(app, withoutLease(app), { answeredTo })
+  if (answeredTo && (await askBeforeSigning(app, tx, signal)) > 0)
+    await signLogs(app, withoutLease(app), { answeredTo })
 }
 
 /** As another, slow node does it: what it asks about may no longer be the last head. Answers with how many were witnessed. */

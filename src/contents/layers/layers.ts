@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { setImmediate } from 'node:timers/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { type Extract, extract } from 'tar-stream'
+import { unlessAborted } from '#lib/turns/unless-aborted.ts'
 import type { ArchiveBudget } from '../languages/java.ts'
 import { readLanguageFile } from '../languages/languages.ts'
 import { type ImageFile, Unreadable } from '../packages.ts'
@@ -224,12 +225,4 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of entry) chunks.push(chunk as Uint8Array)
   return Buffer.concat(chunks)
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason)
-  signal.throwIfAborted()
-  signal.addEventListener('abort', abort)
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }

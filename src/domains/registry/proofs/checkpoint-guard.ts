@@ -10,6 +10,8 @@ type Position = { timeline: string; position: bigint }
 export type CheckpointGuard = {
   /** The checkpoints that this process stored last, by their names. */
   known: Newest<string, StoredCheckpoint>
+  /** The log after which the next run of signing begins: 0 unless a run ended before it had seen all logs. */
+  signedTo: number
   /** Whether signing waits for the store, so that it is logged once. */
   isWaiting: boolean
   /** Whether the log says that the bucket ignores conditions. */
@@ -28,6 +30,7 @@ export function createCheckpointGuard(): CheckpointGuard {
   let seen: { at: Position | undefined } | undefined
   return {
     known: new Newest(mostKnown),
+    signedTo: 0,
     isWaiting: false,
     isToldOfBucket: false,
     suspended: 0,

@@ -37,10 +37,11 @@ export const sequenceLedgers: Duty = {
       mayBeMore = isOver()
       return mayBeMore ? 0 : sequenceSome(tx, app, host)
     }, beforeSigning)
-    const process = answersTo(app)
-    let checkpoints = await signLogs(app, lease, process)
-    if (process && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
-      checkpoints += await signLogs(app, lease, process)
+    const answeredTo = answersTo(app)
+    const { signed, isWaiting } = await signLogs(app, lease, { answeredTo })
+    let checkpoints = signed
+    if (answeredTo && !isWaiting && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
+      checkpoints += (await signLogs(app, lease, { answeredTo })).signed
     }
     if (mayBeMore) app.sequencing.left.notify()
     return { entries, checkpoints }

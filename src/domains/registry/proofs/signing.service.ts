@@ -12,27 +12,41 @@ import { noteStored } from './stored-checkpoints.store.ts'
 type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'checkpointGuard'>
 
 const logsAtOnce = 100
+/** The longest that one run waits for the store of the blobs. The same job sequences entries, which wait meanwhile. */
+const storeMs = 5000
 const rowLocks = { isolation: 'rowLocks' } as const
 
 /**
- * Signs the logs that have grown, and returns how many. `answeredTo` as for `unsignedLogs`. While the store of the blobs is away
+ * Signs the logs that have grown. `answeredTo` as for `unsignedLogs`. While the store of the blobs is away
  * it signs nothing. A crash before the signature loses nothing: the next run makes the same checkpoint, finds it in the store
- * and signs it.
+ * and signs it. A run that has to wait for the store ends, and the next one
+ * begins behind its page, so that the first logs do not always come before the last ones.
  */
 export async function signLogs(
   by: By,
   lease: Pick<Lease, 'tx' | 'signal' | 'check'>,
-  answeredTo?: string,
-): Promise<number> {
+  {
+    answeredTo,
+    most = logsAtOnce,
+    deadline = AbortSignal.timeout(storeMs),
+  }: { answeredTo?: string | undefined; most?: number; deadline?: AbortSignal } = {},
+): Promise<{ signed: number; isWaiting: boolean }> {
+  const { checkpointGuard: guard } = by
   let signed = 0
-  for (let after = 0; ; ) {
+  let hasStored = false
+  let after = guard.signedTo
+  let isLastRound = after === 0
+  for (;;) {
     lease.check()
-    const logs = await lease.tx((tx) => commitUnsigned(tx, { after, most: logsAtOnce, answeredTo }), rowLocks)
-    if (logs.length === 0) return signed
-    const stored = await storeCheckpoints(by, lease, logs)
+    const logs = await lease.tx((tx) => commitUnsigned(tx, { after, most, answeredTo }), rowLocks)
+    const isEnd = logs.length < most
+    const { stored, isWaiting } = await storeCheckpoints(by, { ...lease, deadline, hasStored }, logs)
+    hasStored ||= stored.length > 0
     if (stored.length > 0) signed += await lease.tx((tx) => signStored(tx, by, stored), rowLocks)
-    if (logs.length < logsAtOnce) return signed
-    after = logs.at(-1)!.id
+    guard.signedTo = isEnd ? 0 : logs.at(-1)!.id
+    if (isWaiting || (isEnd && isLastRound)) return { signed, isWaiting }
+    if (isEnd) isLastRound = true
+    after = guard.signedTo
   }
 }
 

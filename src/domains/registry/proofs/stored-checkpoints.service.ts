@@ -1,10 +1,13 @@
 // Checkpoints in the store of the blobs. A database that went back in time does not extend them, and is not signed.
 import type { App } from '#app.ts'
+import type { CheckpointStore } from '#blobs/blobs.ts'
 import type { Db, Reader } from '#db/sql.ts'
 import { checkpointText, parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { rootHash } from '#lib/tlog/merkle.ts'
+import { parseNote } from '#lib/tlog/notes.ts'
 import { nodesOf, tilesFor } from '#lib/tlog/tiles.ts'
 import { eachAtOnce } from '#lib/turns/each-at-once.ts'
+import { unlessAborted } from '#lib/turns/unless-aborted.ts'
 import { checkpointName, type LedgerLog } from './logs.model.ts'
 import { readTiles } from './logs.store.ts'
 import * as store from './stored-checkpoints.store.ts'
@@ -24,8 +27,6 @@ class StoreFailure extends Error {
 
 /** Each may hold a connection of the database for a moment. */
 const atOnce = 4
-/** Entries are sequenced by the same job, and wait meanwhile. */
-const timeoutMs = 5000
 /** Another server can only be faster while it takes the lease over. */
 const mostTries = 4
 const logsAtOnce = 100
@@ -51,50 +52,55 @@ export async function contradictionOf(
   return isSame ? undefined : `the first ${head.size} entries differ from those of the stored checkpoint`
 }
 
+/** One run of signing. After `deadline` it asks the store no more. `hasStored`: the store has taken checkpoints of it before. */
+type Run = { tx: Db['tx']; signal: AbortSignal; deadline: AbortSignal; hasStored: boolean }
+
 /**
  * Stores the checkpoints of these logs, and returns those that may be signed. Suspends logs that do not extend what is stored.
- * Stops at the first failure of the store, since the next run tries again.
+ * Stops at the first failure of the store and at the deadline: then the run has to end, since the next one tries again.
  */
 export async function storeCheckpoints(
   by: By,
-  { tx, signal }: { tx: Db['tx']; signal: AbortSignal },
+  run: Run,
   logs: readonly LedgerLog[],
-): Promise<StoredHead[]> {
+): Promise<{ stored: StoredHead[]; isWaiting: boolean }> {
   const stored: StoredHead[] = []
   let isWaiting = false
   await eachAtOnce(atOnce, logs, async (log) => {
     if (isWaiting) return
-    const outcome = await storeOne(by, log, signal).catch((error: unknown): Outcome => {
-      signal.throwIfAborted()
+    const outcome = await storeOne(by, log, run).catch((error: unknown): Outcome => {
+      run.signal.throwIfAborted()
       if (!(error instanceof StoreFailure)) throw error
-      return waitFor(by, error.cause)
+      const isOnlySlow = run.deadline.aborted && (run.hasStored || stored.length > 0)
+      return isOnlySlow ? 'waiting' : waitFor(by, error.cause)
     })
     if (outcome === 'waiting') isWaiting = true
     else if ('text' in outcome) stored.push(outcome)
-    else if ((await suspend(by, tx, log, outcome.contradicted)) === 'refuted') isWaiting = true
+    else if ((await suspend(by, run.tx, log, outcome.contradicted)) === 'refuted') isWaiting = true
   })
   if (!isWaiting && stored.length > 0) goOn(by)
-  return stored
+  return { stored, isWaiting }
 }
 
-async function storeOne(by: By, log: LedgerLog, signal: AbortSignal): Promise<Outcome> {
+async function storeOne(by: By, log: LedgerLog, { signal, deadline }: Run): Promise<Outcome> {
   const { db, checkpointGuard: guard } = by
   const { checkpoints } = by.blobs
   const { id, origin, size } = log
   const head = { log, text: checkpointText({ origin, size, root: await rootOf(db, id, size) }) }
   const name = checkpointName(origin)
+  const within = AbortSignal.any([signal, deadline])
   let known = guard.known.get(name)
   for (let tried = 0; tried < mostTries; tried++) {
-    const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-    known ??= await ofStore(checkpoints.read(name, within))
+    known ??= await ofStore(within, () => checkpoints.read(name, within))
     if (known) {
       if ((await contradictionOf(db, log, known.text)) !== undefined) return { contradicted: known.text }
       // It is there since a crash, or another server has stored one that extends it.
       if (parseCheckpoint(known.text)!.size >= size) return head
-    } else if (log.storedSize > 0 && log.checkpointSize > 0) warnOfLoss(by, log)
-    const version = await ofStore(checkpoints.write(name, head.text, known?.version, within))
+    }
+    const version = await ofStore(within, () => checkpoints.write(name, head.text, known?.version, within))
     if (!checkpoints.isAtomic()) warnOfBucket(by)
     if (version !== undefined) {
+      if (!known && log.storedSize > 0 && log.checkpointSize > 0) warnOfLoss(by, log)
       guard.known.set(name, { text: head.text, version })
       return head
     }
@@ -104,10 +110,25 @@ async function storeOne(by: By, log: LedgerLog, signal: AbortSignal): Promise<Ou
   return 'waiting'
 }
 
-const ofStore = <T>(asked: Promise<T>): Promise<T> =>
-  asked.catch((cause: unknown) => {
+/** Stores the text of the signed checkpoint. Returns false if a server that signs meanwhile has stored a newer one. */
+export async function storeSigned(
+  checkpoints: CheckpointStore,
+  { origin, checkpoint }: LedgerLog,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { text } = parseNote(checkpoint)!
+  return (await checkpoints.write(checkpointName(origin), text, undefined, signal)) !== undefined
+}
+
+/** A folder on a network file system may never answer, and knows no signal. */
+async function ofStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  try {
+    within.throwIfAborted()
+    return await unlessAborted(ask(), within)
+  } catch (cause) {
     throw new StoreFailure('the store of the blobs failed', { cause })
-  })
+  }
+}
 
 /**
  * Compares the logs with what is stored of them, and suspends those that do not extend it. Returns `undefined` if not all could
@@ -118,8 +139,16 @@ export async function compareCheckpoints(
   { tx, signal, check }: { tx: Db['tx']; signal: AbortSignal; check(): void },
 ): Promise<{ compared: number; suspended: number } | undefined> {
   let [compared, suspended, refuted] = [0, 0, 0]
+  const { checkpoints } = by.blobs
   const compare = async (log: LedgerLog): Promise<void> => {
-    const stored = await ofStore(by.blobs.checkpoints.read(checkpointName(log.origin), signal))
+    const stored = await ofStore(signal, () => checkpoints.read(checkpointName(log.origin), signal))
+    // An earlier release has signed it, and nobody has written to it since.
+    if (!stored && log.checkpoint !== '') {
+      const isNew = await ofStore(signal, () => storeSigned(checkpoints, log, signal))
+      if (!checkpoints.isAtomic()) warnOfBucket(by)
+      if (log.storedSize === 0) await tx((one) => store.noteStored(one, [log.id]), rowLocks)
+      else if (isNew) warnOfLoss(by, log)
+    }
     if (stored && (await contradictionOf(by.db, log, stored.text)) !== undefined) {
       const decided = await suspend(by, tx, log, stored.text)
       if (decided === 'new') suspended++

@@ -1,9 +1,8 @@
 // The transparency logs against their checkpoints in the store of the blobs.
 import type { Blobs } from '#blobs/blobs.ts'
 import type { Db } from '#db/sql.ts'
-import { parseNote } from '#lib/tlog/notes.ts'
 import { checkpointName, type LedgerLog } from '../proofs/logs.model.ts'
-import { contradictionOf } from '../proofs/stored-checkpoints.service.ts'
+import { contradictionOf, storeSigned } from '../proofs/stored-checkpoints.service.ts'
 import { storedLogs } from '../proofs/stored-checkpoints.store.ts'
 import type { Watch } from './verification.model.ts'
 
@@ -38,9 +37,7 @@ async function verifyCheckpoint(
   }
   // An earlier release has signed it, or nobody has.
   if (storedSize === 0 || checkpoint === '') return
-  const { text } = parseNote(checkpoint)!
-  // A server that signs meanwhile has stored a newer one.
-  if (watch.repair) await checkpoints.write(name, text, undefined)
+  if (watch.repair) await storeSigned(checkpoints, log)
   const detail = 'the store of the blobs has lost it'
   watch.found({ ...of, problem: 'stored checkpoint is missing', detail, repaired: watch.repair })
 }
