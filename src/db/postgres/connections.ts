@@ -1,7 +1,8 @@
 // Pool of connections to PostgreSQL, with a time limit on every statement.
 import pg from 'pg'
 import { createLossWatch, type WatchTimes } from './loss-watch.ts'
-import { drop, NoAnswer, rethrow, send, type TimeLimit } from './send.ts'
+import { requirePrimary } from './read-only.ts'
+import { drop, NoAnswer, rethrow, type Sends, send } from './send.ts'
 
 export type Times = WatchTimes & {
   /** Longest wait for the answer to a statement; above `statement_timeout`. */
@@ -15,21 +16,23 @@ export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 
 /** Longest wait for the new connection that is made to see whether one is answered. */
 const freshMs = 2000
 
-export type Connections = {
-  limits: Record<TimeLimit['kind'], TimeLimit>
+export type Connections = Sends & {
   /** `kept` is for migrations: the connection is not dropped with the others. */
   connect(kept?: 'kept'): Promise<pg.PoolClient>
-  send(client: pg.ClientBase, query: pg.QueryConfig, limit: TimeLimit): Promise<pg.QueryResult>
   close(): Promise<void>
 }
 
 export function openConnections(config: pg.PoolConfig, isPooled: boolean, times: Times): Connections {
-  const pool = new pg.Pool(config)
   const limits = {
     quick: { kind: 'quick', ms: times.quickMs },
     usual: { kind: 'usual', ms: times.answerMs },
     none: { kind: 'none', ms: 0 },
   } as const
+  const pool = new pg.Pool({
+    ...config,
+    // A standby may lag, so nothing is read from it. A pooler gives each transaction another connection, so it is not asked.
+    ...(!isPooled && { onConnect: (client) => requirePrimary({ send, limits }, client) }),
+  })
   const live = new Set<pg.PoolClient>()
   const inUse = new Set<pg.PoolClient>()
   const kept = new Set<pg.PoolClient>()

@@ -259,8 +259,32 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
         db.tx((tx) => tx.run(missing)),
         refused,
       )
+      // The connection is closed, and a new one to a standby is not used either.
+      for (const one of [() => db.get(sql`SELECT 1 AS one`), () => db.tx(pid), () => db.ping()]) {
+        await assert.rejects(one(), refused)
+      }
+      await admin.query(`DROP FUNCTION ${schema}.pg_is_in_recovery`)
       assert.notEqual(await db.tx(pid), before)
-      await assert.rejects(db.ping(), refused)
+    } finally {
+      await db.close()
+    }
+  })
+
+  test('a connection that is lost while it is checked for a standby is replaced', async () => {
+    await using opened = await open()
+    const { admin, schema, url } = opened
+    url.searchParams.delete('schema')
+    url.searchParams.set('options', `-c search_path=${schema},pg_catalog`)
+    const make = (name: string, body: string) =>
+      admin.query(`CREATE OR REPLACE FUNCTION ${schema}.${name}() RETURNS boolean LANGUAGE sql AS '${body}'`)
+    const db = openPostgres(url.href, { poolSize: 1, times: { quickMs: 200 } })
+    try {
+      await make('pg_is_in_recovery', 'SELECT pg_terminate_backend(pg_backend_pid())')
+      await assert.rejects(db.get(sql`SELECT 1 AS one`), isUnavailable)
+      await make('pg_is_in_recovery', 'SELECT pg_sleep(30) IS NULL')
+      await assert.rejects(db.get(sql`SELECT 1 AS one`), (error) => /did not answer within 0.2 s/.test(String(error)))
+      await make('pg_is_in_recovery', 'SELECT false')
+      assert.deepEqual(await db.get(sql`SELECT 1 AS one`), { one: 1 })
     } finally {
       await db.close()
     }

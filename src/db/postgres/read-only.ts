@@ -1,28 +1,31 @@
 // A PostgreSQL that takes no writes: a standby, one that still recovers, or one that was made read-only.
 import type pg from 'pg'
 import { readOnly as code } from '../unavailable.ts'
-import type { Connections } from './connections.ts'
-import { codeOf } from './send.ts'
+import { codeOf, type Sends } from './send.ts'
+
+const standby = 'the database is in recovery, as a standby is'
+
+/** Throws if the database is a standby. */
+export async function requirePrimary({ send, limits }: Sends, client: pg.ClientBase): Promise<void> {
+  const { rows } = await send(client, { text: 'SELECT pg_is_in_recovery() AS recovers' }, limits.quick)
+  if (rows[0].recovers) throw readOnly(standby)
+}
 
 /** Throws unless the database takes writes. */
-export async function requireWritable({ send, limits }: Connections, client: pg.PoolClient): Promise<void> {
+export async function requireWritable({ send, limits }: Sends, client: pg.PoolClient): Promise<void> {
   const text = `SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only') AS "readOnly"`
   const { rows } = await send(client, { text }, limits.quick)
-  if (rows[0].recovers) throw readOnly('the database is in recovery, as a standby is')
+  if (rows[0].recovers) throw readOnly(standby)
   if (rows[0].readOnly === 'on') throw readOnly('the database is read-only')
 }
 
 /** The error as it is to be told: a standby refuses serializable transactions as a feature that it does not have (0A000). */
-export async function withReason(
-  { send, limits }: Connections,
-  client: pg.PoolClient,
-  error: unknown,
-): Promise<unknown> {
+export async function withReason({ send, limits }: Sends, client: pg.PoolClient, error: unknown): Promise<unknown> {
   if (codeOf(error) !== '0A000' || client.getTransactionStatus() !== 'I') return error
   const asked = await send(client, { text: 'SELECT pg_is_in_recovery() AS recovers' }, limits.quick).catch(
     () => undefined,
   )
-  return asked?.rows[0].recovers ? readOnly('the database is in recovery, as a standby is', error) : error
+  return asked?.rows[0].recovers ? readOnly(standby, error) : error
 }
 
 function readOnly(message: string, cause?: unknown): Error {

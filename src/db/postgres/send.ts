@@ -15,6 +15,12 @@ type Connection = {
  */
 export type TimeLimit = { readonly kind: 'quick' | 'usual' | 'none'; readonly ms: number }
 
+/** Sends statements within time limits. */
+export type Sends = {
+  readonly limits: Record<TimeLimit['kind'], TimeLimit>
+  send(client: pg.ClientBase, query: pg.QueryConfig, limit: TimeLimit): Promise<pg.QueryResult>
+}
+
 /** A statement that waits for its answer. */
 export type Sent = { readonly at: number; readonly limit: TimeLimit }
 
