@@ -80,7 +80,8 @@ test('a batch of a backfill has no time limit', { skip: !onPostgres }, () =>
     }
     await migrate(db, [first, expand, asks])
     assert.deepEqual(limit, { ms: '0' })
-  }))
+  }),
+)
 
 test('a backfill that was cut short goes on where it was', () =>
   withDb(async (db) => {
