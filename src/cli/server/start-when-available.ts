@@ -36,18 +36,25 @@ export async function startWhenAvailable<T>(
   }
 }
 
+/** The shortest time between two warnings with different reasons. */
+const warnEveryMs = 60_000
+
 function createWaiting(config: Config, untilAsked: () => Promise<void>) {
   const log = createLogger(process.stderr, config.logLevel)
   let open: Port | undefined
   let asked: Promise<'asked'> | undefined
-  let known = ''
+  let warned: { reason: string; at: number } | undefined
 
   return {
     async begin(error: unknown): Promise<void> {
       asked ??= untilAsked().then(() => 'asked')
       const reason = error instanceof Error ? error.message : String(error)
-      if (reason !== known) log.warn('waiting for the database', { error })
-      known = reason
+      // A database that comes and goes may fail in another way each time.
+      const isNew = !warned || (reason !== warned.reason && performance.now() - warned.at >= warnEveryMs)
+      if (isNew) {
+        log.warn('waiting for the database', { error })
+        warned = { reason, at: performance.now() }
+      }
       if (open) return
       const [{ openPort }, { answerWaiting }] = await Promise.all([
         import('#api/port/open-port.ts'),
