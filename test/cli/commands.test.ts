@@ -63,9 +63,9 @@ test('a database URL is refused without a master key, and when it is not one', a
   assert.deepEqual([wrong.code, wrong.stderr], [78, 'pinfold: --database must be a postgres:// URL\n'])
 })
 
-test('a database that nobody serves is one line, with exit code 69 and without its password', async () => {
+test('a command whose database is away ends with one line, exit code 69 and without the password', async () => {
   const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
-  const { code, stderr } = await run(['serve', '--database', 'postgres://me:secret@127.0.0.1:1/none'], { env })
+  const { code, stderr } = await run(['migrate', '--database', 'postgres://me:secret@127.0.0.1:1/none'], { env })
   assert.equal(code, 69)
   assert.match(stderr, /^pinfold: the database is not available: .*ECONNREFUSED.*\n$/)
   assert.doesNotMatch(stderr, /secret/)

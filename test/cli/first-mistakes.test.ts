@@ -54,7 +54,7 @@ test('what is wrong comes with the next step', async () => {
   await using server = await startProcess(place)
   const { url } = server
   const here = async (args: string[], env: Record<string, string> = {}) => {
-    const as = env.PINFOLD_TOKEN || args[0] === 'serve' ? [] : place.args
+    const as = env.PINFOLD_TOKEN || args[0] === 'migrate' ? [] : place.args
     return run([...args, ...as], { env: { ...place.env, PINFOLD_API: url, ...env } })
   }
   assert.equal((await here(['iam', 'organizations', 'create', 'acme'])).code, 0)
@@ -65,7 +65,7 @@ test('what is wrong comes with the next step', async () => {
   const answers: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
     [['images', 'list'], { PINFOLD_TOKEN: 'x' }, 77, /give PINFOLD_TOKEN a token of this server/],
     [['images', 'list'], { PINFOLD_API: away, PINFOLD_TOKEN: 'x' }, 69, /look whether the server runs/],
-    [['serve', '--database', database], key, 69, /not available.*; look whether it runs, and whether the URL/],
+    [['migrate', '--database', database], key, 69, /not available.*; look whether it runs, and whether the URL/],
     [['iam', 'organizations', 'delete', 'acme', '--yes'], {}, 1, /still has repos[\s\S]*; delete that first/],
     [['iam', 'organizations', 'delete', '', '--yes'], {}, 64, /say which organisation: its name or its uid is empty/],
     [['images', 'tags', 'resolve', 'app:1.0'], {}, 64, /name it as acme\/app/],

@@ -106,7 +106,7 @@ const mistakes: readonly Mistake[] = [
   ),
   command(
     'The database is away',
-    'serve --database postgres://127.0.0.1:1/none',
+    'migrate --database postgres://127.0.0.1:1/none',
     postgres,
     69,
     /not available.*ECONNREFUSED/,
