@@ -17,7 +17,6 @@ import { configOf, settingOptions } from '../shape/settings.ts'
 import { consoleCommand, firstSteps } from './first-steps.ts'
 import { giveBack, keepSmall } from './heap.ts'
 import { listenProblem } from './listen-problem.ts'
-import { startWhenAvailable } from './start-when-available.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -42,6 +41,7 @@ Every setting that has no option here is an environment variable; see pinfold co
       asked ??= terminal.untilAsked()
       return asked
     }
+    const { startWhenAvailable } = await import('./start-when-available.ts')
     const started = await startWhenAvailable(config, untilAsked, startAll)
     // Somebody has ended it while it waited for its database.
     if (!started) return exitCodes.ok
