@@ -77,6 +77,14 @@ export const changes: readonly Change[] = [
     about: (...asked: Parameters<Change['about']>) => first.includes(asked[2]) && change.about(...asked),
   })),
   {
+    why: 'stored deliveries that are pending have a quota',
+    about: (question) => question.includes('/iam/v2/quotas/'),
+    without: ({ quotas, ...answer }) => ({
+      ...answer,
+      ...(quotas && { quotas: quotas.filter(({ name }: { name: string }) => name !== 'pending_deliveries') }),
+    }),
+  },
+  {
     why: 'a record of the ledger says what whoever made it is called',
     about: (question) => /^operator GET \/registry\/v2\/\w+\/\S+\/tagHistory\?/.test(question),
     without: ({ records, ...answer }) => ({
