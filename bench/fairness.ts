@@ -129,7 +129,7 @@ async function measureUnder(server: Measured, quiet: Tenant, attack: Attack) {
   return { timed, answers: JSON.parse(text) as Record<string, number> }
 }
 
-/** What docker, containerd and crane ask for in a pull, in turn. A HEAD is sent as a GET. */
+/** Requests of docker, containerd and crane for a pull, in turn. A HEAD is sent as a GET. */
 function clientPulls({ digest, blob }: Tenant): (i: number) => string[] {
   const of = (path: string) => `/v2/ci/app/${path}`
   const scope = '/token?service=pinfold&scope=repository:ci/app:pull'

@@ -1,4 +1,4 @@
-// What patterns of users cost: `bin/pinfold-node bench/patterns.ts [how many]`. Generates patterns from a seed, those within the limits
+// Cost of user patterns: `bin/pinfold-node bench/patterns.ts [how many]`. Generates patterns from a seed, those within the limits
 // and the worst known shapes, and prints the slowest compilations and matches. Times are those of this machine.
 
 import { claimLimits, mostClaimWork, mostIssuerWork } from '../src/domains/iam/identities/relationships.ts'

@@ -148,7 +148,7 @@ export type App = {
   limits: Limits
   /** How much of the main thread a caller may use while others wait. */
   budgets: Budgets
-  /** Which request uses the main thread. */
+  /** The request that uses the main thread. */
   threadTime: ThreadTime
   /** The one way to ask a server that somebody else named. */
   outgoing: Outgoing

@@ -289,7 +289,7 @@ const codesPerMinute = 10
 /** How often AWS is asked for one identity from one network; a token lasts an hour. */
 const awsPerMinute = 60
 
-/** Who uses the main thread, and how much of it each may use. */
+/** Users of the main thread, and the share that each may use. */
 function openBudgets(
   config: Config,
   metrics: Metrics,

@@ -147,7 +147,7 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   }
   return async () => {
     if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
-    // Whoever comes later waits for what is left of the time.
+    // A later caller waits for the rest of the time.
     asking ??= Promise.race([ask(), sleep(deadlineMs, 'the database does not answer', { ref: false })])
     return asking
   }

@@ -1,4 +1,4 @@
-// Who may open a stream over gRPC, which is decided before anything of its message is read, as over REST.
+// Admission of streams over gRPC. It decides before a message is read, as REST does.
 import type { ServiceError } from '@grpc/grpc-js'
 import type { Caller } from '#app.ts'
 import { Arrival } from '#edge/arrival.ts'

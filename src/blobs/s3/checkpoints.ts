@@ -91,7 +91,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof Refused && [404, 409, 412].includes(error.status)
 }
 
-/** Of a store that does not know conditions. */
+/** Whether the store does not know conditions. */
 function isUnknown(error: unknown): boolean {
   return error instanceof StoreAway && error.cause instanceof Refused && error.cause.status === 501
 }

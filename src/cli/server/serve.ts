@@ -54,7 +54,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     // Whoever reads the next line may ask at once.
     const end = untilAsked()
     terminal.print(`ready ${server.url}`)
-    // What follows is not worth the end of a server that serves already, while its database is away.
+    // A failure of the next steps must not end a server that serves already.
     await warnOfNames(app).catch((error: unknown) =>
       app.log.warn('names of organisations were not looked at', { error }),
     )

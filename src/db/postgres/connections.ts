@@ -76,7 +76,7 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
   }
 }
 
-/** Which of these are at work, as a new connection says; `undefined` where it is not answered. */
+/** The backends that work, according to a new connection. Undefined if it is not answered. */
 async function askFresh(config: pg.PoolConfig, pids: readonly number[]): Promise<ReadonlySet<number> | undefined> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: freshMs })
   client.on('error', () => {})

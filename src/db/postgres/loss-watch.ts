@@ -18,7 +18,7 @@ export type Watched = {
   live(): pg.PoolClient[]
   /** Whether a pooler is in between, which nobody can ask who works on a statement. */
   isPooled: boolean
-  /** Which of these backends are at work, as a new connection says; `undefined` where it is not answered. */
+  /** The backends that work, according to a new connection. Undefined if it is not answered. */
   ask(pids: readonly number[]): Promise<ReadonlySet<number> | undefined>
 }
 

@@ -16,7 +16,7 @@ export type BudgetOptions = {
   burstMs: number
 }
 
-/** Who sends a request. An empty `uid` is an anonymous caller, who counts by address. */
+/** Sender of a request. An empty `uid` is an anonymous caller, who counts by address. */
 export type Sender = {
   uid: string
   source: string
@@ -36,7 +36,7 @@ export type Budgets = {
   spentMs(): number
 }
 
-/** What one request has used. */
+/** Time that one request has used. */
 export type Spending = Spender & {
   /** Says who sent the request. Returns the error to refuse it with if the sender is over budget while others wait. */
   enter(sender: Sender): OverBudget | undefined
@@ -77,10 +77,10 @@ const weight = 0.1
 type Level = 'caller' | 'organization'
 type Account = {
   readonly level: Level
-  /** What may be used before the budget is exhausted. Negative is a debt. */
+  /** Time left before the budget is exhausted. Negative is a debt. */
   leftMs: number
   filledAt: number
-  /** What requests in progress are expected to use of it still. */
+  /** Time that requests in progress are still expected to use. */
   reservedMs: number
   /** When it was last put in order among the accounts of its kind, */
   keptAt: number
@@ -206,7 +206,7 @@ function createAccounts(
       if (!sender.isUnproven) note(active, paying, now, turns())
       return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
     },
-    /** What is used while nobody waits makes no debt larger than the burst. */
+    /** Time used while nobody waits makes no debt larger than the burst. */
     take(paying: readonly Account[], ms: number, sender: Sender): void {
       if (paying.length === 0) return
       const now = monotonic()
@@ -229,7 +229,7 @@ class RequestSpending implements Spending {
   #sender: Sender = { uid: '', source: '' }
   #spentMs = 0
   #longestMs = 0
-  /** What is reserved and not used yet, so that many requests at once do not all pass. */
+  /** Time reserved and not used yet, so that many requests at once do not all pass. */
   #reservedMs = 0
   #isAdmitted = false
   /** Counted among the requests in progress of those who pay. */

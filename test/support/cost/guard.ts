@@ -14,7 +14,7 @@ export type Result = {
   unsent: string[]
 }
 
-/** What an input is called in `known.ts` and in reports. */
+/** Name of an input in `known.ts` and in reports. */
 export function titleOf({ target, caller, shape }: Input): string {
   return `${target} by ${caller}: ${shape}`
 }

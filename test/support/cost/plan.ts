@@ -1,4 +1,4 @@
-// Which inputs are sent: all of them, or in the short version a few for each method and entry point.
+// Selection of the inputs that are sent: all of them, or in the short version a few for each method and entry point.
 
 import { httpOf } from '../../../scripts/openapi-annotations.ts'
 import { declaredKinds, doorInputs } from './doors.ts'
@@ -50,7 +50,7 @@ export function requiredTargets(facts: Facts): string[] {
   return [...methods, ...kinds, ...libraryTargets, ...wayTargets]
 }
 
-/** What of that has no input. */
+/** Required targets without an input. */
 export function missingTargets(facts: Facts, inputs: readonly Input[]): string[] {
   const has = new Set(inputs.map(({ target }) => target))
   return requiredTargets(facts).filter((target) => !has.has(target))
@@ -58,7 +58,7 @@ export function missingTargets(facts: Facts, inputs: readonly Input[]): string[]
 
 type Reached = readonly { transport: string; method: string }[]
 
-/** What the doors declare and the server has not counted. A method counts wherever it was called. */
+/** Declared methods that the server has not counted. A method counts wherever it was called. */
 export function unreached(facts: Facts, reached: Reached): string[] {
   const methods = new Set(endpoints.map(({ method }) => method.name))
   const nameOf = (transport: string, method: string) => (methods.has(method) ? method : `${transport} ${method}`)
