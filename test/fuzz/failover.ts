@@ -2,9 +2,11 @@
 // namespaces. Each round breaks the primary in one way and checks that no acknowledged write is lost with synchronous replication,
 // that no fork of a log is signed with either, that service is back within 5 s of the new primary, and that nobody gets a 500.
 // By hand, as root: bin/pinfold-node test/fuzz/failover.ts --rounds 100 --patroni /path/to/patroni
+// What the servers logged in a round that failed is written to the folder of `--logs`.
 // It needs the Debian packages postgresql, etcd-server, haproxy, iptables and iproute2, Patroni 4 from PyPI, and versitygw.
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     patroni: { type: 'string', default: 'patroni' },
     faults: { type: 'string', default: 'kill,stop,drop,switchover' },
     modes: { type: 'string', default: 'sync,async' },
+    logs: { type: 'string', default: tmpdir() },
     inside: { type: 'boolean', default: false },
   },
 })
@@ -111,10 +114,16 @@ const mostBackMs = 5000
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1)
 
-/** Whether a larger head was served after a moment than before. */
+/** Whether a larger head of the newest log was served after a moment than before. */
 function isGrowing(heads: readonly Head[], after: number): boolean {
+  const newest = heads.filter(({ origin }) => origin === heads.at(-1)?.origin)
   const largest = (some: readonly Head[]) => Math.max(0, ...some.map(({ size }) => size))
-  return largest(heads.filter(({ at }) => at > after)) > largest(heads.filter(({ at }) => at <= after))
+  return largest(newest.filter(({ at }) => at > after)) > largest(newest.filter(({ at }) => at <= after))
+}
+
+function notGrown(heads: readonly Head[], after: number): string {
+  const seen = heads.map(({ origin, size, at }) => `${seconds(at - after)} s: ${origin.split('/').at(-1)} ${size}`)
+  return `no larger head was signed after the failover: ${seen.slice(-30).join(', ')}`
 }
 
 type Round = {
@@ -122,6 +131,8 @@ type Round = {
   fault: Fault
   load: Load
   began: number
+  electedAt: number
+  /** When the new primary committed for a client of its own. */
   primaryAt: number
   members: string
   logged: number[]
@@ -154,13 +165,15 @@ class Rounds {
     const began = performance.now()
     await this.#break(before, mode, fault)
     const after = await this.#bed.primary(90, before)
+    const electedAt = performance.now()
+    await this.#bed.commits(after, 90)
     const primaryAt = performance.now()
     await sleep(8000)
     await this.#heal(before, fault)
     await sleep(4000)
     await load.stop()
     await this.#bed.revive(before, mode)
-    return this.#judge(round, { mode, fault, load, began, primaryAt, members: `${before} to ${after}`, logged })
+    return this.#judge(round, { mode, fault, load, began, electedAt, primaryAt, members: `${before} to ${after}`, logged })
   }
 
   async #break(member: MemberName, mode: Mode, fault: Fault): Promise<void> {
@@ -183,7 +196,7 @@ class Rounds {
     if (fault === 'drop' || fault === 'kill') this.#bed.restoreNetwork(member)
   }
 
-  async #judge(round: number, { mode, fault, load, began, primaryAt, members, logged }: Round): Promise<boolean> {
+  async #judge(round: number, { mode, fault, load, began, electedAt, primaryAt, members, logged }: Round): Promise<boolean> {
     const said = this.#running().map(({ output }, i) => output.stderr.slice(logged[i]))
     const hasStopped = said.some((text) => text.includes('so signing has stopped for it'))
     this.#heads.push(...load.heads)
@@ -199,7 +212,7 @@ class Rounds {
     this.#sum.slowest = Math.max(this.#sum.slowest, ...recovered)
     this.#rounds++
     console.log(
-      `round ${round + 1}: ${mode} ${fault} ${members}, new primary after ${seconds(primaryAt - began)} s, ` +
+      `round ${round + 1}: ${mode} ${fault} ${members}, new primary after ${seconds(electedAt - began)} s, commits after ${seconds(primaryAt - began)} s, ` +
         `pushes again ${recovered.map(seconds).join(', ')} s later, longest gap ${seconds(gap)} s, ` +
         `${load.acknowledged.size} acknowledged, ${lost.length} lost, ${failed} answers of 503, ` +
         `${said.join('').split('\n').length} log lines${hasStopped ? ', signing stopped' : ''}`,
@@ -209,13 +222,14 @@ class Rounds {
       ...badAnswers(load.answers, lost.length > 0),
       ...forks,
       ...(gap > primaryAt - began + mostBackMs ? [`a server answered no push for ${seconds(gap)} s`] : []),
-      ...(hasStopped || isGrowing(load.heads, primaryAt) ? [] : ['no larger head was signed after the failover']),
+      ...(hasStopped || isGrowing(load.heads, primaryAt) ? [] : [notGrown(load.heads, primaryAt)]),
       ...recovered.flatMap((ms, i) => (ms > mostBackMs ? [`server ${i}: back after ${seconds(ms)} s`] : [])),
       ...(isLost ? [`lost with synchronous replication: ${lost.slice(0, 5).join(', ')}`] : []),
     ]
     if (problems.length > 0) {
       this.#sum.failed++
       console.error(`round ${round + 1} failed:\n  ${problems.slice(0, 20).join('\n  ')}`)
+      for (const [i, text] of said.entries()) writeFileSync(join(values.logs, `failover-${round + 1}-server-${i}.log`), text)
     }
     return hasStopped
   }

@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 
 export const clientsNamespace = 'pinfold-fo'
 export const clientsAddress = '10.83.0.1'
@@ -146,6 +147,27 @@ export class Bed {
       if (found !== undefined && found !== not) return found
     }
     throw new Error(`no primary within ${seconds} s`)
+  }
+
+  /** Waits for a commit of a client of its own: with synchronous replication a new primary waits for a standby first. */
+  async commits(member: MemberName, seconds: number): Promise<void> {
+    for (const end = performance.now() + seconds * 1000; performance.now() < end; await sleep(100)) {
+      const left = Math.max(end - performance.now(), 1)
+      const at = { host: addressOf(member), user: 'postgres', database: 'postgres' }
+      const client = new pg.Client({ ...at, connectionTimeoutMillis: 2000, query_timeout: left })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        await client.query('CREATE TABLE IF NOT EXISTS probe (time timestamptz DEFAULT now())')
+        await client.query('INSERT INTO probe DEFAULT VALUES')
+        return
+      } catch {
+        // The next attempt follows.
+      } finally {
+        void client.end().catch(() => {})
+      }
+    }
+    throw new Error(`${member} does not commit within ${seconds} s`)
   }
 
   /** Waits until all members stream from one leader, and with `sync` one of them synchronously. */
