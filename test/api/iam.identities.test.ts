@@ -15,6 +15,7 @@ import {
   snake,
 } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { publicKeys } from '../support/public-keys.ts'
 import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/Identity'
@@ -146,7 +147,7 @@ test('refuses patterns that are not RE2 syntax or take more than 400 steps', asy
 })
 
 test('static keys need issuer, subject and public keys, and hold at most one audience', async () => {
-  const key = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: 'one' }
+  const key = { ...JSON.parse(publicKeys).keys[0], kid: 'one' }
   const staticKeys = { issuer: 'made-up', subject: 's', issuerKeys: JSON.stringify({ keys: [key] }) }
   const create = (more: Json) =>
     owner.post(`${path}/${org.uid}`, { name: 'keys', staticKeys: { ...staticKeys, ...more } })
@@ -161,12 +162,19 @@ test('static keys need issuer, subject and public keys, and hold at most one aud
   assertInvalid(await create({ audiences: ['a', 'b'] }), 'static_keys.audiences')
   const all = ['issuer', 'subject', 'issuer_keys'].map((name) => `static_keys.${name}`)
   assertInvalid(await owner.post(`${path}/${org.uid}`, { name: 'keys', staticKeys: {} }), ...all)
-  // What is no set of keys matches no token, and is kept for whoever wrote it.
-  for (const keys of ['not json', 'null', '[]', '{}', '{"keys":[]}', '{"keys":[null]}', '{"keys":[{}]}']) {
-    assert.equal(ok(await create({ issuerKeys: keys })).staticKeys.issuerKeys, keys)
-  }
+  const encryption = { ...key, use: 'enc' }
+  for (const keys of [[], [key, encryption, {}]]) ok(await create({ issuerKeys: JSON.stringify({ keys }) }))
   for (const keys of [
     '',
+    'not json',
+    'null',
+    '[]',
+    '{}',
+    '{"keys":{}}',
+    '{"keys":[null]}',
+    '{"keys":[{}]}',
+    '{"keys":[{"kty":"RSA","n":"n","e":"AQAB"}]}',
+    JSON.stringify({ keys: [encryption] }),
     JSON.stringify({ keys: [{ ...key, d: 'private' }] }),
     JSON.stringify({ keys: [key, { kty: 'oct', k: 'secret' }] }),
   ]) {
@@ -175,7 +183,7 @@ test('static keys need issuer, subject and public keys, and hold at most one aud
 })
 
 test('static keys expire 365 days after the identity was created, or earlier', async () => {
-  const staticKeys = { issuer: 'i', subject: 's', issuerKeys: '{"keys":[{"kty":"RSA","n":"n","e":"AQAB"}]}' }
+  const staticKeys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const inDays = (days: number) => new Date(Date.now() + days * 24 * 3600 * 1000).toISOString()
   const create = (expirationTime: string) => {
     return owner.post(`${path}/${org.uid}`, { name: 'expiry', staticKeys: { ...staticKeys, expirationTime } })
@@ -300,7 +308,7 @@ test('an identity that lives in a folder reaches nothing above it', async () => 
 
 test('a list filters by name and by kind of relationship', async () => {
   const group = await pinfold.seed.group(org.uid)
-  const keys = { issuer: 'i', subject: 's', issuerKeys: '{"keys":[{"kty":"RSA"}]}' }
+  const keys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const relationships: Record<string, Json> = {
     RELATIONSHIP_TYPE_CLAIM_MATCH: { claimMatch },
     RELATIONSHIP_TYPE_STATIC: { claimMatch: undefined, staticKeys: keys },

@@ -92,13 +92,13 @@ test('a batch is created as a whole or not at all', async () => {
   const missing = 'ab'.repeat(20)
   const gone = `${org.uid}/0123456789abcdef`
   const existing = person()
-  await pinfold.seed.binding(org.uid, existing, roleUid)
+  const binding = await pinfold.seed.binding(org.uid, existing, roleUid)
   const events = await eventsOf(pinfold, async () => {
     const role = await batch([good, requestFor(person(), { roleUid: missing })])
     assertNotFound(role, 'iam.pinfold.dev/Role', missing)
     assertNotFound(await batch([good, requestFor(gone, { roleUid })]), 'iam.pinfold.dev/Identity', gone)
     const type = 'iam.pinfold.dev/RoleBinding'
-    assertTaken(await batch([good, requestFor(existing, { roleUid })]), type, existing)
+    assertTaken(await batch([good, requestFor(existing, { roleUid })]), type, binding.uid)
     assertTaken(await batch([good, good]), type, good.roleBinding.identityUid)
     assertDenied(await batch([good, requestFor(person(), { roleUid: roleUids.operator })]))
   })

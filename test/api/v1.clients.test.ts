@@ -6,6 +6,7 @@ import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { claimsOf, type Scene, startExchange } from '../support/exchange.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { publicKeys } from '../support/public-keys.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 
 let scene: Scene
@@ -71,11 +72,11 @@ test('a role is found by its name: one, with a description, at the top', async (
 
 test('times come back as they were sent', async () => {
   const expirationTime = inHours(30)
-  const keys = { issuer: 'i', subject: 's', issuerKeys: 'keys' }
+  const keys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const newer = ok(
     await owner.post(`/iam/v2/identities/${org}`, { name: 'a', staticKeys: { ...keys, expirationTime } }),
   )
-  assert.deepEqual([newer.staticKeys.expirationTime, newer.staticKeys.issuerKeys], [expirationTime, 'keys'])
+  assert.deepEqual([newer.staticKeys.expirationTime, newer.staticKeys.issuerKeys], [expirationTime, publicKeys])
   const older = await owner.post(`/iam/v1/identities/${org}`, {
     name: 'a',
     static: { ...keys, expiration: expirationTime },
@@ -85,6 +86,13 @@ test('times come back as they were sent', async () => {
   assert.equal(ok(await owner.get(`/iam/v2/groupInvites/${invited.uid}`)).expirationTime, invited.expirationTime)
   const [listed] = ok(await owner.get(`/iam/v1/group_invites?id=${invited.uid}`)).items as Json[]
   assert.equal(listed!.expiration, invited.expirationTime)
+})
+
+test('lists of version 1 are whole for clients that still send pages', async () => {
+  for (const kind of ['iam/v1/groups', 'iam/v1/roles', 'iam/v1/identities', 'registry/v1/repos']) {
+    const whole = ok(await owner.get(`/${kind}`))
+    assert.deepEqual(ok(await owner.get(`/${kind}?offset=1&limit=1&page=2`)), whole, kind)
+  }
 })
 
 test('a mask is in snake case, and without one what is set is changed', async () => {

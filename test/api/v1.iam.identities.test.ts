@@ -1,11 +1,13 @@
 // Version 1 of identities: other names, lists in full, a PUT that replaces, and static keys that live for 30 days.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { Identities } from '#gen/pinfold/iam/v1/identities_pb.ts'
 import { assertDenied, assertInvalid, eventsOf, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { publicKeys } from '../support/public-keys.ts'
 import { startScene } from '../support/scene.ts'
 
 const path = '/iam/v1/identities'
@@ -78,12 +80,12 @@ test('a PUT replaces what version 1 knows of an identity, and cannot change its 
   await assert.rejects(grpc.update({ id: `${org.uid}/0123456789abcdef`, name: 'none' }), { code: 5 })
 })
 
-test('static keys live for 30 days, keep a later end that version 2 gave, and are any text', async () => {
-  const keys = { issuer: 'i', subject: 's', issuerKeys: 'keys' }
+test('static keys live for 30 days, and keep a later end that version 2 gave', async () => {
+  const keys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const made = ok(await create({ static: keys }))
   const days30 = 30 * 24 * 3600 * 1000
   assert.equal(made.static.expiration, new Date(Date.parse(made.createdAt) + days30).toISOString())
-  assert.equal(made.static.issuerKeys, 'keys')
+  assert.equal(made.static.issuerKeys, publicKeys)
   assertInvalid(await create({ static: { ...keys, expiration: inDays(30.01) } }), 'static.expiration')
   const wrong = { subject: '', audiences: ['a', 'b'], issuerKeys: '' }
   assertInvalid(
@@ -100,9 +102,16 @@ test('static keys live for 30 days, keep a later end that version 2 gave, and ar
   assertInvalid(await put(uid, { static: { ...shown, expiration: inDays(201) } }), 'static.expiration')
 })
 
-test('keys that are no keys let nobody in', async () => {
+test('keys that are no keys are refused, and those of older data are kept and let nobody in', async () => {
   for (const issuerKeys of ['keys', 'null', '{"keys":[null,{}]}']) {
-    const { id } = ok(await create({ static: { issuer: issuer.url, subject: 'job', issuerKeys } }))
+    const keys = { issuer: issuer.url, subject: 'job', issuerKeys: publicKeys }
+    assertInvalid(await create({ static: { ...keys, issuerKeys } }), 'static.issuer_keys')
+    const { id } = ok(await create({ static: keys }))
+    const { staticKeys } = await newer(id)
+    const relationship = JSON.stringify({ staticKeys: { ...staticKeys, issuerKeys } })
+    await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE identities SET relationship = ${relationship} WHERE uid = ${id}`))
+    const [{ static: shown }] = (await list(`id=${id}`)) as [Json]
+    assert.equal(ok(await put(id, { static: shown, description: 'changed' })).static.issuerKeys, issuerKeys)
     const token = await issuer.token({ sub: 'job', aud: pinfold.url })
     const answer = await pinfold
       .withToken(token)

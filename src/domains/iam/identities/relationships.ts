@@ -1,5 +1,6 @@
 // The rules of the four ways in which an outside token can show that it is an identity.
 import { pushTokenIssuer } from '#lib/cause.ts'
+import { readKeySetText } from '#lib/crypto/key-set.ts'
 import type { FieldViolation } from '#lib/errors.ts'
 import { limitsFor, type PatternLimits, patterns, storedProblem } from '#lib/patterns/patterns.ts'
 import {
@@ -95,7 +96,8 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   if (!keys.issuer) say('issuer', 'is required')
   if (keys.issuer === pushTokenIssuer) say('issuer', 'is what events call push tokens')
   if (!keys.subject) say('subject', 'is required')
-  const keyProblem = problemOfKeySet(keys.issuerKeys)
+  // Keys that were stored before they were checked stay as they are.
+  const keyProblem = keys.issuerKeys === before?.issuerKeys ? undefined : problemOfKeySet(keys.issuerKeys)
   if (keyProblem) say('issuer_keys', keyProblem)
   if ((keys.audiences ?? []).length > 1) say('audiences', 'must hold at most one audience')
   if (keys.expirationTime !== before?.expirationTime && Date.parse(keys.expirationTime ?? '') > latest) {
@@ -166,17 +168,18 @@ export function isIssuerUrl(text: string): boolean {
   )
 }
 
-/** A text that is no set of keys is kept as it is: it matches no token. */
 function problemOfKeySet(text = ''): string | undefined {
   if (text === '') return 'is required'
   let keys: unknown
   try {
     keys = (JSON.parse(text) as { keys?: unknown } | null)?.keys
   } catch {
-    return undefined
+    return 'is not valid JSON'
   }
-  if (!Array.isArray(keys)) return undefined
+  if (!Array.isArray(keys)) return 'must be a JSON Web Key Set (RFC 7517)'
   if (keys.length > maxStaticKeys) return `must hold at most ${maxStaticKeys} keys`
   const hasSecret = keys.some((key) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key))
-  return hasSecret ? 'must hold public keys only' : undefined
+  if (hasSecret) return 'must hold public keys only'
+  const isUsable = keys.length === 0 || readKeySetText(text).keys.length > 0
+  return isUsable ? undefined : 'holds no key that can verify a signature'
 }

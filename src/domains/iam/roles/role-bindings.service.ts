@@ -98,7 +98,13 @@ export async function createRoleBindings(
   for (const [i, input] of inputs.entries()) checkInput(parent, input, `requests[${i}].role_binding.`)
   const bindings = await call.app.db.tx(async (tx) => {
     const created: HydratedBinding[] = []
-    for (const input of inputs) created.push(await insert(tx, call, parent, input))
+    for (const input of inputs) {
+      const { identityUid, roleUid } = input
+      if (created.some((one) => one.identityUid === identityUid && one.roleUid === roleUid)) {
+        throw alreadyExists(roleBindingType, identityUid, 'the batch gives the identity this role twice')
+      }
+      created.push(await insert(tx, call, parent, input))
+    }
     const resource = someBindings(created)
     await emit(tx, call, 'iam.rolebindings.created.batch', { subject: subjectOf(created), group: parent, resource })
     return created
@@ -116,7 +122,8 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
       checkInput(parentOf(uid), { identityUid, roleUid })
       await checkGrantable(tx, call, parentOf(uid), { identityUid, roleUid })
       await keepAnOwner(tx, before)
-      if (await store.isBound(tx, parentOf(uid), identityUid, roleUid, uid)) throw bound(identityUid)
+      const other = await store.uidOfBinding(tx, parentOf(uid), { identityUid, roleUid })
+      if (other !== '') throw bound(other)
     }
     const consent = moved ? await consentFor(tx, call, parentOf(uid), identityUid) : undefined
     await store.patchBinding(tx, before, { ...before, ...consent, identityUid, roleUid, updateTime: call.now })
@@ -151,7 +158,9 @@ async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Pr
   const uid = newUid(parent)
   const times = { createTime: call.now, updateTime: call.now }
   const consent = await consentFor(tx, call, parent, input.identityUid)
-  if (!(await store.insertBinding(tx, { uid, ...input, ...consent, ...times }))) throw bound(input.identityUid)
+  if (!(await store.insertBinding(tx, { uid, ...input, ...consent, ...times }))) {
+    throw bound(await store.uidOfBinding(tx, parent, input))
+  }
   return (await store.findBinding(tx, uid))!
 }
 
@@ -176,6 +185,6 @@ async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, 
   if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
 }
 
-function bound(identity: string): AppError {
-  return alreadyExists(roleBindingType, identity, 'the identity has this role on the group already')
+function bound(uid: string): AppError {
+  return alreadyExists(roleBindingType, uid, 'it gives the identity this role on the group')
 }

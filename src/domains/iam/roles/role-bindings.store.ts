@@ -115,18 +115,16 @@ export async function insertBinding(tx: Tx, binding: RoleBinding): Promise<boole
   return true
 }
 
-/** Whether the identity has the role on the group through another binding than `except`. */
-export async function isBound(
+/** The binding that gives the identity the role on the group, or nothing. */
+export async function uidOfBinding(
   reader: Reader,
   group: string,
-  identity: string,
-  role: string,
-  except: string,
-): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM role_bindings
-     WHERE parent_uid = ${group} AND identity_uid = ${identity} AND role_uid = ${role} AND uid <> ${except}`)
-  return row !== undefined
+  { identityUid, roleUid }: Pick<RoleBinding, 'identityUid' | 'roleUid'>,
+): Promise<string> {
+  const row = await reader.get<{ uid: string }>(sql`
+    SELECT uid FROM role_bindings
+     WHERE parent_uid = ${group} AND identity_uid = ${identityUid} AND role_uid = ${roleUid}`)
+  return row?.uid ?? ''
 }
 
 export async function patchBinding(tx: Tx, before: HydratedBinding, after: RoleBinding): Promise<void> {

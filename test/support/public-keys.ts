@@ -1,0 +1,11 @@
+/** A set with one public key that nobody has the private half of, for identities whose tokens do not matter. */
+export const publicKeys = JSON.stringify({
+  keys: [
+    {
+      kty: 'EC',
+      crv: 'P-256',
+      x: '-7YTPIGMqw3n9MnknazVTC0H1Y6ejzlakgIqAiweC-I',
+      y: 'RX2W608NHrNf8SOjIFYKs7YcRrnehNeFugCwzS2Pna4',
+    },
+  ],
+})
