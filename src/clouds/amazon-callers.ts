@@ -1,5 +1,5 @@
 // AWS: who signed a request that somebody else hands us, which AWS alone can tell (GetCallerIdentity).
-import { tooMany } from '#lib/errors.ts'
+import { tooMany, unavailable } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { memberOf } from './ask.ts'
 
@@ -17,7 +17,7 @@ export type AwsCallers = {
   region: string
   /**
    * Sends the request there. `refused` says why nobody was named, for the log. Throws RESOURCE_EXHAUSTED while too many are
-   * on their way from this network for this identity, for this identity, or for all.
+   * on their way from this network for this identity, for this identity, or for all, and UNAVAILABLE if AWS cannot be asked.
    */
   identify(
     request: SignedRequest,
@@ -67,10 +67,10 @@ export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string):
       const end = begin(network, identity)
       try {
         const answer = await outgoing.post(origin + target, { headers, body }, { maxBytes: maxAnswer })
+        if (answer.status >= 500) throw unavailable(`AWS answered ${answer.status}`)
         return answer.status === 200 ? callerOf(answer.body) : { refused: `AWS answered ${answer.status}` }
       } catch (error) {
-        if (!(error instanceof OutgoingError)) throw error
-        return { refused: `AWS cannot be asked: ${error.message}` }
+        throw error instanceof OutgoingError ? unavailable('AWS cannot be asked who signed the request', error) : error
       } finally {
         end()
       }

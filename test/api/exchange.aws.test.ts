@@ -66,6 +66,9 @@ const assertRefused = (answer: Answer, why: string): void => {
   assert.deepEqual([answer.status, answer.body.code], [401, 16], `${why}: ${answer.text}`)
   assert.equal(answer.body.message, 'the token is not accepted', why)
 }
+const assertUnavailable = (answer: Answer, message: string): void => {
+  assert.deepEqual([answer.status, answer.body.code, answer.body.message], [503, 14, message], answer.text)
+}
 /** How often AWS is asked meanwhile. */
 async function asked(work: () => Promise<void>): Promise<number> {
   const before = aws.seen.length
@@ -383,7 +386,6 @@ test('an AWS that answers nonsense, or not at all, lets nobody in', async () => 
     },
   })
   const answers = {
-    'an error': { status: 500, body: 'secret text' },
     'a redirect': { status: 302, body: '', headers: { location: `${aws.url}/elsewhere` } },
     'a success without content': { status: 204, body: '' },
     XML: { status: 200, body: `<Account>${account}</Account><Arn>${arn}</Arn>` },
@@ -392,7 +394,6 @@ test('an AWS that answers nonsense, or not at all, lets nobody in', async () => 
     'a number': { status: 200, body: JSON.stringify(good({ Account: 123456789012 })) },
     'no user': { status: 200, body: JSON.stringify(good({ UserId: '' })) },
     'a long ARN': { status: 200, body: JSON.stringify(good({ Arn: `${arn}${'x'.repeat(3000)}` })) },
-    'too much': { status: 200, body: JSON.stringify({ ...good(), more: 'x'.repeat(20_000) }) },
   }
   try {
     for (const [why, answer] of Object.entries(answers)) {
@@ -400,6 +401,10 @@ test('an AWS that answers nonsense, or not at all, lets nobody in', async () => 
       const times = await asked(async () => assertRefused(await exchange(blobOf(sign())), why))
       assert.equal(times, 1, why)
     }
+    aws.answer = { status: 500, body: 'secret text' }
+    assertUnavailable(await exchange(blobOf(sign())), 'AWS answered 500')
+    aws.answer = { status: 200, body: JSON.stringify({ ...good(), more: 'x'.repeat(20_000) }) }
+    assertUnavailable(await exchange(blobOf(sign())), 'AWS cannot be asked who signed the request')
     aws.answer = { status: 200, body: JSON.stringify(good()) }
     ok(await exchange(blobOf(sign())))
     aws.answer = { status: 200, body: JSON.stringify(good({ Account: foreign.account })) }
@@ -415,7 +420,8 @@ test('an AWS that answers nonsense, or not at all, lets nobody in', async () => 
   })
   const blob = blobOf(sign({ host: '127.0.0.1:1', audience: alone.url, identity: lost.uid }))
   const search = searchOf({ aud: alone.url, identity: lost.uid })
-  assertRefused(await alone.withToken(blob).call('POST', `/sts/exchange?${search}`), 'nobody there')
+  const answer = await alone.withToken(blob).call('POST', `/sts/exchange?${search}`)
+  assertUnavailable(answer, 'AWS cannot be asked who signed the request')
 })
 
 test('the exchanges of an organisation by AWS are counted together', async () => {
@@ -524,8 +530,20 @@ test('only so many requests wait for AWS at once, of one network, of one identit
   await assert.rejects(callers.identify(request, { network: 'more', identity: 'last' }), tooMany)
   assert.equal(posts, maxAsking.all)
   held.resolve()
-  for (const answer of await Promise.all(waiting)) assert.ok(JSON.stringify(answer).includes('cannot be asked'))
+  const unavailable = { code: 'UNAVAILABLE', message: 'AWS cannot be asked who signed the request' }
+  for (const answer of waiting) await assert.rejects(answer, unavailable)
   for (const identity of ['one', 'last']) {
-    assert.ok('refused' in (await callers.identify(request, { network: '0', identity })))
+    await assert.rejects(callers.identify(request, { network: '0', identity }), unavailable)
   }
+})
+
+test('an AWS that fails is unavailable, and one that refuses names nobody', async () => {
+  const answering = (status: number) =>
+    createAwsCallers({ post: async () => ({ status, headers: {}, body: '' }) } as never, 'https://sts.example.com')
+  const [request, from] = [
+    { target: '/', headers: {}, body: '' },
+    { network: '0', identity: 'one' },
+  ]
+  await assert.rejects(answering(503).identify(request, from), { code: 'UNAVAILABLE', message: 'AWS answered 503' })
+  assert.deepEqual(await answering(403).identify(request, from), { refused: 'AWS answered 403' })
 })
