@@ -1051,7 +1051,7 @@ export type ListReposRequest = Message<"pinfold.platform.registry.v2.ListReposRe
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only repos with exactly this name. Case matters. Sent but empty, it matches nothing.
+   * Only repos with exactly this name. Case matters. Empty counts as absent.
    *
    * @generated from field: optional string name = 2;
    */
@@ -1102,7 +1102,7 @@ export type ListReposRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only repos with exactly this name. Case matters. Sent but empty, it matches nothing.
+   * Only repos with exactly this name. Case matters. Empty counts as absent.
    *
    * @generated from field: optional string name = 2;
    */

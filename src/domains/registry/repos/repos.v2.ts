@@ -25,7 +25,7 @@ export const repos: Handlers<typeof ReposService> = {
   },
 
   async listRepos(call, request) {
-    const { name } = request
+    const name = request.name || undefined
     const listed = await service.listRepos(call, readList(call, request, rules, { name }))
     return listResponse('pinfold.platform.registry.v2.ListReposResponse', 'repos', listed, toMessage, request)
   },
