@@ -4,14 +4,15 @@ import type { Caller } from '#app.ts'
 import { Arrival } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { problemOfCall } from '#edge/request-limits.ts'
-import { codes } from '#lib/errors.ts'
+import { codes, unimplemented } from '#lib/errors.ts'
 import { type Api, fail } from './door.ts'
 import { statusOf } from './grpc-calls.ts'
 import type { OpenStream } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
-import { isHealthPath } from './naming/health.ts'
+import { healthPaths } from './naming/health.ts'
 import { permitEverywhere } from './permit.ts'
+import { shown } from './transcoding/message-fields.ts'
 
 export type Admission = {
   /** Calls `pass` if the stream is to be served, and refuses it otherwise. */
@@ -20,8 +21,15 @@ export type Admission = {
   refuse(opened: OpenStream, error: unknown, end: (status: ServiceError) => void): void
 }
 
-/** Health, reflection and what there is not are answered by a library and open to all, so they are counted like open methods. */
-export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admission {
+/**
+ * Health and reflection are answered by libraries at `pathsOfLibraries` and open to all, so they are counted like open methods.
+ * What there is not is counted in the same way, and refused.
+ */
+export function createAdmission(
+  api: Api,
+  endpoints: readonly Endpoint[],
+  pathsOfLibraries: ReadonlySet<string>,
+): Admission {
   const ours = new Map(endpoints.map(({ method }) => [`/${method.fullName}`, method]))
   const check = async (opened: OpenStream): Promise<void> => {
     const { headers, said } = opened
@@ -33,7 +41,10 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
     const access = ours.get(path)?.access ?? { mode: 'open' }
     if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
     // Health checks have no budget, as over HTTP.
-    if (isHealthPath(path)) return
+    if (healthPaths.has(path)) return
+    if (!ours.has(path) && !pathsOfLibraries.has(path)) {
+      throw unimplemented(`the server has no method ${shown(opened.called)}`)
+    }
     if (access.mode === 'open') return requireBudget(api, nobody, source)
     const caller = await authenticate(api.app, api.verify, { authorization, source })
     opened.admitted = { caller, at: performance.now() }
@@ -105,7 +116,7 @@ class RefusedStream extends Arrival {
       ':status': 200,
       'content-type': 'application/grpc',
       'grpc-status': String(codes[rendered.code].number),
-      'grpc-message': encodeURIComponent(details),
+      'grpc-message': encodeURI(details),
     }
     this.#stream.respond(head, { endStream: true })
     this.#stream.close()

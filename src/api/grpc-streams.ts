@@ -16,6 +16,8 @@ export type OpenStream = {
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
   readonly said: Said
+  /** The path as the client wrote it; that of the headers is the contract's. */
+  readonly called: string
   /** Who was let in, and by the clock of `performance` when. */
   admitted: { caller: Caller; at: number } | undefined
   /** The bytes of its messages. They are released when the stream closes, or earlier. */
@@ -24,7 +26,7 @@ export type OpenStream = {
 
 export type Streams = {
   /** Notes a stream until it is closed, and adds the tag to its headers. */
-  add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): OpenStream
+  add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, called: string): OpenStream
   /** The stream of a call; `undefined` once it is closed. */
   of(call: { metadata: Metadata }): OpenStream | undefined
 }
@@ -33,13 +35,14 @@ export function createStreams(): Streams {
   const open = new Slots<OpenStream>()
   let last = 0
   return {
-    add(stream, headers) {
+    add(stream, headers, called) {
       const said = saidIn(headers, stream.session?.socket?.remoteAddress ?? '')
       const added: OpenStream & { tag: string } = {
         tag: '',
         stream,
         headers,
         said,
+        called,
         admitted: undefined,
         held: undefined,
       }

@@ -18,8 +18,8 @@ import { createStreams, type Streams } from './grpc-streams.ts'
 import { limitsOf, limitsOfLibrary, limitsOfOpen } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
-import { addHealth } from './naming/health.ts'
-import { addReflection } from './naming/reflection.ts'
+import { addHealth, healthPaths } from './naming/health.ts'
+import { addReflection, reflectionPaths } from './naming/reflection.ts'
 import { keepStreamsInList } from './port/stream-table.ts'
 import { limitUnread } from './port/unread-streams.ts'
 
@@ -37,7 +37,8 @@ export type GrpcServer = {
 export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRest: RequestListener): GrpcServer {
   const { config, vendor } = api.app
   const streams = createStreams()
-  const admission = createAdmission(api, endpoints)
+  const pathsOfLibraries = new Set([...healthPaths, ...(config.reflection ? reflectionPaths : [])])
+  const admission = createAdmission(api, endpoints, pathsOfLibraries)
   const server = new grpc.Server({
     interceptors: [limitMessages(api, endpoints, streams, admission)],
     'grpc.max_receive_message_length': config.maxBodyBytes,
@@ -73,10 +74,11 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     if (unread.watch((res as unknown as Http2ServerResponse).stream, 'once ended')) onRest(req, res)
   }
   serveRestToo(server, onOther, (stream, headers, pass) => {
+    const called = headers[':path'] ?? ''
     readPath(headers)
     if (!unread.watch(stream, streamPaths.has(headers[':path']!) ? 'once ended' : 'all')) return
     endInTime(stream, config.requestTimeoutMs)
-    admission.admit(streams.add(stream, headers), pass)
+    admission.admit(streams.add(stream, headers, called), pass)
   })
   return {
     accept(socket) {

@@ -6,9 +6,9 @@ import { type AddingService, addLazily } from './lazy-service.ts'
 
 export type Health = { stop(): void }
 
-const paths = new Set(service.methods.map(({ name }) => `/${service.typeName}/${name}`))
-
-export const isHealthPath = (path: string): boolean => paths.has(path)
+export const healthPaths: ReadonlySet<string> = new Set(
+  service.methods.map(({ name }) => `/${service.typeName}/${name}`),
+)
 
 const load = createRequire(import.meta.url)
 

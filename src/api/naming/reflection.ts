@@ -41,6 +41,8 @@ export const reflectionMethods = [
   ...{ service, name: 'ServerReflectionInfo', requestStream: true, responseStream: true },
 }))
 
+export const reflectionPaths: readonly string[] = reflectionMethods.map(({ service, name }) => `/${service}/${name}`)
+
 function reflectionOf(served: Iterable<DescFile>, token: string | undefined): ReflectionService {
   const files = withImports([...served, ...others])
   const renames: Rename[] = [{ type: previewTypeName, member: (name) => name }]
