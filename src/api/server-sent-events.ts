@@ -6,6 +6,13 @@ import { gone, tooSlow } from '#edge/arrival.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { jsonText } from './transcoding/json-write.ts'
 
+export const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  // Asks a proxy not to hold back what is small.
+  'x-accel-buffering': 'no',
+}
+
 /** The field of the request that the `Last-Event-ID` header stands for. */
 const resumeField = 'after'
 
@@ -32,12 +39,7 @@ export async function sendMessages(
   for await (const message of messages) {
     if (res.destroyed || res.writableEnded) throw gone()
     if (!res.headersSent) {
-      res.writeHead(200, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store',
-        // Asks a proxy not to hold back what is small.
-        'x-accel-buffering': 'no',
-      })
+      res.writeHead(200, streamHeaders)
       onStart()
     }
     if (!res.write(eventOf(desc, message))) await drained(res, stallMs)

@@ -147,7 +147,8 @@ function furtherOf({ kind }: Route): readonly string[] {
 
 async function tokenOrRefuse(visit: Visit): Promise<void> {
   // A client that tries POST first goes on with GET after this.
-  if (visit.req.method !== 'GET') throw new OciError('UNSUPPORTED', 'only GET', { headers: { allow: 'GET' } })
+  if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD')
+    throw new OciError('UNSUPPORTED', 'only GET, HEAD', { headers: { allow: 'GET, HEAD' } })
   await issueToken(visit)
 }
 

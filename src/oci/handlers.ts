@@ -19,7 +19,7 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   manifest: { GET: getManifest, HEAD: getManifest, PUT: putManifest, DELETE: deleteManifest },
   blob: { GET: getBlob, HEAD: getBlob, DELETE: deleteBlob },
   uploads: { POST: postUpload },
-  upload: { GET: getUpload, PATCH: patchUpload, PUT: putUpload, DELETE: deleteUpload },
+  upload: { GET: getUpload, HEAD: getUpload, PATCH: patchUpload, PUT: putUpload, DELETE: deleteUpload },
   tags: { GET: listTagNames, HEAD: listTagNames },
   referrers: { GET: getReferrers, HEAD: getReferrers },
   resolve: { GET: getResolution, HEAD: getResolution },

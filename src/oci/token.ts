@@ -58,7 +58,7 @@ export async function issueToken(visit: Visit): Promise<void> {
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
   })
-  res.end(text)
+  res.end(visit.req.method === 'HEAD' ? undefined : text)
 }
 
 type Scope = { name: string; actions: readonly string[] }
