@@ -59,6 +59,9 @@ export function renderError(
   return { code, http, message: named.message, details, retryAfter: retryAfterOf(error) }
 }
 
+/** How the text of an INVALID_ARGUMENT begins, before the field. */
+const invalidStart = 'Invalid argument: '
+
 /** What of an error names a resource or a field of ours. */
 function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: string; details: readonly Detail[] } {
   let text = message
@@ -70,10 +73,13 @@ function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: s
     }
     if (detail.type !== 'BadRequest') return detail
     const fieldViolations = detail.fieldViolations.map(({ field, description }) => {
-      const theirs = vendorField(field, vendor.token)
-      if (theirs !== field) text = text.replace(field, theirs)
-      return { field: theirs, description }
+      return { field: vendorField(field, vendor.token), description }
     })
+    // The text may spell the field in another way than its detail.
+    if (text.startsWith(invalidStart)) {
+      const end = text.indexOf(':', invalidStart.length)
+      text = invalidStart + vendorField(text.slice(invalidStart.length, end), vendor.token) + text.slice(end)
+    }
     return { ...detail, fieldViolations }
   })
   return { message: text, details: renamed }

@@ -9,11 +9,12 @@ import { errorJson, type Rendered } from './errors.ts'
 import { limitsOf } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
-import { resumeFrom, sendMessages, statusEvent } from './server-sent-events.ts'
+import { resumeFrom, sendMessages, statusEvent, streamHeaders } from './server-sent-events.ts'
 import { jsonText } from './transcoding/json-write.ts'
 import type { Variable } from './transcoding/path-template.ts'
 import { buildRoutes, type Matched, type Routes } from './transcoding/routes.ts'
-import { readRequest, type Transcoded } from './transcoding/transcode.ts'
+import { asWritten } from './transcoding/spelling.ts'
+import { readRequest } from './transcoding/transcode.ts'
 
 /** The door of the management API. It takes every path that no door before it does. */
 export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
@@ -53,17 +54,32 @@ export function openRest(api: Api, endpoints: readonly Endpoint[]): Rest {
 }
 
 async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival, path: string): Promise<void> {
-  const { req, res } = arrival
-  const { requestTimeoutMs } = api.app.config
-  const matched = find(routes, req.method ?? 'GET', path, arrival)
+  const { req } = arrival
+  const matched = find(routes, req.method === 'HEAD' ? 'GET' : (req.method ?? ''), path, arrival)
   const endpoint = matched.entry
   const caller = await enter(api, endpoint, arrival)
   permitEarly(endpoint, caller, matched.variables)
 
-  const { request, bodyKeys } = await requestOf(api, matched, arrival)
+  const content = await contentOf(api, matched, arrival)
+  try {
+    await answer(api, matched, content, arrival)
+  } catch (error) {
+    throw asWritten(error, content.search, content.body)
+  }
+}
+
+async function answer(api: Api, matched: Matched<Endpoint>, content: Content, arrival: HttpArrival): Promise<void> {
+  const { req, res } = arrival
+  const { requestTimeoutMs } = api.app.config
+  const { entry: endpoint, binding, variables } = matched
+  const { request, bodyKeys } = readRequest(endpoint, binding, variables, content.search, content.body, api.members)
   if (isStreaming(endpoint)) {
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
+    if (req.method === 'HEAD') {
+      if (arrival.settle('OK')) res.writeHead(200, streamHeaders).end()
+      return
+    }
     const onStart = () => arrival.begun()
     await sendMessages(res, endpoint.desc.output, messages, { stallMs: requestTimeoutMs, onStart })
     arrival.settle('OK')
@@ -72,7 +88,7 @@ async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival, p
   const response = await invoke(api, endpoint, request, bodyKeys, arrival)
   const json = isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response)
   const etag = etagOf(api, endpoint, response, json)
-  if (arrival.settle('OK')) send(res, 200, named(api, endpoint, json), etag === undefined ? {} : { etag })
+  if (arrival.settle('OK')) send(arrival, 200, named(api, endpoint, json), etag === undefined ? {} : { etag })
 }
 
 function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
@@ -83,7 +99,7 @@ function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
     if (!res.writableEnded) res.end(statusEvent(rendered))
     return
   }
-  send(res, rendered.http, errorJson(rendered), headersOf(error, rendered))
+  send(arrival, rendered.http, errorJson(rendered), headersOf(error, rendered))
 }
 
 /** The members of the answer as a vendor names them, where there is one. */
@@ -91,15 +107,16 @@ function named({ members }: Api, { method, desc }: Endpoint, json: string): stri
   return members && method.version && json !== '' ? members.shown(desc.output, json) : json
 }
 
-async function requestOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Transcoded> {
+type Content = { search: string; body: Buffer | undefined }
+
+async function contentOf({ app }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Content> {
   const { req, search: inPath } = arrival
   const limits = limitsOf(matched.entry.method, app.config.maxBodyBytes)
   const inForm = takesForm(matched, req)
   const reads = matched.binding.body !== '' || inForm
   const body = reads ? await readBody(arrival, inForm ? maxAnonymousBytes : limits.bytes) : undefined
   if (body && !inForm) checkJson(body, limits)
-  const search = inForm ? `${inPath}&${body?.toString('latin1')}` : inPath
-  return readRequest(matched.entry, matched.binding, matched.variables, search, body, members)
+  return inForm ? { search: `${inPath}&${body?.toString('latin1')}`, body: undefined } : { search: inPath, body }
 }
 
 /** A method without a JSON body, such as the exchange, reads its parameters from a form as well. */
@@ -109,7 +126,8 @@ function takesForm({ binding }: Matched<Endpoint>, req: IncomingMessage): boolea
 
 class MethodNotAllowed extends AppError {
   readonly allowed: readonly string[]
-  constructor(allowed: readonly string[]) {
+  constructor(served: readonly string[]) {
+    const allowed = served.flatMap((verb) => (verb === 'GET' ? ['GET', 'HEAD'] : [verb]))
     super('UNIMPLEMENTED', `this path has no such method; it has ${allowed.join(', ')}`, { http: 405 })
     this.allowed = allowed
   }
@@ -148,7 +166,8 @@ function isOver(res: ServerResponse): boolean {
   return res.headersSent || res.destroyed
 }
 
-function send(res: ServerResponse, status: number, text: string, more = {}): void {
+/** An answer to HEAD has the headers of the one to GET, and no body. */
+function send({ req, res }: HttpArrival, status: number, text: string, more = {}): void {
   if (isOver(res)) return
   const headers = {
     'content-type': 'application/json',
@@ -157,5 +176,5 @@ function send(res: ServerResponse, status: number, text: string, more = {}): voi
     ...more,
   }
   res.writeHead(status, headers)
-  res.end(text)
+  res.end(req.method === 'HEAD' ? undefined : text)
 }

@@ -126,7 +126,7 @@ export type Detail =
 
 export type ErrorOptions = {
   details?: readonly Detail[]
-  reason?: Reason
+  reason?: Reason | Code
   /** What programs can read of the message, beside the id of the request. */
   metadata?: Readonly<Record<string, string>>
   http?: number

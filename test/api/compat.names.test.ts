@@ -173,7 +173,7 @@ test('a member with our name has that of the vendor in JSON, and is taken with e
   const refused = await operator.patch(path, { acme: { serviceBindings: { NOBODY: group } } })
   const [violation] = refused.body.details[1].fieldViolations
   assert.equal(violation.field, 'acme.service_bindings.NOBODY')
-  assert.equal(refused.body.message, `Invalid argument: acme.service_bindings.NOBODY: ${violation.description}`)
+  assert.equal(refused.body.message, `Invalid argument: acme.serviceBindings.NOBODY: ${violation.description}`)
 })
 
 function assertSame(answer: Answer, serviceBindings: Json): void {

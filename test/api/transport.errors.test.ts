@@ -74,7 +74,7 @@ test('an error has the same code, message and details over gRPC as over REST', a
       ],
       [
         'a bad mask',
-        ['PATCH', `${path}/${repo.uid}?updateMask=nonsense`, {}],
+        ['PATCH', `${path}/${repo.uid}?update_mask=nonsense`, {}],
         [updateRepo, { repo: { uid: repo.uid }, updateMask: { paths: ['nonsense'] } }],
         400,
       ],
@@ -178,9 +178,9 @@ test('a path of nobody is NOT_FOUND as JSON, with and without a token', async ()
 
 test('a path with other methods says which', async () => {
   const cases: Record<string, [method: string, allow: string]> = {
-    '/registry/v2/repos': ['PUT', 'DELETE, GET, PATCH, POST'],
-    [`/registry/v2/repos/${repo.uid}`]: ['PUT', 'DELETE, GET, PATCH, POST'],
-    '/ping/v2/ping': ['POST', 'GET'],
+    '/registry/v2/repos': ['PUT', 'DELETE, GET, HEAD, PATCH, POST'],
+    [`/registry/v2/repos/${repo.uid}`]: ['PUT', 'DELETE, GET, HEAD, PATCH, POST'],
+    '/ping/v2/ping': ['POST', 'GET, HEAD'],
     '/iam/v2/roleBindings:batchCreate': ['GET', 'POST'],
   }
   for (const [path, [method, allow]] of Object.entries(cases)) {
@@ -436,7 +436,12 @@ test('each version has an OpenAPI document, served with the URL of this server',
 
 test('an unknown gRPC method or service is UNIMPLEMENTED', async () => {
   for (const path of ['/pinfold.platform.ping.v2.PingService/Pong', '/nobody.Service/Do', '/', '/x']) {
-    assert.equal((await grpc.send(path, Buffer.alloc(0), { token: pinfold.operator.token })).code, 12, path)
+    const { code, message, details } = await grpc.send(path, Buffer.alloc(0), { token: pinfold.operator.token })
+    assert.deepEqual([code, message], [12, `the server has no method ${path}`])
+    assert.deepEqual(
+      details.map((detail) => detail['@type']),
+      ['type.googleapis.com/google.rpc.ErrorInfo'],
+    )
   }
 })
 
@@ -472,4 +477,54 @@ test('gRPC reflection lists every service and describes it, in both of its versi
 test('gRPC reflection can be switched off', async () => {
   await using server = await serve({ reflection: false })
   await assert.rejects(reflectionOf(server.port).services(), { code: 12 })
+})
+
+test('HEAD is answered wherever GET is, without a body', async () => {
+  const { token } = pinfold.operator
+  const headers = { authorization: `Bearer ${token}` }
+  const paths = [
+    `/registry/v2/repos/${repo.uid}`,
+    '/registry/v2/repos',
+    '/iam/v1/groups',
+    '/openapi.json',
+    '/token?service=x',
+    '/v2/',
+    '/healthz',
+    '/.well-known/openid-configuration',
+    '/nobody/v2/things',
+  ]
+  for (const path of paths) {
+    const [got, head] = await Promise.all(
+      ['GET', 'HEAD'].map((method) => fetch(`${pinfold.url}${path}`, { method, headers })),
+    )
+    assert.equal(head!.status, got!.status, path)
+    for (const name of ['content-type', 'etag', 'cache-control'])
+      assert.equal(head!.headers.get(name), got!.headers.get(name), `${path} ${name}`)
+    const [body, none] = await Promise.all([got!.text(), head!.text()])
+    assert.ok(body !== '' || path === '/healthz', path)
+    assert.equal(none, '', path)
+  }
+  const deleted = await fetch(`${pinfold.url}/ping/v2/ping`, { method: 'DELETE', headers })
+  assert.deepEqual([deleted.status, deleted.headers.get('allow')], [405, 'GET, HEAD'])
+})
+
+test('HEAD of a stream answers with its headers at once', async () => {
+  const headers = { authorization: `Bearer ${pinfold.operator.token}` }
+  const head = await fetch(`${pinfold.url}/events/v2/stream?group=${group.uid}`, { method: 'HEAD', headers })
+  assert.deepEqual([head.status, head.headers.get('content-type')], [200, 'text/event-stream'])
+})
+
+test('an error over REST names the field as the caller wrote it', async () => {
+  const path = `/registry/v2/repos/${repo.uid}`
+  const cases: [body: Json, text: string][] = [
+    [{ activeTags: 5 }, 'activeTags: must be a list'],
+    [{ active_tags: 5 }, 'active_tags: must be a list'],
+  ]
+  for (const [body, text] of cases) {
+    const answer = await pinfold.operator.patch(path, body)
+    assert.equal(answer.body.message, `Invalid argument: ${text}`)
+    assert.equal(answer.body.details[1].fieldViolations[0].field, 'active_tags')
+  }
+  const listed = await pinfold.operator.get('/registry/v2/repos?pageSize=-1')
+  assert.match(listed.body.message, /^Invalid argument: pageSize: /)
 })

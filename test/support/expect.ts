@@ -23,7 +23,9 @@ export function assertError(answer: Answer, http: number, code: number, reason: 
   )
 }
 
-/** INVALID_ARGUMENT on exactly these fields, in order; the message starts with the first. */
+const inSnakeCase = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()
+
+/** INVALID_ARGUMENT on exactly these fields, in order; the message starts with the first, in the spelling of the request. */
 export function assertInvalid(answer: Answer, ...fields: string[]): void {
   const violations: Json[] = answer.body.details?.[1]?.fieldViolations ?? []
   assert.deepEqual(
@@ -33,7 +35,10 @@ export function assertInvalid(answer: Answer, ...fields: string[]): void {
   )
   for (const { description } of violations) assert.ok(description.length > 0)
   assertError(answer, 400, 3, 'INVALID_ARGUMENT', { type: 'BadRequest', fieldViolations: violations })
-  assert.equal(answer.body.message, `Invalid argument: ${fields[0]}: ${violations[0]!.description}`)
+  const { message } = answer.body as { message: string }
+  const [start, end] = ['Invalid argument: ', `: ${violations[0]!.description}`]
+  assert.ok(message.startsWith(start) && message.endsWith(end), message)
+  assert.equal(inSnakeCase(message.slice(start.length, -end.length)), inSnakeCase(fields[0]!))
 }
 
 export function assertDenied(answer: Answer): void {

@@ -41,7 +41,7 @@ const names = [
   [/"pinfold":/g, /"VENDOR":/g, '"pinfold":'],
   [/\.pinfold\.dev\//g, /\.VENDOR\.example\//g, '.pinfold.dev/'],
   [/"domain":"pinfold\.dev"/g, /"domain":"VENDOR\.example"/g, '"domain":"pinfold.dev"'],
-  [/(?<=: |")pinfold\.service_bindings/g, /(?<=: |")VENDOR\.service_bindings/g, 'pinfold.service_bindings'],
+  [/(?<=: |")pinfold\.service(_b|B)indings/g, /(?<=: |")VENDOR\.service(_b|B)indings/g, 'pinfold.service$1indings'],
 ] as const
 const patterns = names.map(([ours, theirs, back]) => ({
   ours,

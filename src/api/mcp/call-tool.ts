@@ -5,6 +5,7 @@ import { type Api, fail, invoke } from '../door.ts'
 import { errorJson } from '../errors.ts'
 import type { Endpoint } from '../methods.ts'
 import { jsonText } from '../transcoding/json-write.ts'
+import { asWritten } from '../transcoding/spelling.ts'
 import { readWhole } from '../transcoding/transcode.ts'
 import { withoutSecrets } from './secrets.ts'
 
@@ -31,7 +32,7 @@ export async function callTool(
     if (bytes > maxResultBytes) throw tooLarge(bytes)
     return { code: 'OK', result: `"content":[${textOf(json)}],"structuredContent":${json},"isError":false` }
   } catch (error) {
-    const rendered = fail(api, error, arrival)
+    const rendered = fail(api, asWritten(error, '', Buffer.from(JSON.stringify(args ?? {}))), arrival)
     return { code: rendered.code, result: `"content":[${textOf(errorJson(rendered))}],"isError":true` }
   }
 }

@@ -5,6 +5,7 @@ import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb
 import { invalid } from '#lib/errors.ts'
 import type { Members } from '../naming/members.ts'
 import { optionOf } from '../option-of.ts'
+import { isJsonObject } from './json-read.ts'
 import {
   fieldNamed,
   getField,
@@ -55,6 +56,30 @@ export function resolveMask(
   )
   const names = namesOf(changeable, value)
   ;(request as unknown as Values).updateMask = create(FieldMaskSchema, { paths: names })
+}
+
+/**
+ * The JSON of a resource without the members that no path of a mask names. What is left out is not looked at: it may be of
+ * any type, and need not be a field.
+ */
+export function maskedJson(desc: DescMessage, json: unknown, paths: readonly string[]): unknown {
+  if (!isJsonObject(json) || paths.includes('*')) return json
+  const named = new Map<DescField, string[]>()
+  for (const path of paths) {
+    const dot = path.indexOf('.')
+    const field = fieldNamed(desc, dot < 0 ? path : path.slice(0, dot))
+    if (!field) continue
+    const below = named.get(field) ?? []
+    below.push(dot < 0 ? '*' : path.slice(dot + 1))
+    named.set(field, below)
+  }
+  const kept: [string, unknown][] = []
+  for (const [name, value] of Object.entries(json)) {
+    const field = fieldNamed(desc, name)
+    const below = field && named.get(field)
+    if (below) kept.push([name, field.message ? maskedJson(field.message, value, below) : value])
+  }
+  return Object.fromEntries(kept)
 }
 
 function pathsOf(

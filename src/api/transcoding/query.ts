@@ -1,5 +1,5 @@
 // Query parameters into the fields of a request, with the same strictness as JSON.
-import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
+import type { DescField, DescMessage, DescMethod, Message } from '@bufbuild/protobuf'
 import { create, ScalarType } from '@bufbuild/protobuf'
 import { comma_separated, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { type AppError, invalid } from '#lib/errors.ts'
@@ -22,8 +22,22 @@ const maxParameters = 2000
 
 type Target = { owner: Message; ownerPath: string; field: DescField; at: string }
 
+/** The paging of older clients. Lists of version 1 are answered in full, so there is nothing to set. */
+const olderPaging = new Set(['offset', 'page', 'limit'])
+
+/** Whether a method answers with a list of version 1. */
+export function isOlderList({ output }: DescMethod): boolean {
+  return fieldNamed(output, 'items')?.fieldKind === 'list'
+}
+
 /** Sets in `request` what `search` asks for. `bound` says whether the field at a path is set by the path or the body. */
-export function bindQuery(desc: DescMessage, request: Message, search: string, bound: (at: string) => boolean): void {
+export function bindQuery(
+  desc: DescMessage,
+  request: Message,
+  search: string,
+  bound: (at: string) => boolean,
+  { olderPages = false } = {},
+): void {
   const text = search.startsWith('?') ? search.slice(1) : search
   if (text === '') return
   const pairs = text.split('&', maxParameters + 1)
@@ -34,6 +48,7 @@ export function bindQuery(desc: DescMessage, request: Message, search: string, b
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode(equals < 0 ? pair : pair.slice(0, equals), 'query')
+    if (olderPages && olderPaging.has(name) && !fieldNamed(desc, name)) continue
     const { owner, ownerPath, field, at } = targetOf(desc, request, name, bound)
     const value = decode(equals < 0 ? '' : pair.slice(equals + 1), at)
     const times = (seen.get(at) ?? 0) + 1

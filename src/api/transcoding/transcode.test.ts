@@ -148,7 +148,7 @@ test('the keys of the body are those of the resource, by their names in the cont
     ['PATCH /registry/v2/repos/a/readme', '{"content":""}', ['content']],
     [
       'PATCH /iam/v2/identities:updateIdentityMetadata',
-      '{"identityMetadata":{"jobTitle":"j"},"updateMask":"company"}',
+      '{"identityMetadata":{"jobTitle":"j"},"updateMask":"company,jobTitle"}',
       ['job_title'],
     ],
     ['PATCH /iam/v2/identities:updateIdentityMetadata', '{"identity_metadata":null}', []],
@@ -290,6 +290,52 @@ test('a parameter that cannot be meant is refused by name', () => {
       'update_mask: is set by the path or the body',
       '{"updateMask":"company"}',
     ],
+  ])
+})
+
+test('members that the mask leaves out are not read', () => {
+  const others = '"nosuch":1,"uid":"other","name":5'
+  reads([
+    [
+      'PATCH /registry/v2/repos/a/b?updateMask=description',
+      { repo: { uid: 'a/b', description: 'd' }, updateMask: { paths: ['description'] } },
+      `{${others},"description":"d"}`,
+    ],
+    [
+      'PATCH /registry/v2/repos/a/b?updateMask=sync_config.source',
+      { repo: { uid: 'a/b', syncConfig: { source: 'x' } }, updateMask: { paths: ['sync_config.source'] } },
+      `{${others},"syncConfig":{"source":"x","nosuch":1,"expiration":5}}`,
+    ],
+    [
+      'PATCH /registry/v2/repos/a/b?updateMask=nosuch',
+      { repo: { uid: 'a/b' }, updateMask: { paths: ['nosuch'] } },
+      `{${others}}`,
+    ],
+    [
+      'PATCH /iam/v2/identities:updateIdentityMetadata',
+      { identityMetadata: { company: 'c' }, updateMask: { paths: ['company'] } },
+      '{"identityMetadata":{"company":"c","jobTitle":5,"nosuch":1},"updateMask":"company"}',
+    ],
+    [
+      'PATCH /iam/v2/identities:updateIdentityMetadata?updateMask=company',
+      { identityMetadata: { company: 'c' }, updateMask: { paths: ['company'] } },
+      '{"identity_metadata":{"company":"c","jobTitle":5}}',
+    ],
+  ])
+  refuses([
+    ['PATCH /registry/v2/repos/a?updateMask=name', 'name: must be a string', `{${others}}`],
+    ['PATCH /registry/v2/repos/a?updateMask=*', 'nosuch: is not a known field', `{${others}}`],
+    ['PATCH /registry/v2/repos/a', 'nosuch: is not a known field', `{${others}}`],
+    ['PATCH /registry/v2/repos/a?updateMask=description', 'body: must be a JSON object', '[]'],
+  ])
+})
+
+test('lists of version 1 ignore the paging of older clients', () => {
+  reads([['GET /iam/v1/rolebindings?offset=0&limit=5&page=x', {}]])
+  refuses([
+    ['GET /iam/v1/rolebindings?offsets=0', 'offsets: is not a known parameter'],
+    ['GET /registry/v2/repos?offset=0', 'offset: is not a known parameter'],
+    ['GET /registry/v2/repos?limit=5', 'limit: is not a known parameter'],
   ])
 })
 

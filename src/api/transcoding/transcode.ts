@@ -1,8 +1,9 @@
 // REST to one request message: path variables, JSON body and query parameters.
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
+import type { FieldMask } from '@bufbuild/protobuf/wkt'
 import { invalid } from '#lib/errors.ts'
 import type { Members } from '../naming/members.ts'
-import { resourceFieldOf } from './field-mask.ts'
+import { maskedJson, resourceFieldOf } from './field-mask.ts'
 import { isJsonObject, parseBody, readJson, readJsonList } from './json-read.ts'
 import {
   childOf,
@@ -14,7 +15,7 @@ import {
   type Values,
 } from './message-fields.ts'
 import type { Variable } from './path-template.ts'
-import { bindQuery } from './query.ts'
+import { bindQuery, isOlderList } from './query.ts'
 import type { Binding } from './routes.ts'
 
 /** `bodyKeys`: the fields (proto names) that the JSON of the resource has; undefined when the method takes no body. */
@@ -30,45 +31,74 @@ export function readRequest(
   variables: readonly Variable[],
   search: string,
   body: Buffer | undefined,
-  members?: Pick<Members, 'read'>,
+  members?: Names,
 ): Transcoded {
   const { input } = entry.desc
-  const { request, bodyKeys } = readBody(entry.desc, binding, body, members)
+  const query = create(input)
+  bindQuery(input, query, search, boundBy(binding), { olderPages: isOlderList(entry.desc) })
+  const { request, bodyKeys } = readBody(entry.desc, binding, query, body, members)
   for (const [path, value] of variables) bindVariable(input, request, path, value)
-  bindQuery(input, request, search, boundBy(binding, request))
   return { request, bodyKeys }
 }
 
+type Names = Pick<Members, 'read' | 'readPaths'>
+
 function readBody(
-  method: DescMethod,
+  { input }: DescMethod,
   binding: Binding,
+  query: Message,
   body: Buffer | undefined,
-  members: Pick<Members, 'read'> | undefined,
+  members: Names | undefined,
 ): Transcoded {
-  const { input } = method
-  if (binding.body === '') return { request: create(input), bodyKeys: undefined }
+  if (binding.body === '') return { request: query, bodyKeys: undefined }
 
   const parsed = parseBody(body ?? Buffer.alloc(0))
-  if (binding.body === '*') return readWhole(input, members ? members.read(input, parsed) : parsed)
+  const mask = (query as unknown as Values).updateMask as FieldMask | undefined
+  if (binding.body === '*') {
+    const whole = readWhole(input, parsed, members, mask)
+    const request = whole.request as unknown as Values
+    if (mask && request.updateMask)
+      throw invalid({ field: 'update_mask', description: 'is set by the path or the body' })
+    if (mask) request.updateMask = mask
+    return whole
+  }
 
-  const request = create(input)
   const field = fieldNamed(input, binding.body) as MessageField | ListField
   if (field.fieldKind === 'list') {
-    setField(request, field, readJsonList(field, parsed), '')
-    return { request, bodyKeys: [] }
+    setField(query, field, readJsonList(field, parsed), '')
+    return { request: query, bodyKeys: [] }
   }
-  const json = members ? members.read(field.message, parsed) : parsed
-  setField(request, field, readJson(field.message, json), '')
-  return { request, bodyKeys: keysOf(field.message, json) }
+  const ours = members ? members.read(field.message, parsed) : parsed
+  const json = changedMembers(field.message, ours, mask?.paths, members)
+  setField(query, field, readJson(field.message, json), '')
+  return { request: query, bodyKeys: keysOf(field.message, json) }
 }
 
-/** A request that is all in one JSON. Throws as `readRequest` does. */
-export function readWhole(input: DescMessage, json: unknown): Transcoded {
-  const request = readJson(input, json)
+/** A request that is all in one JSON. Throws as `readRequest` does. `mask`: the one outside of the JSON. */
+export function readWhole(input: DescMessage, json: unknown, members?: Names, mask?: FieldMask): Transcoded {
   const resource = resourceFieldOf(input)
-  if (!resource) return { request, bodyKeys: keysOf(input, json) }
-  const values = json as Values
-  return { request, bodyKeys: keysOf(resource.message, values[resource.jsonName] ?? values[resource.name]) }
+  const values = members ? members.read(input, json) : json
+  if (!resource || !isJsonObject(values)) return { request: readJson(input, values), bodyKeys: keysOf(input, values) }
+
+  const name = resource.jsonName in values ? resource.jsonName : resource.name
+  const given = values.updateMask ?? values.update_mask
+  const paths = mask?.paths ?? (typeof given === 'string' ? given.split(',') : undefined)
+  // Here no path says which resource it is.
+  const read = paths?.length ? [...paths, 'uid'] : undefined
+  const changed = changedMembers(resource.message, values[name], read, members)
+  const request = readJson(input, name in values ? { ...values, [name]: changed } : values)
+  return { request, bodyKeys: keysOf(resource.message, changed) }
+}
+
+/** The JSON of a resource without the members that an update mask leaves out. */
+function changedMembers(
+  desc: DescMessage,
+  json: unknown,
+  paths: readonly string[] | undefined,
+  members: Names | undefined,
+): unknown {
+  if (!paths?.length) return json
+  return maskedJson(desc, json, members ? members.readPaths(desc, paths) : paths)
 }
 
 /** A member that is null counts: it is there, and clears the field. */
@@ -91,10 +121,8 @@ function bindVariable(input: DescMessage, request: Message, path: string, value:
   setField(owner, field, value, '')
 }
 
-/** With `body: "*"` nothing is left for the query, except a mask that the body does not have. */
-function boundBy(binding: Binding, request: Message): (at: string) => boolean {
-  const all = binding.body === '*'
-  const masked = (request as unknown as Values).updateMask !== undefined
-  const inBody = (at: string) => (all ? masked || at !== 'update_mask' : at === binding.body)
+/** With `body: "*"` nothing is left for the query, except a mask. */
+function boundBy(binding: Binding): (at: string) => boolean {
+  const inBody = (at: string) => (binding.body === '*' ? at !== 'update_mask' : at === binding.body)
   return (at) => binding.fields.includes(at) || inBody(at)
 }
