@@ -1,12 +1,19 @@
 // Asks other registries for what ours follows (distribution specification, "Pull"). Every request goes through
 // `outgoing`, which judges each address; whatever they answer is bounded in size and time, and believed only where a digest
 // proves it.
-import { algorithmOf, digestOf, isDigest } from '../digest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
 import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
 import { createHostTurns, type HostTurns } from './host-turns.ts'
 import { firstPageOf, type HistoryApi, type HistoryPage, readHistory } from './registry-histories.ts'
+import {
+  type FetchedManifest,
+  HeadlessTags,
+  manifestTypes,
+  noHead,
+  readByDigest,
+  readHead,
+} from './registry-manifests.ts'
 import { readReferrers, readTags, type TagsPage } from './registry-pages.ts'
 import { type Account, type RegistryTokens, secretOf } from './registry-tokens.ts'
 import { UpstreamError } from './upstream-error.ts'
@@ -20,7 +27,6 @@ export type Upstream = Account &
 
 /** What a reference points to; `undefined` where the registry says that there is no such thing. */
 export type Pointed = { digest: string } | undefined
-export type FetchedManifest = { content: Buffer; mediaType: string }
 export type TakeBlob<T> = (chunks: AsyncIterable<Uint8Array>, size: number | undefined) => Promise<T>
 /** `patienceMs` is how long to wait for the host's turn; not at all unless given. */
 export type AskOptions = { timeoutMs?: number; signal?: AbortSignal; patienceMs?: number }
@@ -28,7 +34,10 @@ export type AskOptions = { timeoutMs?: number; signal?: AbortSignal; patienceMs?
 export type RegistryClient = {
   /** Why this URL would never be asked; `undefined` when it may be tried. */
   problemOf(url: string): OutgoingError['reason'] | undefined
-  /** One HEAD of a manifest. Throws an UpstreamError. */
+  /**
+   * One HEAD of a manifest, and one GET where that tells no digest. A registry that refuses the HEAD is not asked again.
+   * Throws an UpstreamError.
+   */
   head(upstream: Upstream, path: string, reference: string, options?: AskOptions): Promise<Pointed>
   /** A manifest with what it is called, its digest verified where the reference is one. Throws an UpstreamError. */
   manifest(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<FetchedManifest | undefined>
@@ -45,9 +54,17 @@ export type RegistryClient = {
   ): Promise<T | undefined>
   /** How large a blob is said to be. */
   blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
-  /** The digests of what refers to a manifest, as far as its first page says; `undefined` where nobody can say. */
-  referrers(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<string[] | undefined>
-  /** The names of the tags, page by page, at most `most` of them; then it throws as for what is too large. */
+  /**
+   * The digests of what refers to a manifest, page by page until there are more than `most`; `undefined` where nobody can
+   * say. `lost` is why the rest of the pages could not be read.
+   */
+  referrers(
+    upstream: Upstream,
+    path: string,
+    asked: { digest: string; most: number },
+    options?: AskOptions,
+  ): Promise<{ digests: string[]; lost: UpstreamError | undefined } | undefined>
+  /** The names of the tags, page by page, at most `most` of them; then it throws as for what is too large, or for a page that is lost. */
   tags(upstream: Upstream, path: string, most: number, options?: AskOptions): AsyncIterable<string[]>
   /** A page of what it tells of how a tag moved after a time; `undefined` where it tells nothing of that. Throws an UpstreamError. */
   history(
@@ -58,13 +75,6 @@ export type RegistryClient = {
   ): Promise<HistoryPage | undefined>
 }
 
-/** What manifests may be: whatever clients pull. */
-export const manifestTypes = [
-  'application/vnd.oci.image.index.v1+json',
-  'application/vnd.oci.image.manifest.v1+json',
-  'application/vnd.docker.distribution.manifest.list.v2+json',
-  'application/vnd.docker.distribution.manifest.v2+json',
-]
 const headTimeoutMs = 10_000
 const listTimeoutMs = 30_000
 const maxPageBytes = 4 * 1024 * 1024
@@ -78,35 +88,22 @@ const maxBlobBytes = 64 * 2 ** 30
 /** How long the turn of a token service, or of where a redirect leads, is waited for. */
 const onTheWayMs = 5_000
 
-type Parts = ClientParts & { turns: HostTurns }
+type Parts = ClientParts & { turns: HostTurns; headless: HeadlessTags }
 export type ClientParts = { outgoing: OutgoingStreams; tokens: RegistryTokens; paces: HostPaces; now: () => number }
 
 export function createRegistryClient(given: ClientParts): RegistryClient {
-  const parts: Parts = { ...given, turns: createHostTurns(given.paces) }
+  const parts: Parts = { ...given, turns: createHostTurns(given.paces), headless: new HeadlessTags() }
   return {
     problemOf: parts.outgoing.problemOf,
-    async head(upstream, path, reference, { timeoutMs = headTimeoutMs, signal, patienceMs } = {}) {
-      const accept = manifestTypes.join(', ')
-      const request = { method: 'HEAD', path: `manifests/${reference}`, accept, patienceMs } as const
-      const limits = { timeoutMs, idleMs: timeoutMs, ...(signal && { signal }) }
-      return ask(parts, upstream, path, request, limits, async ({ status, headers }) => {
-        if (status === 404) return undefined
-        const digest = String(headers['docker-content-digest'] ?? '')
-        // Never a GET in its place: that is what registries count.
-        if (!isDigest(digest)) throw new UpstreamError('malformed')
-        return { digest }
-      })
-    },
+    head: (upstream, path, reference, options) => headOf(parts, upstream, path, reference, options),
 
     async manifest(upstream, path, digest, { timeoutMs = manifestTimeoutMs, signal, patienceMs } = {}) {
-      const accept = manifestTypes.join(', ')
-      const request = { method: 'GET', path: `manifests/${digest}`, accept, patienceMs } as const
+      const kept = parts.headless.take(nameOf(upstream, path, digest))
+      if (kept) return kept
+      const request = { method: 'GET', path: `manifests/${digest}`, accept: anyManifest, patienceMs } as const
       const limits = { timeoutMs, maxBytes: maxManifestBytes, ...(signal && { signal }) }
-      return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
-        if (status === 404) return undefined
-        const content = Buffer.concat(await Array.fromAsync(chunks))
-        if (digestOf(algorithmOf(digest), content) !== digest) throw new UpstreamError('wrong-digest')
-        return { content, mediaType: String(headers['content-type'] ?? '') }
+      return ask(parts, upstream, path, request, limits, async (answer) => {
+        return answer.status === 404 ? undefined : readByDigest(answer, digest)
       })
     },
 
@@ -119,21 +116,22 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
     },
 
     async blobSize(upstream, path, digest, { timeoutMs = headTimeoutMs, signal, patienceMs } = {}) {
-      const request = { method: 'HEAD', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
       const limits = { timeoutMs, idleMs: timeoutMs, ...(signal && { signal }) }
-      return ask(parts, upstream, path, request, limits, async ({ status, headers }) => {
-        if (status === 404) return undefined
-        const size = sizeOf(headers['content-length'])
-        if (size === undefined) throw new UpstreamError('malformed')
-        return size
-      })
+      const sizeBy = (method: 'HEAD' | 'GET') => {
+        const also = method === 'HEAD' ? noHead : []
+        const request = { method, path: `blobs/${digest}`, accept: '*/*', patienceMs, also } as const
+        return ask(parts, upstream, path, request, limits, async ({ status, headers }) => {
+          if (status === 404) return 'none'
+          return status === 200 ? sizeOf(headers['content-length']) : undefined
+        })
+      }
+      // Of the answer to a GET only the headers are read.
+      const size = (await sizeBy('HEAD')) ?? (await sizeBy('GET'))
+      if (size === undefined) throw new UpstreamError('malformed')
+      return size === 'none' ? undefined : size
     },
 
-    async referrers(upstream, path, digest, { timeoutMs = listTimeoutMs, signal, patienceMs } = {}) {
-      const request = { method: 'GET', path: `referrers/${digest}`, accept: manifestTypes[0]!, patienceMs } as const
-      const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
-      return ask(parts, upstream, path, request, limits, readReferrers)
-    },
+    referrers: (upstream, path, asked, options) => referrersOf(parts, upstream, path, asked, options),
 
     async *tags(upstream, path, most, { timeoutMs = listTimeoutMs, signal } = {}) {
       const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
@@ -141,11 +139,15 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
       let next: string | undefined = 'tags/list?n=1000'
       for (let page = 0; next !== undefined; page++) {
         if (page === maxPages) throw new UpstreamError('too-large')
-        const request = { method: 'GET', path: next, accept: 'application/json' } as const
-        const read: TagsPage = await ask(parts, upstream, path, request, limits, readTags)
+        const request: Asked = { method: 'GET', path: next, accept: 'application/json' }
+        const read: TagsPage | undefined = await ask(parts, upstream, path, request, limits, readTags)
+        if (!read && page > 0) throw new UpstreamError('lost-page')
+        // A registry may know nothing of a repository without tags.
+        if (!read) return
         left -= read.names.length
         if (left < 0) throw new UpstreamError('too-large')
         yield read.names
+        if (read.next === 'lost') throw new UpstreamError('lost-page')
         next = read.next
       }
     },
@@ -163,13 +165,70 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
   }
 }
 
-/** `apart` is what is paused by itself where nobody waits for it. */
+const anyManifest = manifestTypes.join(', ')
+
+/** What an account knows a tag or a digest of a repository as. */
+const nameOf = ({ key }: Upstream, path: string, reference: string): string => `${key} ${path} ${reference}`
+
+/** Asks with a GET only where a HEAD could not tell: registries count the GETs. */
+async function headOf(
+  parts: Parts,
+  upstream: Upstream,
+  path: string,
+  reference: string,
+  { timeoutMs = headTimeoutMs, signal, patienceMs }: AskOptions = {},
+): Promise<Pointed> {
+  const asked = { path: `manifests/${reference}`, accept: anyManifest, patienceMs }
+  const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: maxManifestBytes, ...(signal && { signal }) }
+  const head = { ...asked, method: 'HEAD', also: noHead } as const
+  const told = await ask(parts, upstream, path, head, limits, async (answer) => {
+    return answer.status === 404 ? undefined : readHead(answer)
+  })
+  if (!told) return undefined
+  if (told.digest !== '') return { digest: told.digest }
+  const { headless } = parts
+  const tag = nameOf(upstream, path, reference)
+  const known = headless.known(tag)
+  if (known && known.etag === told.etag) return { digest: known.digest }
+  const get = { ...asked, method: 'GET', ...(known && { ifNoneMatch: known.etag, also: [304] }) } as const
+  return ask(parts, upstream, path, get, limits, async (answer) => {
+    if (answer.status === 404) return undefined
+    if (answer.status === 304) return { digest: known!.digest }
+    return { digest: await headless.read(tag, answer, (digest) => nameOf(upstream, path, digest)) }
+  })
+}
+
+async function referrersOf(
+  parts: Parts,
+  upstream: Upstream,
+  path: string,
+  { digest, most }: { digest: string; most: number },
+  { timeoutMs = listTimeoutMs, signal, patienceMs }: AskOptions = {},
+): Promise<{ digests: string[]; lost: UpstreamError | undefined } | undefined> {
+  const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
+  const digests: string[] = []
+  const lost = new UpstreamError('lost-page')
+  for (let next = `referrers/${digest}`, page = 0; digests.length <= most; page++) {
+    const request: Asked = { method: 'GET', path: next, accept: manifestTypes[0]!, patienceMs }
+    const read = await ask(parts, upstream, path, request, limits, (answer) => readReferrers(answer, digest))
+    if (!read) return page === 0 ? undefined : { digests, lost }
+    for (const one of read.digests) digests.push(one)
+    if (read.next === undefined) break
+    if (read.next === 'lost' || page === maxPages) return { digests, lost }
+    next = read.next
+  }
+  return { digests, lost: undefined }
+}
+
+/** `apart` is what is paused by itself where nobody waits for it. `also` are statuses that the asker reads beside 200 and 404. */
 type Asked = {
   method: 'GET' | 'HEAD'
   path: string
   accept: string
   patienceMs?: number | undefined
   apart?: 'history'
+  ifNoneMatch?: string
+  also?: readonly number[]
 }
 
 /** One request, and a second one with a token where the first is refused for want of it. */
@@ -199,7 +258,7 @@ async function ask<T>(
     await turnOf(host, last ? onTheWay : patienceMs)
     const request: StreamRequest = {
       method: asked.method,
-      headers: { accept: asked.accept },
+      headers: { accept: asked.accept, ...(asked.ifNoneMatch && { 'if-none-match': asked.ifNoneMatch }) },
       secret: secretOf(authorization),
     }
     const url = `${upstream.origin}/v2/${path}/${asked.path}`
@@ -212,7 +271,7 @@ async function ask<T>(
         const isOwn = answer.origin === upstream.origin
         if (answer.status === 401 && isOwn && !last && challenge !== '') return { challenge }
         if (answer.status === 404 && !isOwn) throw new UpstreamError('malformed', { status: 404 })
-        refuse(answer, now())
+        if (!asked.also?.includes(answer.status)) refuse(answer, now())
         return { value: await take(answer) }
       },
       { ...limits, pass },

@@ -2,6 +2,7 @@
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { parseTimestamp, toIso } from '../timestamp.ts'
+import { nextPage } from './links.ts'
 import { UpstreamError } from './upstream-error.ts'
 
 /** `service` is `_svc/history`, as ours; `draft` is pull request 606 of the distribution specification. */
@@ -73,14 +74,9 @@ function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, lin
   const fresh = told.filter(({ time }) => time > after)
   // Where all that is new has been told, older pages are not asked for.
   const isAll = told.length === 0 || fresh.length < told.length
-  const search = isAll ? undefined : searchOf(link)
-  return { moves: oneEach(fresh), next: search && `_oci/tag-history/${tag}${search}` }
-}
-
-/** The query of the next page; nothing else of the link counts, so that it leads nowhere else. */
-export function searchOf(link: string): string | undefined {
-  const target = /^\s*<([^>]{1,2048})>\s*;\s*rel="?next"?/i.exec(link)?.[1]
-  return target === undefined ? undefined : URL.parse(target, 'https://registry.invalid')?.search || undefined
+  const next = isAll ? undefined : nextPage(link, `_oci/tag-history/${tag}`)
+  if (next === 'lost') throw new UpstreamError('lost-page')
+  return { moves: oneEach(fresh), next }
 }
 
 async function bodyOf({ chunks }: StreamAnswer): Promise<Record<string, unknown>> {

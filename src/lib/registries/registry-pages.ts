@@ -2,43 +2,40 @@
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { isTagName } from '../oci-names.ts'
-import { searchOf } from './registry-histories.ts'
+import { nextPage } from './links.ts'
 import { UpstreamError } from './upstream-error.ts'
 
+/** `next` is `lost` where there is a next page that cannot be followed. */
 export type TagsPage = { names: string[]; next: string | undefined }
 
-export async function readTags({ status, headers, chunks }: StreamAnswer): Promise<TagsPage> {
-  // A registry may know nothing of a repository without tags.
-  if (status === 404) return { names: [], next: undefined }
-  const text = Buffer.concat(await Array.fromAsync(chunks)).toString('utf8')
-  let body: { tags?: unknown } | null
-  try {
-    body = JSON.parse(text) as { tags?: unknown } | null
-  } catch {
-    throw new UpstreamError('malformed')
-  }
-  const { tags = [] } = body ?? {}
+/** A page of tags; undefined for 404. Throws an UpstreamError for what is no list of tags. */
+export async function readTags(answer: StreamAnswer): Promise<TagsPage | undefined> {
+  if (answer.status === 404) return undefined
+  const { tags = [] } = (await bodyOf(answer)) ?? {}
   if (tags !== null && !Array.isArray(tags)) throw new UpstreamError('malformed')
   const names = (tags ?? []).filter((name): name is string => typeof name === 'string' && isTagName(name))
-  return { names, next: nextOf(String(headers.link ?? '')) }
+  return { names, next: nextPage(String(answer.headers.link ?? ''), 'tags/list') }
 }
 
-function nextOf(link: string): string | undefined {
-  const search = searchOf(link)
-  return search && `tags/list${search}`
-}
+export type ReferrersPage = { digests: string[]; next: string | undefined }
 
 /** What refers to a manifest; `undefined` for what is no list of that. */
-export async function readReferrers({ status, chunks }: StreamAnswer): Promise<string[] | undefined> {
-  if (status === 404) return undefined
+export async function readReferrers(answer: StreamAnswer, subject: string): Promise<ReferrersPage | undefined> {
+  if (answer.status === 404) return undefined
+  const { manifests } = (await bodyOf(answer)) ?? {}
+  if (!Array.isArray(manifests)) return undefined
+  const digests = (manifests as ({ digest?: unknown } | null)[]).map((one) => one?.digest)
+  return {
+    digests: digests.filter((digest): digest is string => typeof digest === 'string' && isDigest(digest)),
+    next: nextPage(String(answer.headers.link ?? ''), `referrers/${subject}`),
+  }
+}
+
+async function bodyOf({ chunks }: StreamAnswer): Promise<{ tags?: unknown; manifests?: unknown } | null> {
   const text = Buffer.concat(await Array.fromAsync(chunks)).toString('utf8')
-  let body: { manifests?: unknown } | null
   try {
-    body = JSON.parse(text) as { manifests?: unknown } | null
+    return JSON.parse(text) as { tags?: unknown; manifests?: unknown } | null
   } catch {
     throw new UpstreamError('malformed')
   }
-  if (!Array.isArray(body?.manifests)) return undefined
-  const digests = (body.manifests as ({ digest?: unknown } | null)[]).map((one) => one?.digest)
-  return digests.filter((digest): digest is string => typeof digest === 'string' && isDigest(digest))
 }

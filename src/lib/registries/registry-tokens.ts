@@ -3,6 +3,7 @@
 import { Newest } from '../caches/newest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer } from '../net/outgoing-streams.ts'
+import { readChallenges } from './challenges.ts'
 
 /** What a registry is asked with. `key` stands for the credential, and is another one when that changes. */
 export type Account = { key: string; username: string; password: string }
@@ -50,14 +51,16 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
     },
     forget: (account, path) => void kept.delete(nameOf(account, path)),
     async answer(account, path, challenge, way) {
-      const { scheme, parameters } = readChallenge(challenge)
-      if (scheme === 'basic') return basicOf(account) || undefined
-      const realm = parameters.get('realm') ?? ''
-      if (scheme !== 'bearer' || realm.length > 2048) return undefined
+      const challenges = readChallenges(challenge)
+      const basic = challenges.some(({ scheme }) => scheme === 'basic') ? basicOf(account) || undefined : undefined
+      // A registry may offer both. A token is good for this repository only, so it goes first.
+      const bearer = challenges.find(({ scheme }) => scheme === 'bearer')?.parameters
+      const realm = bearer?.get('realm') ?? ''
+      if (!bearer || realm.length > 2048) return basic
       // A registry that is asked encrypted sends nobody to where a password could be read.
       if (way.secure && !realm.startsWith('https:')) throw new OutgoingError('insecure')
-      const granted = await ask(account, path, realm, parameters.get('service') ?? '', way)
-      if (!granted) return undefined
+      const granted = await ask(account, path, realm, bearer.get('service') ?? '', way)
+      if (!granted) return basic
       const authorization = `Bearer ${granted.token}`
       // A part is taken off for clocks, and for the way.
       const until = monotonic() + Math.min(granted.seconds * 800, longestMs)
@@ -79,7 +82,8 @@ async function readToken({ status, chunks }: StreamAnswer): Promise<{ token: str
   if (status === 401 || status === 403) return undefined
   if (status !== 200) throw new OutgoingError('status', undefined, status)
   const body = parse(Buffer.concat(await Array.fromAsync(chunks)))
-  const token = body.token ?? body.access_token
+  // Some token services leave one of the two empty.
+  const token = [body.token, body.access_token].find((one) => one !== undefined && one !== null && one !== '')
   if (typeof token !== 'string' || !tokenPattern.test(token)) throw new OutgoingError('not-json')
   const { expires_in: seconds } = body
   return { token, seconds: typeof seconds === 'number' && seconds > 0 ? seconds : usualSeconds }
@@ -92,18 +96,4 @@ function parse(bytes: Buffer): Record<string, unknown> {
   } catch {
     throw new OutgoingError('not-json')
   }
-}
-
-const maxChallenge = 8192
-
-/** The first challenge of the header (RFC 9110, 11.6.1): its scheme in lower case, and its quoted parameters. */
-function readChallenge(header: string): { scheme: string; parameters: Map<string, string> } {
-  const text = header.slice(0, maxChallenge)
-  const scheme = /^[A-Za-z]+/.exec(text)?.[0].toLowerCase() ?? ''
-  const parameters = new Map<string, string>()
-  // Words without a value match too, so that no word is read again from each of its letters.
-  for (const [, name, value] of text.matchAll(/([a-z_]+)(?:="([^"]*)")?/gi)) {
-    if (value !== undefined) parameters.set(name!.toLowerCase(), value)
-  }
-  return { scheme, parameters }
 }

@@ -9,6 +9,7 @@ const explanations = {
   'not-allowed': 'what may be followed there has been narrowed, and this path is not among it',
   guarded: 'a rule or a hold here keeps the tag as it is',
   malformed: 'its answer is not that of a registry',
+  'lost-page': 'its list has a next page that cannot be followed, so what is on it is missing here',
   'too-large': 'its answer is too large',
   'over-limit': 'its answer is above a limit',
   'wrong-digest': 'its answer does not have the digest that it was asked for',

@@ -137,13 +137,17 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
       missing = error
     })
   }
-  for (const one of new Set(await referrersOf(bringing, digest))) {
+  const { digests, lost } = await referrersOf(bringing, digest)
+  const about = [...new Set(digests)]
+  for (const one of about.slice(0, mostReferrers)) {
     await bringWhole(bringing, one).catch((error: unknown) => {
       if (!(error instanceof NotWhole)) throw error
       missing = error
     })
   }
   await bringNamed(bringing, digest)
+  if (lost) missing ??= new NotWhole(lost.message)
+  if (about.length > mostReferrers) missing ??= new NotWhole('more refers to it than is brought beforehand')
   // Of what is about it, one keeps the others from nothing.
   if (missing) throw missing
 }
@@ -183,20 +187,24 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
 }
 
 /** What the registry says refers to the manifest, or an index under the name that stands for that says so. */
-async function referrersOf({ pulling, follow, signal }: Bringing, digest: string): Promise<string[]> {
+async function referrersOf(
+  { pulling, follow, signal }: Bringing,
+  digest: string,
+): Promise<{ digests: readonly string[]; lost?: UpstreamError | undefined }> {
   const { app, repo } = pulling
   const { upstream, path } = await askedBy(pulling, follow)
   const options = { patienceMs, signal }
-  const told = await app.upstreams.referrers(upstream, path, digest, options).catch((error: unknown) => {
+  const asked = { digest, most: mostReferrers }
+  const told = await app.upstreams.referrers(upstream, path, asked, options).catch((error: unknown) => {
     // Not every registry knows the question.
     if (error instanceof UpstreamError && error.reason === 'malformed') return undefined
     throw error
   })
-  if (told) return told.slice(0, mostReferrers)
+  if (told) return told
   const pointed = await app.upstreams.head(upstream, path, digest.replace(':', '-'), options)
-  if (!pointed || !(await bringManifest(pulling, pointed.digest))) return []
+  if (!pointed || !(await bringManifest(pulling, pointed.digest))) return { digests: [] }
   const index = await findManifest(app.db, repo.id, pointed.digest)
-  return index ? readManifest(index.content, index.mediaType).manifests.slice(0, mostReferrers) : []
+  return { digests: index ? readManifest(index.content, index.mediaType).manifests : [] }
 }
 
 /** Tags by which cosign names what is about the manifest; they are tags here as well, and the ledger says so. */

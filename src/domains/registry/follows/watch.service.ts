@@ -35,6 +35,8 @@ type Listing = {
   unmatched: string[]
   found: Set<string>
   tookMs: number
+  /** Why it ends before its last page. */
+  cut?: UpstreamError
 }
 /** Those that the turns of their repos were too short for, by the repo. */
 export type Listings = Map<string, Listing>
@@ -96,7 +98,7 @@ export async function noteLookFailed(looking: Looking): Promise<void> {
 
 /** What the list of tags, or one tag, fails by alone: the others may fare better. */
 function isOfOne({ reason }: UpstreamError): boolean {
-  return reason === 'malformed' || reason === 'too-large' || reason === 'guarded'
+  return ['malformed', 'lost-page', 'too-large', 'guarded'].includes(reason)
 }
 
 function ofOne(error: unknown): UpstreamError {
@@ -150,7 +152,9 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   if (problem) app.log.warn('a pattern of a followed upstream is above the limits', { repo: follow.repo, problem })
   const matches = tagMatcher(follow.tags)
   const wanted = new Set(namedTags(follow.tags))
-  const listed = matches ? await listedTags(asking, matches) : { began: now, found: [] }
+  const listed: Pick<Listing, 'began' | 'found' | 'cut'> | undefined = matches
+    ? await listedTags(asking, matches)
+    : { began: now, found: new Set() }
   if (!listed) return
   for (const tag of listed.found) wanted.add(tag)
   if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
@@ -160,6 +164,8 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   const cameAlong = (tag: string) => follow.mode === followModes.full && subjectOfTag(tag) !== undefined
   const dropped: string[] = []
   for (const tag of known) {
+    // A tag may be on a page that could not be read.
+    if (listed.cut) break
     if (!wanted.has(tag) && !cameAlong(tag) && (await matches?.(tag)) !== true) dropped.push(tag)
   }
   lease.check()
@@ -171,6 +177,7 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
     // The look at the list before did not see them.
     await store.addFollowedTags(tx, follow.repo, fresh, { checkedTime: progress.listTime, now })
   }, inRepo)
+  if (listed.cut) throw listed.cut
   progress.listTime = listed.began
   progress.listDue = later(now, follow.intervalMs)
 }
@@ -183,7 +190,11 @@ async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | 
   for (;;) {
     const began = performance.now()
     if (listing.unmatched.length === 0) {
-      const page = await listing.left.next()
+      const page = await listing.left.next().catch((error: unknown) => {
+        if (!(error instanceof UpstreamError) || error.reason !== 'lost-page') throw error
+        listing.cut = error
+        return { done: true, value: undefined } as const
+      })
       lease.check()
       if (page.done) return listing
       listing.unmatched = page.value.reverse()
