@@ -122,7 +122,14 @@ function keeps({ forever, keepDaysAfter, keepLast, untaggedDays }: Rule): string
   return parts.filter(Boolean).join(', ')
 }
 
-type TagRule = Item & { name?: string; tags?: string[]; exceptTags?: string[]; immutable?: boolean; movers?: string[] }
+type TagRule = Item & {
+  name?: string
+  tags?: string[]
+  exceptTags?: string[]
+  immutable?: boolean
+  movers?: string[]
+  keepListed?: boolean
+}
 
 const tagRuleKind = {
   path: '/registry/v2/tagRules',
@@ -140,6 +147,11 @@ const tagRule: Resource<TagRule> = {
     ...tagFields,
     { flags: '--immutable', summary: 'Such a tag keeps the digest that it has', member: 'immutable' },
     {
+      flags: '--keep-listed',
+      summary: 'What the index of such a tag lists cannot be deleted by itself',
+      member: 'keepListed',
+    },
+    {
       flags: '--mover <identity>',
       summary: 'Only these identities move such a tag: by name, GROUP/NAME or uid',
       member: 'movers',
@@ -155,7 +167,10 @@ const tagRule: Resource<TagRule> = {
     IMMUTABLE: ({ immutable = false }) => (immutable ? 'yes' : 'no'),
     MOVERS: ({ movers = [] }, names) => movers.map(names.of).join(' '),
   },
-  more: { EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' ') },
+  more: {
+    EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' '),
+    'KEEPS LISTED': ({ keepListed = false }) => (keepListed ? 'yes' : 'no'),
+  },
   label: ({ uid, name = '' }) => name || uid,
   mentions: (item) => ({ ...common.mentions(item), identities: item.movers ?? [] }),
 }

@@ -134,6 +134,7 @@ const tagRules: Kind<TagRule> = {
       { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
       ...tagFields(rule),
       { name: 'immutable', label: words.neverMoves, type: 'check', value: rule?.immutable ? 'yes' : '' },
+      { name: 'keepListed', label: words.keepListed, type: 'check', value: rule?.keepListed ? 'yes' : '' },
       {
         name: 'movers',
         label: words.movers,
@@ -149,12 +150,13 @@ const tagRules: Kind<TagRule> = {
   end: { button: words.delete, text: words.deleteTagRuleText, send: tagRule.delete },
 }
 
-function tagRuleOf({ name, tags, exceptTags, immutable, movers }: Values): object {
+function tagRuleOf({ name, tags, exceptTags, immutable, movers, keepListed }: Values): object {
   return {
     name,
     tags: linesOf(tags),
     exceptTags: linesOf(exceptTags),
     immutable: immutable === 'yes',
+    keepListed: keepListed === 'yes',
     movers: linesOf(movers),
   }
 }

@@ -41,6 +41,7 @@ const words: Record<string, string> = {
   HELD: 'a hold',
   IMMUTABLE: 'a tag that never moves',
   LAST: 'it is one of the last that its tags have had',
+  LISTED: 'the index of a tag lists it',
   UNDECIDED: 'more would have to be looked at to say that nothing does',
 }
 

@@ -87,11 +87,11 @@ export async function unlinkBlob(tx: Tx, { id, uid }: Counted, digest: string): 
   return true
 }
 
-/** The digests of manifests of the repo that need the blob. */
+/** The digests of manifests of the repo that need the blob, and of indexes that list it. */
 export async function manifestsWithBlob(reader: Reader, repo: number, digest: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ manifest: string }>(sql`
     SELECT manifest FROM manifest_links
-     WHERE repo_id = ${repo} AND digest = ${digest} AND kind = 0
+     WHERE repo_id = ${repo} AND digest = ${digest}
      ORDER BY manifest LIMIT ${most}`)
   return rows.map((row) => row.manifest)
 }

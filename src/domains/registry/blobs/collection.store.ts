@@ -24,10 +24,10 @@ export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: st
   return true
 }
 
-/** A manifest of the repo needs it, it is what a scanner has said, or a push relied on it lately. */
+/** A manifest of the repo needs or lists it, it is what a scanner has said, or a push relied on it lately. */
 function linkIsKept(cutoff: string) {
   return sql`r.touch_time >= ${cutoff} OR EXISTS (
-    SELECT 1 FROM manifest_links l WHERE l.repo_id = r.repo_id AND l.digest = r.digest AND l.kind = 0)
+    SELECT 1 FROM manifest_links l WHERE l.repo_id = r.repo_id AND l.digest = r.digest)
     OR EXISTS (SELECT 1 FROM scan_reports p WHERE p.repo_id = r.repo_id AND p.raw_digest = r.digest)`
 }
 

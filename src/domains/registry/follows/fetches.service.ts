@@ -158,8 +158,10 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
   const wanted = new Set([root])
   let lacksPlatforms = false
   let overLimit = ''
+  const listedBlobs = new Set<string>()
   for (const digest of wanted) {
     lease.check()
+    if (listedBlobs.has(digest) && (await isBlob(pulling, digest))) continue
     try {
       if (!(await bringManifest(pulling, digest))) throw unknown()
     } catch (error) {
@@ -174,6 +176,7 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
     const isPart = follow.platforms.length > 0 && document.kind === 'index'
     const part = isPart ? listedFor(document.listed.entries, follow.platforms) : undefined
     if (part?.lacksAll) lacksPlatforms = true
+    for (const listed of document.listedBlobs) listedBlobs.add(listed)
     for (const child of part?.digests ?? document.manifests) if (wanted.size < mostListed) wanted.add(child)
     const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
     for (const blob of document.blobs) {
@@ -184,6 +187,12 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
   if (overLimit !== '') throw new NotWhole(overLimit)
   if (wanted.size >= mostListed) throw new NotWhole('it lists more than is brought beforehand')
   if (lacksPlatforms) throw new NoPlatform('an index has no image of the platforms that were asked for')
+}
+
+/** Whether what an index lists is a blob, which is here from now on. */
+async function isBlob(pulling: Pulling, digest: string): Promise<boolean> {
+  const here = await findRepoBlobs(pulling.app.db, pulling.repo.id, [digest])
+  return here.length > 0 || (await bringBlob(pulling, digest)) !== 'unknown'
 }
 
 /** What the registry says refers to the manifest, or an index under the name that stands for that says so. */

@@ -59,6 +59,7 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
     subject: document.subject === undefined ? '' : descriptor(document.subject, 'subject').digest,
     blobs: config ? unique([config.digest, ...needed]) : [],
     manifests: kind === 'index' ? needed : [],
+    listedBlobs: unique(entries.filter(isListedBlob).map(({ digest }) => digest)),
     attested: unique(entries.flatMap((entry) => attestedBy(entry) ?? [])),
     sizes,
     listed,
@@ -96,6 +97,10 @@ function platformOf(platform: unknown): string {
   const named = typeof variant === 'string' && variant !== '' ? variant : usualVariants[architecture]
   return [os, architecture, ...(named === undefined ? [] : [named])].join('/')
 }
+
+/** BuildKit lists the layers and the config of a cache in an index. */
+const isListedBlob = ({ mediaType }: Descriptor): boolean =>
+  !Object.hasOwn(manifestTypes, mediaType.toLowerCase()) && !staysElsewhere.test(mediaType)
 
 /** The image that an entry of an index makes statements about, in the annotations that BuildKit began with. */
 export function attestedBy({ annotations }: Descriptor): string | undefined {

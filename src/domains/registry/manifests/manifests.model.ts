@@ -29,6 +29,8 @@ export type ManifestDocument = {
   /** The content that must be there for the manifest to be of use. */
   blobs: readonly string[]
   manifests: readonly string[]
+  /** Entries of an index that are no manifests by their media types, such as layers of a build cache: blobs satisfy them too. */
+  listedBlobs: readonly string[]
   /** The images of an index that others of its entries make statements about, as builders' attestations do. */
   attested: readonly string[]
   /** The size in bytes that the manifest says each of these has. */

@@ -125,7 +125,7 @@ type Surroundings = {
 
 async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPush): Promise<Surroundings> {
   const manifests = await store.storedManifests(tx, repo.id, document.manifests)
-  const blobs = await findRepoBlobs(tx, repo.id, document.blobs)
+  const blobs = await findRepoBlobs(tx, repo.id, [...document.blobs, ...document.listedBlobs])
   const sizes = new Map([...blobs, ...manifests.values()].map(({ digest, size }) => [digest, size]))
   if (document.kind === 'image') return { sizes, levels: 0, above: [], isAboveListed: false }
   const above = await store.indexesWith(tx, repo.id, manifest.digest, maxIndexesWith + 1)

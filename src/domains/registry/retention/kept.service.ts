@@ -256,6 +256,28 @@ export async function keptOf(look: Look, digest: string): Promise<Kept | undefin
     const kept = one === undefined ? undecided(digest) : await look.alone(one)
     if (kept) return kept
   }
+  return listedOf(look, digest)
+}
+
+/** The rule that keeps a manifest because an index lists it, directly or in an index below, that such a tag points to. */
+async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
+  const rules = look.law.tagRules.filter(({ says }) => says.keepListed)
+  if (rules.length === 0) return undefined
+  const seen = new Set([digest])
+  for (const one of seen) {
+    if (seen.size > mostAbove || look.isOver) return undecided(digest, [], rules[0]!.uid)
+    if (one !== digest) {
+      const names = await look.read(namesWith(look.reader, look.repo, one, mostMoves))
+      const rule = rules.find(({ isAbout }) => names.some(isAbout))
+      if (rule) {
+        const tags = names.filter(rule.isAbout).slice(0, mostTagsNamed)
+        return { by: 'LISTED', until: '', rule: rule.uid, tags, with: one }
+      }
+      if (names.length >= mostMoves) return undecided(digest, [], rules[0]!.uid)
+    }
+    const indexes = await look.read(store.indexesOf(look.reader, look.repo.id, one, mostAbove + 1))
+    for (const index of indexes) seen.add(index)
+  }
   return undefined
 }
 

@@ -192,6 +192,7 @@ export function refusal({ by, until, rule, tags, ...kept }: Kept, what: string):
     PROMISED: until === noEnd ? 'for good' : `until ${until}`,
     HELD: 'by a hold',
     IMMUTABLE: `by the tag ${tags[0]}, which never moves`,
+    LISTED: `by the tag ${tags[0]}, whose index lists it`,
     LAST: 'as one of the last that such tags have had',
     UNDECIDED: 'since more would have to be looked at than is looked at once to say that nothing keeps it',
   }[by]

@@ -121,7 +121,7 @@ export async function digestsUnder(
       FROM tag_history h WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
 }
 
-/** The blobs that a manifest needs and the repo has. */
+/** The blobs that a manifest needs, or an index lists, and the repo has. */
 export async function blobsOf(
   reader: Reader,
   repo: number,
@@ -131,7 +131,7 @@ export async function blobsOf(
     SELECT l.digest, b.size FROM manifest_links l
       JOIN repo_blobs r ON r.repo_id = l.repo_id AND r.digest = l.digest
       JOIN blobs b ON b.digest = l.digest
-     WHERE l.repo_id = ${repo} AND l.manifest = ${manifest} AND l.kind = 0 ORDER BY l.digest`)
+     WHERE l.repo_id = ${repo} AND l.manifest = ${manifest} ORDER BY l.digest`)
 }
 
 /** The tags that a ledger has, or had, by their names. */

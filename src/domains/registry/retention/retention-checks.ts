@@ -36,14 +36,16 @@ export function checkRetention(says: Retention): void {
 
 /** Throws INVALID_ARGUMENT that names every field which is wrong. */
 export function checkLaw(says: TagLaw): void {
-  const { immutable, movers } = says
+  const { immutable, movers, keepListed = false } = says
   const problems = problemsOfTags(says)
   if (movers.length > maxMovers)
     problems.push({ field: 'movers', description: `must hold at most ${maxMovers} entries` })
   else if (!movers.every((uid) => isUid(uid))) {
     problems.push({ field: 'movers', description: 'must hold uids of identities' })
   }
-  if (!immutable && movers.length === 0) problems.push({ field: 'immutable', description: 'is required, or movers is' })
+  if (!immutable && movers.length === 0 && !keepListed) {
+    problems.push({ field: 'immutable', description: 'is required, or movers or keep_listed is' })
+  }
   checkFields(tagLawFields, says, problems)
 }
 

@@ -162,8 +162,8 @@ function modeOf(mode: number): RetentionMode | '' {
 
 function tagLawFrom(message: TagRuleMessage | undefined): TagLaw {
   if (!message) throw invalid({ field: 'tag_rule', description: 'is required' })
-  const { name, tags, exceptTags, immutable, movers } = message
-  return { name, tags, exceptTags, immutable, movers }
+  const { name, tags, exceptTags, immutable, movers, keepListed } = message
+  return { name, tags, exceptTags, immutable, movers, keepListed }
 }
 
 function ruleMessage({ uid, says, createTime, updateTime }: RetentionRule): RetentionRuleMessage {
@@ -179,7 +179,8 @@ function ruleMessage({ uid, says, createTime, updateTime }: RetentionRule): Rete
 
 function tagRuleMessage({ uid, says, createTime, updateTime }: TagRule): TagRuleMessage {
   const times = { createTime: timestamp(createTime), updateTime: timestamp(updateTime) }
-  return { $typeName: 'pinfold.control.registry.v1.TagRule', uid, ...says, ...times }
+  const { keepListed = false } = says
+  return { $typeName: 'pinfold.control.registry.v1.TagRule', uid, ...says, keepListed, ...times }
 }
 
 function markFields({ uid, digest, reason, actor, releaseTime, releasedBy, createTime }: Mark) {

@@ -22,7 +22,7 @@ export type Retention = {
   mode: RetentionMode | ''
 }
 
-/** Which tags never move, and who may move others. */
+/** Which tags never move, who may move others, and whether what their indexes list can be deleted. */
 export type TagLaw = {
   name: string
   tags: string[]
@@ -30,6 +30,8 @@ export type TagLaw = {
   immutable: boolean
   /** Uids of identities; none for anybody who may otherwise. */
   movers: string[]
+  /** Rules of earlier versions have none. */
+  keepListed?: boolean
 }
 
 /** A rule with the place in which it holds: a group, for all below it, or a repo. */
@@ -99,7 +101,7 @@ export function sizeOf({ rules, former, tagRules, holds, quarantined }: Law): nu
 
 export const patternsOf = ({ tags, exceptTags }: TagPatterns): number => tags.length + exceptTags.length
 
-export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED'
+export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED' | 'LISTED'
 
 /** What keeps a manifest. */
 export type Kept = {
@@ -146,6 +148,7 @@ export const tagLawFields = {
   exceptTags: { column: 'except_tags', update: true, pattern: tagPatterns },
   immutable: { column: 'immutable', update: true },
   movers: { column: 'movers', update: true },
+  keepListed: { column: 'keep_listed', update: true },
 } as const satisfies Fields<TagLaw>
 
 /** What lists are ordered by: always this. */

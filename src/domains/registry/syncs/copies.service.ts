@@ -231,7 +231,7 @@ async function insertCopy(
     if (await manifests.hasManifest(tx, to.id, digest)) return false
     let added = 0
     // What the source does not have is missing in the copy too, where settings allow that at all.
-    const blobs = await findRepoBlobs(tx, from.id, document.blobs)
+    const blobs = await findRepoBlobs(tx, from.id, [...document.blobs, ...document.listedBlobs])
     // In the one order in which rows of an organisation's blobs are locked.
     for (const blob of blobs.sort((a, b) => (a.digest < b.digest ? -1 : 1))) {
       added += await linkBlob(tx, to, blob.digest, now)
