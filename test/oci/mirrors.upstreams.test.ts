@@ -69,7 +69,9 @@ function end(res: ServerResponse, status: number, headers: Record<string, string
 
 const withoutDigest = {
   'a HEAD without a digest': servingManifests(200, () => ({})),
-  'a HEAD without a digest and with an entity tag': servingManifests(200, (bytes) => ({ etag: `"x${digestOf(bytes).slice(7, 20)}"` })),
+  'a HEAD without a digest and with an entity tag': servingManifests(200, (bytes) => ({
+    etag: `"x${digestOf(bytes).slice(7, 20)}"`,
+  })),
   'a HEAD that is not allowed': servingManifests(405, () => ({})),
   'a HEAD that is not implemented': servingManifests(501, (bytes) => ({ 'docker-content-digest': digestOf(bytes) })),
 }
@@ -132,18 +134,19 @@ test('a watched tag moves by the digest of a GET where HEAD tells none', async (
   assert.equal(there.count('GET /v2/app/manifests/1.0'), 1)
 })
 
-test('the size of a blob is known where HEAD is not allowed', async () => {
-  const { there, name } = await scene((upstream) => (req, res) => {
-    if (req.method !== 'HEAD' || !req.url?.includes('/blobs/')) return false
-    assert.ok(upstream)
-    return end(res, 405)
+for (const status of [405, 404]) {
+  test(`the size of a blob is known where HEAD is answered with ${status} and GET is not`, async () => {
+    const { there, name } = await scene(() => (req, res) => {
+      return req.method === 'HEAD' && req.url?.includes('/blobs/') === true && end(res, status)
+    })
+    await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+    const layer = digestOf('layer of 1.0')
+    const head = await puller.ok(200, 'HEAD', `${name}/blobs/${layer}`)
+    assert.equal(head.headers['content-length'], String('layer of 1.0'.length))
+    assert.equal(there.count('GET /v2/app/blobs/'), 1)
+    await puller.ok(404, 'HEAD', `${name}/blobs/${digestOf('nothing')}`)
   })
-  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
-  const layer = digestOf('layer of 1.0')
-  const head = await puller.ok(200, 'HEAD', `${name}/blobs/${layer}`)
-  assert.equal(head.headers['content-length'], String('layer of 1.0'.length))
-  assert.equal(there.count('GET /v2/app/blobs/'), 1)
-})
+}
 
 for (const contentType of ['application/json', 'text/plain; charset=utf-8', 'application/octet-stream', '']) {
   test(`serves a manifest that comes as "${contentType}" with the type that its body has`, async () => {
@@ -213,7 +216,13 @@ for (const [name, challenges] of Object.entries(offers)) {
   })
 }
 
-for (const token of [{ token: '', access_token: 't' }, { access_token: 't' }, { token: null, access_token: 't' }]) {
+const tokens: Json[] = [
+  { token: '', access_token: 't' },
+  { access_token: 't' },
+  { token: null, access_token: 't' },
+  { token: 't', expires_in: '300', issued_at: '1457510670' },
+]
+for (const token of tokens) {
   test(`uses the access token of ${JSON.stringify(token)}`, async () => {
     const { name } = await scene(challenging(bearer, ['Bearer t'], token))
     await puller.ok(200, 'GET', `${name}/manifests/1.0`)

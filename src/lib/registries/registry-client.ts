@@ -125,8 +125,9 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
           return status === 200 ? sizeOf(headers['content-length']) : undefined
         })
       }
-      // Of the answer to a GET only the headers are read.
-      const size = (await sizeBy('HEAD')) ?? (await sizeBy('GET'))
+      // Some mirrors answer HEAD with 404 for what they would fetch for a GET. Only the headers of that answer are read.
+      const told = await sizeBy('HEAD')
+      const size = typeof told === 'number' ? told : await sizeBy('GET')
       if (size === undefined) throw new UpstreamError('malformed')
       return size === 'none' ? undefined : size
     },
