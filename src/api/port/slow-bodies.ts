@@ -6,6 +6,7 @@ import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'nod
 import { lateBody } from '#edge/request-limits.ts'
 import { Slots } from '#lib/caches/slots.ts'
 import type { AppError } from '#lib/errors.ts'
+import { dropUnreadBody } from './unread-body.ts'
 
 export type SlowBodies = {
   /** Call it for each request. `refuse` answers it with an error; without it, the request is just cut off. */
@@ -73,10 +74,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
         else refuse(lateBody())
       },
     })
-    // An answer does not end a request whose body is still coming (RFC 9113, 8.1).
-    stream.once('finish', () => {
-      if (!req.complete) stream.close()
-    })
+    dropUnreadBody(req, stream)
   }
 
   // A door with a deadline answers for itself first, in its own words.
