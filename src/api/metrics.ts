@@ -39,7 +39,7 @@ export async function serveMetrics(
   if (!config.metrics || !metricsListen) return undefined
   const limits = { headersTimeout: config.headersTimeoutMs, requestTimeout: config.requestTimeoutMs }
   const server = http.createServer({ ...limits, ServerResponse: SafeResponse }, (req, res) => {
-    const [path] = (req.url ?? '').split('?')
+    const [path] = (req.url ?? '').replace(/^https?:\/\/[^/?#]*/i, '').split('?')
     if (path !== '/metrics') return sendText(res, 404, 'text/plain', 'there is no such path\n')
     if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'text/plain', 'only GET\n')
     sendMetrics(metrics, res, req.headers.accept).catch((error: unknown) => {

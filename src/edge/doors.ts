@@ -23,14 +23,27 @@ export type Door = Rules & {
 export function serveDoors(edge: Edge, doors: readonly Door[]) {
   for (const door of doors) declareMethods(edge, door)
   return (req: IncomingMessage, res: ServerResponse): ((error: AppError) => void) => {
-    const target = req.url ?? '/'
+    // A host in the target counts more than the header field (RFC 9112, 3.2.2).
+    const { target, authority } = originForm(req.url ?? '/')
+    req.url = target
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
     const door = doors.find((one) => one.matches(path))!
-    const arrival = new HttpArrival(edge, door, req, res, path, mark < 0 ? '' : target.slice(mark + 1))
+    const search = mark < 0 ? '' : target.slice(mark + 1)
+    const arrival = new HttpArrival(edge, door, req, res, { path, search, authority })
     void arrival.run()
     return (error) => arrival.end(error)
   }
+}
+
+type Target = { path: string; search: string; authority: string | undefined }
+
+/** A request target without the scheme and the host that clients of proxies put before it. */
+function originForm(url: string): { target: string; authority: string | undefined } {
+  const [start, authority] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
+  if (start === undefined) return { target: url, authority: undefined }
+  const rest = url.slice(start.length)
+  return { target: rest.startsWith('/') ? rest : `/${rest}`, authority }
 }
 
 /** One request over HTTP. */
@@ -41,11 +54,13 @@ export class HttpArrival extends Arrival {
   /** What follows the question mark. */
   readonly search: string
   readonly #door: Door
+  /** The host in an absolute request target. */
+  readonly #authority: string | undefined
   #called: { as: Called | undefined } | undefined
   /** Its body is being waited for; whoever reads it says so. */
   awaitsBody = false
 
-  constructor(edge: Edge, door: Door, req: IncomingMessage, res: ServerResponse, path: string, search: string) {
+  constructor(edge: Edge, door: Door, req: IncomingMessage, res: ServerResponse, { path, search, authority }: Target) {
     const { headers } = req
     super(edge, door, {
       peer: req.socket.remoteAddress ?? '',
@@ -60,6 +75,7 @@ export class HttpArrival extends Arrival {
     this.path = path
     this.search = search
     this.#door = door
+    this.#authority = authority
     setRequestId(res, this.requestId)
   }
 
@@ -84,7 +100,7 @@ export class HttpArrival extends Arrival {
   #findCalled(): Called | undefined {
     const { headers, socket } = this.req
     const { hosts, proxies } = this.edge
-    const host = String(headers[':authority'] ?? headers.host ?? '')
+    const host = String(headers[':authority'] ?? this.#authority ?? headers.host ?? '')
     const believed = isProxy(socket.remoteAddress ?? '', proxies) ? headers : undefined
     return hosts.find({
       host,
@@ -99,7 +115,7 @@ export class HttpArrival extends Arrival {
   }
 
   protected override serve(): void | Promise<void> {
-    const problem = problemOf(this.req)
+    const problem = problemOf(this.req, this.#authority)
     if (problem) throw problem
     return this.#door.serve(this)
   }

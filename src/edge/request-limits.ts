@@ -28,8 +28,11 @@ export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefine
   return new AppError('RESOURCE_EXHAUSTED', `the metadata must be at most ${maxMetadataBytes} bytes`)
 }
 
-/** Why the port refuses a request that it can read; `undefined` for one that it takes. */
-export function problemOf(req: IncomingMessage): AppError | undefined {
+/**
+ * Why the port refuses a request that it can read; `undefined` for one that it takes. `authority` is the host of an absolute
+ * request target.
+ */
+export function problemOf(req: IncomingMessage, authority?: string): AppError | undefined {
   const { url = '', headers, rawHeaders } = req
   if (url.length > maxTargetBytes) return tooLong('target', maxTargetBytes)
   const mark = url.length > maxPathBytes ? url.indexOf('?') : 0
@@ -40,7 +43,7 @@ export function problemOf(req: IncomingMessage): AppError | undefined {
   if (req.httpVersion === '1.1' && headers.host === undefined) {
     return refusal(400, 'INVALID_ARGUMENT', 'the header field Host is required')
   }
-  const hostProblem = problemOfHosts(req)
+  const hostProblem = problemOfHosts(req, authority)
   if (hostProblem) return hostProblem
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
     return refusal(417, 'INVALID_ARGUMENT', 'nothing but 100-continue may be expected')
@@ -52,7 +55,7 @@ export function problemOf(req: IncomingMessage): AppError | undefined {
  * Refuses a request that names two hosts. A proxy may have checked one of them while the server uses the other (RFC 9112, section
  * 3.2; RFC 9113, section 8.3.1).
  */
-function problemOfHosts({ url = '', headers, rawHeaders }: IncomingMessage): AppError | undefined {
+function problemOfHosts({ headers, rawHeaders }: IncomingMessage, target: string | undefined): AppError | undefined {
   const hosts: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
@@ -63,7 +66,6 @@ function problemOfHosts({ url = '', headers, rawHeaders }: IncomingMessage): App
   if (hosts.length > 1) return refusal(400, 'INVALID_ARGUMENT', 'the header field Host must not be repeated')
   const authority = headers[':authority']?.toString()
   if (authority !== undefined && differs(authority, host)) return otherHost(':authority')
-  const target = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
   if (target !== undefined && differs(target, host)) return otherHost('the host of the request target')
   return undefined
 }

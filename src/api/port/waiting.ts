@@ -23,7 +23,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
     // Nobody reads a body, which may be large.
     req.resume()
     if (req.httpVersionMajor === 1) res.shouldKeepAlive = false
-    const path = req.url?.split('?', 1)[0] ?? '/'
+    const path = req.url?.replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1)[0] || '/'
     if (path === '/healthz') {
       sendText(res, 200, 'text/plain', 'ok\n')
       return
