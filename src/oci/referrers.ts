@@ -12,7 +12,7 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
   const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(noRepo)
   const { query, res, req } = visit
   const last = query.get('last') ?? ''
-  const artifactType = query.get('artifactType') ?? undefined
+  const artifactType = typeOf(visit)
   const filter = { subject, artifactType, after: last === '' ? '' : requireDigest(last) }
   const { referrers, more } = repo ? await listReferrers(visit.call, repo, filter) : { referrers: [], more: false }
   const manifests = referrers.map(({ mediaType, digest, size, artifactType: type, annotations }) => ({
@@ -32,6 +32,14 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
   res.end(req.method === 'HEAD' ? undefined : text)
 }
 
+/**
+ * The type to filter by; undefined for an empty one. A plus stands for itself: media types have one, and clients often leave it
+ * as it is. Spaces, which forms write so, no media type has.
+ */
+function typeOf({ query }: Visit): string | undefined {
+  return query.get('artifactType')?.replaceAll(' ', '+') || undefined
+}
+
 /** Clients take 404 to mean that there is no such endpoint, and look for referrers in tags. */
 function noRepo(error: unknown): undefined {
   if (!(error instanceof OciError) || error.code !== 'NAME_UNKNOWN') throw error
@@ -40,6 +48,8 @@ function noRepo(error: unknown): undefined {
 
 function nextOf({ written, query }: Visit, subject: string, last: string): string {
   const next = new URLSearchParams(query)
+  const artifactType = next.get('artifactType')
+  if (artifactType !== null) next.set('artifactType', artifactType.replaceAll(' ', '+'))
   next.set('last', last)
   return `/v2/${written}/referrers/${subject}?${next}`
 }

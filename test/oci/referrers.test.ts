@@ -43,6 +43,16 @@ test('artifacts are found by the manifest that they are about, and by their type
     filters: 'artifactType',
   })
   assert.deepEqual((await list('?artifactType=other')).manifests, [])
+  // An empty type filters nothing, and a plus is one.
+  assert.deepEqual(await list('?artifactType='), { manifests: expected, filters: undefined })
+  const spdx = await put(imageOf(empty, [empty], { artifactType: 'application/spdx+json', subject }))
+  for (const query of ['application/spdx+json', 'application/spdx%2Bjson']) {
+    assert.deepEqual(await list(`?artifactType=${query}`), {
+      manifests: [{ ...spdx, artifactType: 'application/spdx+json' }],
+      filters: 'artifactType',
+    })
+  }
+  await pusher.ok(202, 'DELETE', `${name}/manifests/${spdx.digest}`)
 
   await pusher.ok(202, 'DELETE', `${name}/manifests/${sbom.digest}`)
   assert.equal((await list()).manifests.length, 3)
