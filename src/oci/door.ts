@@ -96,8 +96,8 @@ async function enter(
     throw challenge(stranger, tokenActionOf(route, req.method), undefined, furtherOf(route))
   }
   try {
-    // Only the token endpoint takes a password.
-    const read = !route && /^Basic /i.test(authorization) ? readBasic : readBearer
+    // Clients such as curl send a password with each request. What it allows, and what a wrong one costs, is as at the token endpoint.
+    const read = /^Basic /i.test(authorization) ? readBasic : readBearer
     const caller = await read(registry, verify, arrival)
     // A token of nobody is one that anybody can get.
     if (caller.uid === '') arrival.countStranger()

@@ -194,7 +194,7 @@ test('nothing but the user name and the secret together opens the registry, and 
   }
   const direct = { authorization: basic(one.user, one.secret) }
   assert.equal((await registry.anonymous.call('GET', '/control/v1/pushTokens', undefined, direct)).status, 401)
-  assert.equal((await registry.anonymous.call('GET', '/v2/acme/app/tags/list', undefined, direct)).status, 401)
+  assert.equal((await registry.anonymous.call('GET', '/v2/acme/app/tags/list', undefined, direct)).status, 200)
   // Who guesses is slowed down; the right one goes on working.
   let last = 0
   for (let i = 0; i < 12 && last !== 429; i++)
