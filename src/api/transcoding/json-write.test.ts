@@ -12,6 +12,7 @@ import {
   toBinary,
 } from '@bufbuild/protobuf'
 import { DurationSchema, EmptySchema, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
+import { FollowSchema } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import { AccountAssociationSchema } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { GroupInviteSchema } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { GroupSchema } from '#gen/pinfold/iam/v2/groups_pb.ts'
@@ -48,6 +49,11 @@ test('a resource shows its plain fields even when empty, and leaves out what is 
     syncConfig: { source: 's', uniqueTags: false, google: '', amazon: '', azure: '', gracePeriod: false },
   })
   assert.equal(jsonText(EmptySchema, create(EmptySchema)), '{}')
+})
+
+test('a zero of an enum that is a value is there, and one that says that there is none is not', () => {
+  const follow = parsed(FollowSchema, {}) as Record<string, unknown>
+  assert.deepEqual([follow.state, 'history' in follow, 'mode' in follow], ['STATE_WAITING', false, false])
 })
 
 test('the envelope of a list is always whole', () => {

@@ -35,7 +35,8 @@ const compiled = { jsonName: new WeakMap<DescMessage, Write>(), name: new WeakMa
 /**
  * The JSON of a message, members in lower camel case. Lists, maps and plain scalars are always there, also when empty;
  * optional fields and oneofs that are not set are left out. Enums without a value and unset messages are there in version
- * 1, as the name of zero and as `null`, and left out in version 2.
+ * 1, as the name of zero and as `null`, and left out in version 2. A zero that is a value, such as `STATE_WAITING`, is there
+ * in both.
  */
 export function jsonText(desc: DescMessage, message: Message): string {
   return writerOf(desc, 'jsonName')(message)
@@ -78,7 +79,7 @@ function memberOf(member: DescField | DescOneof, naming: Naming, complete: boole
       return unset ? `${out + (out.length === 1 ? first : next)}null` : out
     }
   }
-  if (member.fieldKind === 'enum' && !complete) {
+  if (member.fieldKind === 'enum' && !complete && (naming === 'name' || !isValue(member.enum))) {
     return (out, message) => {
       const value = message[localName]
       return value === 0 ? out : out + (out.length === 1 ? first : next) + write(value)
@@ -93,6 +94,12 @@ function memberOf(member: DescField | DescOneof, naming: Naming, complete: boole
     }
   }
   return (out, message) => out + (out.length === 1 ? first : next) + write(message[localName])
+}
+
+/** Whether the zero of an enum means more than that there is no value. */
+function isValue({ values }: DescEnum): boolean {
+  const zero = values.find(({ number }) => number === 0)?.name ?? ''
+  return !/(?:^|_)(?:UNSPECIFIED|UNKNOWN)$/.test(zero)
 }
 
 /** Whether the field is a message without `optional`, of no oneof. */
