@@ -5,6 +5,8 @@ import { visible } from './cli/shape/plain-text.ts'
 import { isUnavailable, whyRefused } from './db/unavailable.ts'
 import { version } from './version.ts'
 
+let isOutputLost = false
+
 const terminal: Terminal = {
   env: process.env,
   input: async () => (await import('node:stream/consumers')).text(process.stdin),
@@ -22,12 +24,15 @@ const terminal: Terminal = {
     }),
 }
 
-// Whoever reads our output may stop reading, as `head` does; a server goes on without.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-  })
-}
+// A reader of our output may stop reading, as `head` does. Any other error ends a command, since its result is incomplete; a
+// server goes on without its output.
+process.stderr.on('error', () => {})
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE' || isOutputLost) return
+  isOutputLost = true
+  terminal.say(`pinfold: standard output cannot be written: ${error.message}`)
+  if (process.argv[2] !== 'serve') process.exit(exitCodes.failed)
+})
 
 /**
  * Somebody sits there and nothing keeps what is printed. Whoever runs a container keeps its output, also that of one with
