@@ -2,6 +2,7 @@ import type { Body } from '../shape/api-client.ts'
 import type { Command, Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { size } from '../shape/plain-text.ts'
+import { withReadingOperator } from './reading-operator.ts'
 
 export const gc: Command = {
   name: 'gc',
@@ -12,7 +13,8 @@ ${operatorDetails}`,
   options: [...operatorOptions, { flags: '--dry-run', summary: 'Only say what would go' }],
   async run(terminal, options) {
     const dryRun = options.dryRun === true
-    return withOperator(terminal, options, async (api) => {
+    const run = dryRun ? withReadingOperator : withOperator
+    return run(terminal, options, async (api) => {
       const state = await collect(terminal, api, dryRun).finally(() => terminal.status?.(''))
       const verb = dryRun ? 'would remove' : 'removed'
       terminal.print(`${verb} ${state.blobs} blobs with ${size(state.bytes)}, ${state.uploads} unfinished uploads`)

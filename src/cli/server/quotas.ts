@@ -11,6 +11,7 @@ import {
 import { checkNamed } from '../shape/names.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
+import { readingDetails, withReadingOperator } from './reading-operator.ts'
 
 type Quota = { name: string; limit?: string; used?: string; own?: boolean }
 type Organization = { uid: string; name: string }
@@ -49,43 +50,33 @@ async function uidOf(api: OperatorApi, given: string): Promise<string> {
 const list: Command = {
   name: 'list',
   summary: 'What every organisation uses of its quotas',
-  details: operatorDetails,
+  details: readingDetails,
   options: [outputOption, ...operatorOptions],
   async run(terminal, options) {
-    return withOperator(
-      terminal,
-      options,
-      async (api) => {
-        const all: (Organization & { quotas: Quota[] })[] = []
-        for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
-        const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
-        if (options.output === 'json') terminal.print(jsonText(all, 2))
-        else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
-        return exitCodes.ok
-      },
-      { served: true },
-    )
+    return withReadingOperator(terminal, options, async (api) => {
+      const all: (Organization & { quotas: Quota[] })[] = []
+      for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
+      const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
+      if (options.output === 'json') terminal.print(jsonText(all, 2))
+      else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
+      return exitCodes.ok
+    })
   },
 }
 
 const describe: Command = {
   name: 'describe',
   summary: 'What one organisation uses of its quotas',
-  details: operatorDetails,
+  details: readingDetails,
   arguments: [organizationArgument],
   options: [outputOption, ...operatorOptions],
   async run(terminal, options) {
-    return withOperator(
-      terminal,
-      options,
-      async (api) => {
-        const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
-        if (options.output === 'json') terminal.print(jsonText(quotas, 2))
-        else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
-        return exitCodes.ok
-      },
-      { served: true },
-    )
+    return withReadingOperator(terminal, options, async (api) => {
+      const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
+      if (options.output === 'json') terminal.print(jsonText(quotas, 2))
+      else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
+      return exitCodes.ok
+    })
   },
 }
 

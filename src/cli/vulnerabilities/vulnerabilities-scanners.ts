@@ -1,5 +1,6 @@
 // Scanners elsewhere, as the operator sets them up.
 import { readFileSync } from 'node:fs'
+import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
 import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
 import { groupOf, namesOf } from '../shape/names.ts'
 import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
@@ -22,10 +23,10 @@ const nameArgument = { name: '<name>', summary: 'What it is called here, such as
 const list: Command = {
   name: 'list',
   summary: 'Show the scanners, what waits for them and what went wrong',
-  details: `The exit code is 1 when one could not be asked.\n\n${operatorDetails}`,
+  details: `The exit code is 1 when one could not be asked.\n\n${readingDetails}`,
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
-    return withOperator(terminal, options, async (api) => {
+    return withReadingOperator(terminal, options, async (api) => {
       const { scanners = [] } = await api.get('/control/v1/scanners')
       const listed = scanners as Scanner[]
       if (options.output === 'json') terminal.print(jsonText(listed))

@@ -1,5 +1,6 @@
+import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
 import { type Command, outputOption } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { operatorOptions } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 
 type Shown = { name: string; records: string; fetchTime?: string; buildTime?: string; tryTime?: string; error: string }
@@ -9,10 +10,10 @@ export const vulnerabilitiesStatus: Command = {
   summary: 'Show the sources of vulnerabilities, how old they are and what went wrong',
   details: `A source that could not be read keeps what it said before; the exit code is 1 when there is one.
 
-${operatorDetails}`,
+${readingDetails}`,
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
-    return withOperator(terminal, options, async (api) => {
+    return withReadingOperator(terminal, options, async (api) => {
       const { sources = [] } = await api.get('/control/v1/vulnerabilitySources')
       const listed = sources as Shown[]
       if (options.output === 'json') terminal.print(jsonText(listed))

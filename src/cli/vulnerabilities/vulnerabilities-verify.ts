@@ -1,5 +1,6 @@
+import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
 import { type Command, outputOption } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { operatorOptions } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 
 const mostShown = 1000
@@ -10,32 +11,27 @@ export const vulnerabilitiesVerify: Command = {
   details: `Changes nothing. Exits with 1 when something differs. While comparisons wait, differences may be of what is still
 to be done, and the command says how many wait.
 
-${operatorDetails}`,
+${readingDetails}`,
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
-    return withOperator(
-      terminal,
-      options,
-      async (api) => {
-        const differences: string[] = []
-        let [checked, found, waiting] = [0, 0, 0]
-        for (let after: string | undefined; after !== ''; ) {
-          const answer = await api.post('/control/v1/findings:verify', { after: after ?? '' })
-          const { differences: some = [], next = '' } = answer as { differences?: string[]; next?: string }
-          found += some.length
-          differences.push(...some.slice(0, mostShown - differences.length))
-          checked += Number(answer.checked ?? 0)
-          waiting = Number(answer.waiting ?? 0)
-          after = next
-        }
-        if (options.output === 'json') terminal.print(jsonText({ checked, waiting, differences }))
-        else {
-          for (const one of differences) terminal.print(plain(one))
-          terminal.print(`${checked} packages and lists checked, ${found} differences, ${waiting} comparisons wait`)
-        }
-        return found > 0 ? 1 : 0
-      },
-      { served: true },
-    )
+    return withReadingOperator(terminal, options, async (api) => {
+      const differences: string[] = []
+      let [checked, found, waiting] = [0, 0, 0]
+      for (let after: string | undefined; after !== ''; ) {
+        const answer = await api.post('/control/v1/findings:verify', { after: after ?? '' })
+        const { differences: some = [], next = '' } = answer as { differences?: string[]; next?: string }
+        found += some.length
+        differences.push(...some.slice(0, mostShown - differences.length))
+        checked += Number(answer.checked ?? 0)
+        waiting = Number(answer.waiting ?? 0)
+        after = next
+      }
+      if (options.output === 'json') terminal.print(jsonText({ checked, waiting, differences }))
+      else {
+        for (const one of differences) terminal.print(plain(one))
+        terminal.print(`${checked} packages and lists checked, ${found} differences, ${waiting} comparisons wait`)
+      }
+      return found > 0 ? 1 : 0
+    })
   },
 }

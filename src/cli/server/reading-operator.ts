@@ -1,0 +1,30 @@
+// Commands of the operator that only read: they make nothing, and ask the server that the environment names.
+import type { Options, Terminal } from '../shape/command.ts'
+import { type OperatorApi, withOperator } from '../shape/operator.ts'
+
+/** For the help of such a command. */
+export const readingDetails = `Calls the server that runs on the data folder; when none runs, opens the folder itself. It never makes one. If PINFOLD_API or PINFOLD_TOKEN is
+set, and no data folder or database is named, it calls that server with the token or the sign-in of the operator. With a database URL it opens the
+database, or calls the server that PINFOLD_API names.`
+
+/** Runs `work` with the operator's rights, as `withOperator` does. Throws NothingServed where nothing was served from the data folder. */
+export async function withReadingOperator<T>(
+  terminal: Terminal,
+  options: Options,
+  work: (api: OperatorApi) => Promise<T>,
+): Promise<T> {
+  if (!namesServer(terminal, options)) return withOperator(terminal, options, work, { served: true })
+  const { apiReader } = await import('../shape/api-pages.ts')
+  const { call, session } = await apiReader(terminal, options)
+  return work({
+    url: async () => session.api,
+    get: (path) => call('GET', path),
+    post: (path, body) => call('POST', path, body),
+  })
+}
+
+/** What is said of a data folder or a database goes before what is said of a server. */
+function namesServer({ env }: Terminal, { data, database }: Options): boolean {
+  if (data !== undefined || database !== undefined || env.PINFOLD_DATA || env.PINFOLD_DATABASE) return false
+  return Boolean(env.PINFOLD_API || env.PINFOLD_TOKEN)
+}

@@ -1,0 +1,45 @@
+// Commands of the operator that only read: they make nothing, and ask the server that the environment names.
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { makePlace, run, startProcess } from '../support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-reading-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const reading = [
+  ['vulnerabilities', 'status'],
+  ['vulnerabilities', 'scanners', 'list'],
+  ['vulnerabilities', 'verify'],
+  ['gc', '--dry-run'],
+  ['quotas', 'list'],
+  ['quotas', 'describe', 'acme'],
+]
+
+for (const args of reading) {
+  test(`${args.join(' ')} makes no data folder`, async () => {
+    const { code, stderr } = await run(args, { cwd: folder })
+    assert.equal(code, 69, stderr)
+    assert.match(stderr, /nothing has been served from data yet/)
+    assert.deepEqual(readdirSync(folder), [])
+  })
+}
+
+test('commands that only read call the server that PINFOLD_API names, and keep to a data folder that is named', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const { stdout: token } = await run(['token', ...place.args], { env: place.env })
+  const env = { PINFOLD_API: server.url, PINFOLD_TOKEN: token.trim() }
+  for (const args of reading.slice(0, -1)) {
+    const { code, stderr } = await run(args, { cwd: folder, env })
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+    assert.deepEqual(readdirSync(folder), [])
+  }
+  const wrong = await run(['vulnerabilities', 'status'], { cwd: folder, env: { ...env, PINFOLD_TOKEN: 'wrong' } })
+  assert.notEqual(wrong.code, 0)
+  const named = await run(['vulnerabilities', 'status', '--data', join(folder, 'none')], { cwd: folder, env })
+  assert.equal(named.code, 69, named.stderr)
+  assert.deepEqual(readdirSync(folder), [])
+})
