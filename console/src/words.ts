@@ -86,6 +86,7 @@ const lists = {
   actions: 'Actions',
   copy: 'Copy',
   copied: 'Copied',
+  notCopied: 'Not copied: the browser does not allow it. The text is selected, so copy it with the keyboard.',
   create: 'Create',
   delete: 'Delete',
   end: 'End',

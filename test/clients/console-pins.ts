@@ -28,6 +28,7 @@ const isThere = (name: string): boolean =>
 export async function checkPins(kit: Kit): Promise<void> {
   await checkFollowed(kit)
   await checkPulls(kit)
+  await checkRefusedCopy(kit)
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -92,6 +93,26 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
+  })
+}
+
+async function checkRefusedCopy({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { path, digest } = scene
+  await check('2: the Copy button says that the browser does not copy, and selects the text', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${path}/~/tags/stable`)
+    await page.evaluate(`
+      navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))
+      document.execCommand = () => false`)
+    await page.getByRole('button', { name: 'Copy pin of stable', exact: true }).click()
+    await page.getByRole('alert').getByText('Not copied').waitFor()
+    const selected = await page.evaluate<string>(`(() => {
+      const { value, selectionStart, selectionEnd } = document.activeElement
+      return value.slice(selectionStart, selectionEnd)
+    })()`)
+    expect(selected.endsWith(`@${digest}`), selected)
+    expect((await page.getByText('Copied', { exact: true }).count()) === 0, 'it says that it copied')
+    await context.close()
   })
 }
 

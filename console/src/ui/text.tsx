@@ -1,5 +1,5 @@
 // Small things that screens say: times, digests, names, and what can be copied.
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { isUtc } from '../app/settings.ts'
 import { words } from '../words.ts'
 
@@ -61,12 +61,14 @@ export function Copy({
   isPin?: boolean
 }) {
   const [isCopied, setCopied] = useState(false)
+  const [isFailed, setFailed] = useState(false)
   const copy = async () => {
-    await write(text)
-    setCopied(true)
-    setTimeout(() => setCopied(false), 2000)
+    const isDone = await write(text)
+    setFailed(!isDone)
+    setCopied(isDone)
+    if (isDone) setTimeout(() => setCopied(false), 2000)
   }
-  return (
+  const button = (
     <button
       type="button"
       class="small"
@@ -83,18 +85,53 @@ export function Copy({
       )}
     </button>
   )
+  return isFailed ? (
+    <>
+      {button} <Selected text={text} label={label} />
+    </>
+  ) : (
+    button
+  )
 }
 
-/** Over http beyond this machine browsers offer no clipboard, but still copy what is selected. */
-async function write(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+/** The text, selected, for a browser that lets no page copy. */
+function Selected({ text, label }: { text: string; label: string }) {
+  const area = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    area.current?.focus()
+    area.current?.select()
+  }, [])
+  return (
+    <span class="not-copied">
+      <span role="alert">{words.notCopied}</span>
+      <textarea ref={area} readOnly rows={Math.min(text.split('\n').length, 6)} aria-label={label} value={text} />
+    </span>
+  )
+}
+
+/** Over http beyond this machine browsers offer no clipboard, but still copy what is selected. Returns whether it was copied. */
+async function write(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return writeSelected(text)
+  }
+}
+
+function writeSelected(text: string): boolean {
   const area = document.createElement('textarea')
   area.value = text
   area.className = 'unseen'
   document.body.append(area)
   area.select()
-  document.execCommand('copy')
-  area.remove()
+  try {
+    return document.execCommand('copy')
+  } catch {
+    return false
+  } finally {
+    area.remove()
+  }
 }
 
 /** A command or a text that is as long as it is. */
