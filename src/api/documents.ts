@@ -10,6 +10,7 @@ import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
 import { grantsOf } from '#issuer/token-endpoint.ts'
 import { levelOf } from '#lib/errors.ts'
+import { isDiskFull } from '#lib/files/room.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './door.ts'
 import { retryAfterOf, toAppError } from './errors.ts'
@@ -159,8 +160,18 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
  */
 const mostSkewSeconds = 5
 
+/** A folder that cannot be looked at is left to those who need it. */
+async function fullDisk({ db, blobs, config }: Edge['app']): Promise<string | undefined> {
+  const isFull = (asked: Promise<boolean>) => asked.catch(() => false)
+  if (!db.shared && (await isFull(isDiskFull(config.data)))) return 'the disk of the data folder is full'
+  return blobs.isFull && (await isFull(blobs.isFull())) ? 'the disk of the blobs is full' : undefined
+}
+
 async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; error?: unknown }> {
   try {
+    // A disk that is full fails writes alone, which nothing else here tries.
+    const full = await fullDisk(app)
+    if (full !== undefined) return { problem: full }
     await app.db.ping()
     const seconds = Math.round(app.skew.offsetMs() / 1000)
     const isRight = Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()

@@ -44,6 +44,8 @@ export type Blobs = {
   readonly checkpoints: CheckpointStore
   /** Whether the store could be reached when it was last needed. */
   isUp(): boolean
+  /** Whether there is no room for another content, where the store can tell. */
+  isFull?(): Promise<boolean>
   close(): void
 }
 

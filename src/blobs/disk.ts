@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolder, syncPath } from '#lib/files/folders.ts'
+import { isDiskFull } from '#lib/files/room.ts'
 import {
   type Blobs,
   type Content,
@@ -116,6 +117,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
     checkpoints: diskCheckpoints(folder, { drafts: uploads, link: linkOrCopy }),
 
     isUp: () => true,
+    isFull: () => isDiskFull(folder),
     close() {},
   }
 }

@@ -1,0 +1,27 @@
+// Whether the disk of a folder has room for more.
+import { randomBytes } from 'node:crypto'
+import { rm, statfs, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** With more room than this no file is written to find out. */
+const amplyBytes = 64 << 20
+const amplyFiles = 1000
+const probe = Buffer.alloc(1 << 20, 1)
+
+/** Whether not even a file of 1 MiB can be written to a folder. Throws for any other error of the disk. */
+export async function isDiskFull(folder: string): Promise<boolean> {
+  const { bavail, bsize, files, ffree } = await statfs(folder)
+  // Some file systems count no files.
+  if (bavail * bsize > amplyBytes && (files === 0 || ffree > amplyFiles)) return false
+  // The figures leave out what is reserved for root, which the server may be.
+  const file = join(folder, `.room-${randomBytes(8).toString('hex')}`)
+  try {
+    await writeFile(file, probe, { mode: 0o600, flag: 'wx' })
+    return false
+  } catch (error) {
+    if (['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))) return true
+    throw error
+  } finally {
+    await rm(file, { force: true })
+  }
+}
