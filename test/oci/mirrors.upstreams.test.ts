@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
@@ -147,6 +148,21 @@ for (const status of [405, 404]) {
     await puller.ok(404, 'HEAD', `${name}/blobs/${digestOf('nothing')}`)
   })
 }
+
+test('brings a layer that the upstream calls encoded, and none whose bytes are others', async () => {
+  const { there, name } = await scene((upstream) => (req, res) => {
+    const content = upstream.contents.get(req.url?.split('/blobs/')[1] ?? '')
+    if (req.method !== 'GET' || !content) return false
+    const isLayer = content.bytes.toString() === 'layer of 1.0'
+    return end(res, 200, { 'content-encoding': 'x-gzip' }, isLayer ? content.bytes : gzipSync(content.bytes))
+  })
+  const manifest = (await puller.ok(200, 'GET', `${name}/manifests/1.0`)).body
+  const layer = await puller.ok(200, 'GET', `${name}/blobs/${manifest.layers[0].digest}`)
+  assert.equal(layer.bytes.toString(), 'layer of 1.0')
+  await puller.call('GET', `${name}/blobs/${manifest.config.digest}`).catch(() => {})
+  there.breakWith(() => true)
+  assert.notEqual((await puller.call('HEAD', `${name}/blobs/${manifest.config.digest}`)).status, 200)
+})
 
 for (const contentType of ['application/json', 'text/plain; charset=utf-8', 'application/octet-stream', '']) {
   test(`serves a manifest that comes as "${contentType}" with the type that its body has`, async () => {

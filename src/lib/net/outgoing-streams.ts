@@ -21,6 +21,8 @@ export type StreamLimits = OutgoingLimits & {
   idleMs?: number
   /** Before another origin is asked that a redirect leads to; what it throws is what is thrown. */
   pass?(url: URL): Promise<void>
+  /** Hands over bytes as they come, whatever encoding the answer claims. */
+  raw?: boolean
 }
 
 export type OutgoingStreams = {
@@ -98,7 +100,8 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
         throw error
       }
     },
-    async stream(url, request, take, { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass } = {}) {
+    async stream(url, request, take, limits = {}) {
+      const { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass, raw } = limits
       // What `take` and `pass` throw is not the other side's.
       let thrown: { error: unknown } | undefined
       const ours = (error: unknown): never => {
@@ -109,7 +112,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
       const work = async (signal: AbortSignal) => {
         const { answer, origin } = await follow(gate.parse(url), request, idleMs, signal, passOn)
         try {
-          const { chunks } = bounded(answer, maxBytes)
+          const { chunks } = bounded(answer, maxBytes, raw)
           const given = { status: answer.statusCode ?? 0, headers: answer.headers, chunks: named(chunks), origin }
           return await take(given).catch(ours)
         } finally {

@@ -254,10 +254,10 @@ async function hand(
 }
 
 /** The body as it comes, up to this size. */
-export function bounded(answer: IncomingMessage, maxBytes: number) {
+export function bounded(answer: IncomingMessage, maxBytes: number, isRaw = false) {
   let size = 0
   const chunks = async function* () {
-    if ((answer.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+    if (!isRaw && (answer.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
       answer.destroy()
       throw new OutgoingError('encoding')
     }

@@ -109,7 +109,9 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
 
     async blob(upstream, path, digest, take, { timeoutMs = blobTimeoutMs, signal, patienceMs } = {}) {
       const request = { method: 'GET', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
-      const limits = { timeoutMs, idleMs: blobIdleMs, maxBytes: maxBlobBytes, ...(signal && { signal }) }
+      // Some servers call a layer encoded that is compressed by itself. The digest tells which bytes are meant.
+      const raw = { idleMs: blobIdleMs, maxBytes: maxBlobBytes, raw: true }
+      const limits = { timeoutMs, ...raw, ...(signal && { signal }) }
       return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
         return status === 404 ? undefined : take(chunks, sizeOf(headers['content-length']))
       })
