@@ -1,5 +1,5 @@
 // What a provider may ask about the endpoint itself (RFC 7644, 4; RFC 7643, 5 to 7).
-import { userSchema } from './resource.ts'
+import { userSchema } from './names.ts'
 
 export const maxResults = 200
 export const maxBodyBytes = 256 * 1024

@@ -1,7 +1,7 @@
 // The filters that providers match people with: `eq`, joined by `and` (of RFC 7644, 3.4.2.2).
 import type { ScimFilter } from '#domains/iam/scim/scim-users.model.ts'
 import { wrong } from './errors.ts'
-import { userSchema } from './resource.ts'
+import { userSchema } from './names.ts'
 
 const attributes: Readonly<Record<string, keyof ScimFilter>> = {
   username: 'userName',

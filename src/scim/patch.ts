@@ -2,7 +2,8 @@
 // filters of the shape `emails[type eq "work"].value`.
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
-import { checkParts, isObject, isPassedOver, type Json, keyOf, maxResource, userSchema } from './resource.ts'
+import { isObject, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
+import { checkParts, isPassedOver, maxResource, withoutLiteralNames } from './resource.ts'
 
 const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const maxOperations = 100
@@ -13,52 +14,91 @@ const maxValues = 1000
 
 /** Where an operation works: an attribute, a member of it, or the members of a list that a filter picks. */
 type Path = {
+  /** Of an extension; undefined for the resource itself. */
+  schema: string | undefined
+  /** Empty for the whole extension. */
   attribute: string
   filter?: { member: string; value: unknown }
   member?: string
-  /** A member of that member, as extensions have them. */
-  inner?: string
 }
 
-type Operation = { op: 'add' | 'replace' | 'remove'; path: Path | undefined; value: unknown }
+type Verb = 'add' | 'replace' | 'remove'
+type Operation = { op: Verb; path: Path; value: unknown }
 
-/** The operations of a body, checked as a whole: nothing is applied of a request of which a part is wrong. */
-export function readPatch(body: unknown): (before: ScimResource) => Json {
+/**
+ * The operations of a body, checked as a whole: nothing is applied of a request of which a part is wrong. The result takes the
+ * resource and its id.
+ */
+export function readPatch(body: unknown): (before: ScimResource, id: string) => Json {
   checkParts(body)
-  const schemas = isObject(body) ? body[keyOf(body, 'schemas') ?? ''] : undefined
-  if (!Array.isArray(schemas) || !schemas.includes(patchSchema)) {
+  const schemas = isObject(body) ? memberOf(body, 'schemas') : undefined
+  if (!Array.isArray(schemas) || !schemas.some((one) => typeof one === 'string' && isSameName(one, patchSchema))) {
     throw wrong('invalidSyntax', `schemas: must name ${patchSchema}`)
   }
-  const given = (body as Json)[keyOf(body as Json, 'Operations') ?? '']
+  const given = memberOf(body as Json, 'Operations')
   if (!Array.isArray(given) || given.length === 0) throw wrong('invalidSyntax', 'Operations: must be a list')
   if (given.length > maxOperations) throw wrong('tooMany', `Operations: must be at most ${maxOperations}`)
   const operations = given.map(readOperation)
-  const members = operations.map(({ path, value }) => (path ? 1 : Object.keys(value as Json).length))
-  if (members.reduce((sum, count) => sum + count, 0) > maxMembers) {
+  if (operations.reduce((sum, all) => sum + all.length, 0) > maxMembers) {
     throw wrong('tooMany', `Operations: must change at most ${maxMembers} attributes`)
   }
-  return (before) => {
-    const resource = structuredClone(before) as Json
-    for (const operation of operations) apply(resource, operation)
+  return (before, id) => {
+    const resource = withoutLiteralNames(before)
+    for (const all of operations) applyAll(resource, all, id)
     return resource
   }
 }
 
-function readOperation(given: unknown): Operation {
+function memberOf(object: Json, name: string): unknown {
+  return object[keyOf(object, name) ?? '']
+}
+
+/** One operation per attribute: those of a value without a path are taken apart. */
+function readOperation(given: unknown): Operation[] {
   if (!isObject(given)) throw wrong('invalidSyntax', 'Operations: must hold objects')
-  const { op: rawOp, path: rawPath, value } = given
+  const [rawOp, path, value] = ['op', 'path', 'value'].map((name) => memberOf(given, name))
   const op = typeof rawOp === 'string' ? rawOp.toLowerCase() : ''
   if (op !== 'add' && op !== 'replace' && op !== 'remove') {
     throw wrong('invalidSyntax', 'op: must be add, replace or remove')
   }
-  if (rawPath !== undefined && rawPath !== null && typeof rawPath !== 'string') {
+  if (path !== undefined && path !== null && typeof path !== 'string') {
     throw wrong('invalidPath', 'path: must be a text')
   }
-  const path = rawPath ? readPath(rawPath) : undefined
   if (!path && op === 'remove') throw wrong('noTarget', 'path: is required to remove something')
   if (!path && !isObject(value)) throw wrong('invalidValue', 'value: must be an object where there is no path')
   if (op !== 'remove' && value === undefined) throw wrong('invalidValue', 'value: is required')
-  return { op, path, value }
+  return path ? operationsAt(op, path, value) : operationsOf(op, value as Json)
+}
+
+function operationsOf(op: Verb, value: Json): Operation[] {
+  // Some providers write paths as the names of members, and extensions as objects under their schema.
+  const operations = Object.entries(value).flatMap(([name, one]) => operationsAt(op, name, one))
+  if (operations.length === 0) throw wrong('invalidValue', 'value: must have a member')
+  return operations
+}
+
+function operationsAt(op: Verb, text: string, value: unknown): Operation[] {
+  if (text.length > maxPath) throw wrong('invalidPath', `path: must be at most ${maxPath} characters long`)
+  const { schema, rest } = splitName(text, userSchema, value)
+  if (rest === '') {
+    if (op !== 'remove' && value !== null && !isObject(value)) throw wrong('invalidValue', `${text}: must be an object`)
+    if (schema !== undefined) return [{ op, path: { schema, attribute: '' }, value }]
+    if (op === 'remove' || !isObject(value)) throw wrong('noTarget', 'path: a whole user is not removed by PATCH')
+    return operationsOf(op, value)
+  }
+  const path = { schema, ...readPath(rest) }
+  if (schema === undefined) checkDecisive(path, op, value)
+  return [{ op, path, value }]
+}
+
+/** Attributes that always have a value, which no operation takes away; else the removal of `active` would open an account. */
+const alwaysThere = ['userName', 'active', 'schemas']
+
+function checkDecisive({ attribute, filter, member }: Path, op: Verb, value: unknown): void {
+  const isDecisive = [...alwaysThere, 'externalId'].some((name) => isSameName(name, attribute))
+  if (isDecisive && (filter || member !== undefined)) throw wrong('invalidPath', `${attribute}: has no parts`)
+  if ((op !== 'remove' && value !== null) || !alwaysThere.some((name) => isSameName(name, attribute))) return
+  throw wrong('invalidValue', `${attribute}: cannot be removed; to keep it as it is, leave it out`)
 }
 
 const name = '[A-Za-z$][A-Za-z0-9_$-]*'
@@ -68,13 +108,8 @@ const filtered = new RegExp(
   `^(${name})\\[\\s*(type|primary|display|value)\\s+eq\\s+(${literal})\\s*\\](?:\\.(${name}))?$`,
   'i',
 )
-/** A schema and its attribute; the last colon parts them. */
-const ofExtension = /^(urn:[A-Za-z0-9:._-]+):([A-Za-z$][A-Za-z0-9_$-]*)(?:\.([A-Za-z$][A-Za-z0-9_$-]*))?$/i
 
-function readPath(text: string): Path {
-  if (text.length > maxPath) throw wrong('invalidPath', `path: must be at most ${maxPath} characters long`)
-  const core = `${userSchema}:`
-  const path = text.toLowerCase().startsWith(core.toLowerCase()) ? text.slice(core.length) : text
+function readPath(path: string): Omit<Path, 'schema'> {
   const [, attribute, member] = plain.exec(path) ?? []
   if (attribute !== undefined) return { attribute, ...(member === undefined ? {} : { member }) }
   const [, list, by, value, sub] = filtered.exec(path) ?? []
@@ -82,8 +117,6 @@ function readPath(text: string): Path {
     const filter = { member: by!, value: readLiteral(value!) }
     return { attribute: list, filter, ...(sub === undefined ? {} : { member: sub }) }
   }
-  const [, schema, extended, inner] = ofExtension.exec(path) ?? []
-  if (schema !== undefined) return { attribute: schema, member: extended!, ...(inner === undefined ? {} : { inner }) }
   throw wrong('invalidPath', 'path: is neither an attribute, nor a member of one, nor one picked by eq')
 }
 
@@ -95,27 +128,39 @@ function readLiteral(text: string): unknown {
   }
 }
 
-function apply(resource: Json, { op, path, value }: Operation): void {
-  if (path) {
-    applyAt(resource, op, path, value)
-    return
+/** The operations that came as one. What the server writes is passed over beside others, and refused on its own. */
+function applyAll(resource: Json, operations: readonly Operation[], id: string): void {
+  const isOurs = ({ path }: Operation) => path.schema === undefined && isPassedOver(path.attribute)
+  const theirs = operations.filter((one) => !isOurs(one))
+  const isOther = ({ path, value }: Operation) => isSameName(path.attribute, 'id') && value !== id
+  if (theirs.length === 0 || operations.some((one) => isOurs(one) && isOther(one))) {
+    throw wrong('mutability', 'id, meta, groups and password cannot be changed')
   }
-  for (const [key, one] of Object.entries(value as Json)) {
-    // Some providers write paths as the names of members, and extensions as objects under their schema.
-    const isSchema = /^urn:/i.test(key) && isObject(one)
-    applyAt(resource, op, isSchema ? { attribute: key } : readPath(key), one)
+  for (const { op, path, value } of theirs) applyAt(resource, op, path, value)
+}
+
+function applyAt(resource: Json, op: Verb, path: Path, value: unknown): void {
+  if (path.schema === undefined) applyTo(resource, op, path, value)
+  else {
+    const whole = path.attribute === '' ? undefined : keyOf(resource, `${path.schema}:${path.attribute}`)
+    const key = whole ?? keyOf(resource, path.schema) ?? path.schema
+    if (whole !== undefined || path.attribute === '') setMember(resource, key, op, value)
+    else {
+      const object = isObject(resource[key]) ? (resource[key] as Json) : {}
+      applyTo(object, op, path, value)
+      resource[key] = object
+    }
+    if (isObject(resource[key]) && Object.keys(resource[key]).length === 0) delete resource[key]
   }
 }
 
-function applyAt(resource: Json, op: Operation['op'], path: Path, value: unknown): void {
-  if (isPassedOver(path.attribute)) return
-  const { attribute, filter, member, inner } = path
+function applyTo(resource: Json, op: Verb, { attribute, filter, member }: Path, value: unknown): void {
   const key = keyOf(resource, attribute) ?? attribute
   if (filter) applyToPicked(resource, key, op, { filter, member }, value)
   else if (member === undefined) setMember(resource, key, op, value)
   else {
     const object = isObject(resource[key]) ? (resource[key] as Json) : {}
-    setMember(object, keyOf(object, member) ?? member, op, inner === undefined ? value : { [inner]: value })
+    setMember(object, keyOf(object, member) ?? member, op, value)
     resource[key] = object
     if (Object.keys(object).length === 0) delete resource[key]
   }
@@ -126,12 +171,17 @@ function tooLarge(): ScimError {
 }
 
 /** Adding to a list adds what is not in it; to an object, its members; else it replaces. */
-function setMember(object: Json, key: string, op: Operation['op'], value: unknown): void {
+function setMember(object: Json, key: string, op: Verb, value: unknown): void {
   // `__proto__` and the like are members as any other.
   const write = (next: unknown) =>
     Object.defineProperty(object, key, { value: next, writable: true, enumerable: true, configurable: true })
   const before = Object.hasOwn(object, key) ? object[key] : undefined
-  if (op === 'remove' || value === null) delete object[key]
+  if (op === 'remove' && Array.isArray(before) && Array.isArray(value) && value.length > 0) {
+    // Entra ID names what to remove in the value instead of in the path.
+    const left = before.filter((one) => !value.some((named) => isNamed(one, named)))
+    if (left.length === 0) delete object[key]
+    else write(left)
+  } else if (op === 'remove' || value === null) delete object[key]
   else if (op === 'add' && Array.isArray(before)) {
     const texts = before.map((one) => JSON.stringify(one))
     // Each operation of a request looks through the list again, so the list may not be larger than what is kept in the end.
@@ -140,15 +190,23 @@ function setMember(object: Json, key: string, op: Operation['op'], value: unknow
     const more = (Array.isArray(value) ? value : [value]).filter((one) => !known.has(JSON.stringify(one)))
     if (before.length + more.length > maxValues) throw wrong('tooMany', `${key}: must hold at most ${maxValues} values`)
     write([...before, ...more])
-  } else if (isObject(before) && isObject(value)) write({ ...before, ...value })
-  else write(value)
+  } else if (isObject(before) && isObject(value)) {
+    for (const [name, one] of Object.entries(value)) setMember(before, keyOf(before, name) ?? name, 'replace', one)
+  } else write(value)
+}
+
+/** Whether a value is the one that another names: the same, or one with the same members as far as those are given. */
+function isNamed(one: unknown, named: unknown): boolean {
+  if (!isObject(one) || !isObject(named)) return JSON.stringify(one) === JSON.stringify(named)
+  const given = Object.entries(named).filter(([name]) => !name.startsWith('$'))
+  return given.length > 0 && given.every(([name, value]) => isSame(memberOf(one, name), value))
 }
 
 /** An item that the filter picks, or one made by it: that is how providers set the first e-mail address of a person. */
 function applyToPicked(
   resource: Json,
   key: string,
-  op: Operation['op'],
+  op: Verb,
   { filter, member }: { filter: { member: string; value: unknown }; member: string | undefined },
   value: unknown,
 ): void {

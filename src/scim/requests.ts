@@ -2,7 +2,7 @@
 
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
-import type { ScimUser } from '#domains/iam/scim/scim-users.model.ts'
+import type { ScimResource, ScimUser } from '#domains/iam/scim/scim-users.model.ts'
 import {
   changeScimUser,
   createScimUser,
@@ -17,7 +17,7 @@ import { maxBodyBytes, maxResults, resourceTypes, schemas, serviceProviderConfig
 import { ScimError, wrong } from './errors.ts'
 import { readFilter } from './filter.ts'
 import { readPatch } from './patch.ts'
-import { type Json, readResource, resourceOf } from './resource.ts'
+import { readAttributes, readResource, replaceResource, resourceOf } from './resource.ts'
 
 export type Answer = { status: number; text?: string; headers?: Readonly<Record<string, string>> }
 
@@ -82,7 +82,7 @@ async function list(work: Work, { url, provider, search }: Asked): Promise<Answe
 }
 
 async function create(work: Work, { arrival, url, provider }: Asked): Promise<Answer> {
-  const user = await createScimUser(work, provider, readResource(await readJson(arrival)))
+  const user = await createScimUser(work, provider, readResource(readAttributes(await readJson(arrival))))
   return { ...one(user, url, 201), headers: { location: `${endpointOf(url, provider)}/Users/${user.id}` } }
 }
 
@@ -92,19 +92,14 @@ async function read(work: Work, { url, provider }: Asked, id: string): Promise<A
 
 /** What is not said of `active` and `externalId` stays as it is: a replacement that knows neither opens no door. */
 async function replace(work: Work, { arrival, url, provider }: Asked, id: string): Promise<Answer> {
-  const body = (await readJson(arrival)) as Json
-  const { resource } = readResource(body)
-  const isSaid = (name: string) =>
-    Object.keys(body).some((one) => one.toLowerCase() === name.toLowerCase() && body[one] !== null)
-  const silent = ['active', 'externalId'].filter((name) => !isSaid(name))
-  const change = (before: Json) =>
-    readResource({ ...resource, ...Object.fromEntries(silent.map((name) => [name, before[name] ?? null])) })
-  return one(await changeScimUser(work, provider, id, change), url)
+  const given = readAttributes(await readJson(arrival))
+  return one(await changeScimUser(work, provider, id, (before) => replaceResource(before, given)), url)
 }
 
 async function patch(work: Work, { arrival, url, provider }: Asked, id: string): Promise<Answer> {
   const apply = readPatch(await readJson(arrival))
-  return one(await changeScimUser(work, provider, id, (before) => readResource(apply(before))), url)
+  const change = (before: ScimResource) => readResource(apply(before, id), before.active === true)
+  return one(await changeScimUser(work, provider, id, change), url)
 }
 
 async function remove(work: Work, { provider }: Asked, id: string): Promise<Answer> {

@@ -3,8 +3,7 @@
 import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
 import type { ScimInput, ScimResource, ScimUser } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
-
-export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
+import { isObject, isOwnName, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
 
 /** The longest text of an attribute that means something, and the largest resource, in characters of JSON. */
 const maxText = 512
@@ -16,27 +15,58 @@ const maxParts = 2000
 /** Attributes that the server writes, or that nobody may read: what is sent for them is passed over. */
 const passedOver: readonly string[] = ['id', 'meta', 'password', 'groups']
 
-export type Json = Record<string, unknown>
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The member of this name, which SCIM spells without regard to case (RFC 7643, 2.1). */
-export function keyOf(object: Json, name: string): string | undefined {
-  if (Object.hasOwn(object, name)) return name
-  const lower = name.toLowerCase()
-  return Object.keys(object).find((key) => key.toLowerCase() === lower)
-}
-
 /** Whether an attribute is one of those that are passed over. */
 export function isPassedOver(name: string): boolean {
   return passedOver.includes(name.toLowerCase())
 }
 
-/** What a whole resource says, checked. `active` is true where nothing is said of it. */
-export function readResource(given: unknown): ScimInput {
+/**
+ * The attributes of a resource that is sent as a whole: names with a schema and objects of the schema of users become plain
+ * attributes. Throws `invalidSyntax` where an attribute is given twice.
+ */
+export function readAttributes(given: unknown, own = userSchema): Json {
   if (!isObject(given)) throw wrong('invalidSyntax', 'the body must be a JSON object')
+  checkParts(given)
+  const resource: Json = {}
+  addAttributes(resource, given, own)
+  return resource
+}
+
+function addAttributes(resource: Json, given: Json, own: string): void {
+  for (const [name, value] of Object.entries(given)) {
+    const { schema, rest } = splitName(name, own, value)
+    if (schema !== undefined) addExtension(resource, schema, rest, value)
+    else if (rest === '') {
+      if (!isObject(value)) throw wrong('invalidValue', `${name}: must be an object`)
+      addAttributes(resource, value, own)
+    } else addOnce(resource, rest, value)
+  }
+}
+
+function addExtension(resource: Json, schema: string, rest: string, value: unknown): void {
+  if (rest === '' && !isObject(value)) throw wrong('invalidValue', `${schema}: must be an object`)
+  const key = keyOf(resource, schema) ?? schema
+  if (!isObject(resource[key])) resource[key] = {}
+  const members = rest === '' ? Object.entries(value as Json) : [[rest, value] as const]
+  for (const [name, one] of members) addOnce(resource[key] as Json, name, one)
+}
+
+function addOnce(object: Json, name: string, value: unknown): void {
+  if (/^(?:userName|externalId|active|schemas)[.[]/i.test(name)) throw wrong('invalidValue', `${name}: has no parts`)
+  if (Object.hasOwn(object, name) || isKnownTwice(object, name)) {
+    throw wrong('invalidSyntax', `${name}: must be given once`)
+  }
+  // `__proto__` and the like are members as any other.
+  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+}
+
+/** Whether an attribute that decides something is given in two spellings. */
+function isKnownTwice(object: Json, name: string): boolean {
+  return spelling.has(name.toLowerCase()) && keyOf(object, name) !== undefined
+}
+
+/** What the resource says, checked. Where it says nothing of `active`, that is as `before`, so that silence opens no account. */
+export function readResource(given: Json, before = true): ScimInput {
   checkParts(given)
   // null means that there is no value (RFC 7643, 2.5).
   const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name) && value !== null)
@@ -46,7 +76,7 @@ export function readResource(given: unknown): ScimInput {
   const input = {
     userName: textOf(resource, 'userName'),
     externalId: textOf(resource, 'externalId'),
-    active: 'active' in resource ? readActive(resource.active) : true,
+    active: 'active' in resource ? readActive(resource.active) : before,
   }
   if (input.userName === '') throw wrong('invalidValue', 'userName: is required')
   const checked = { ...resource, active: input.active }
@@ -56,10 +86,28 @@ export function readResource(given: unknown): ScimInput {
   return { ...input, resource: checked }
 }
 
+/** A stored resource without names that an earlier release kept literally and that decided nothing. */
+export function withoutLiteralNames(resource: ScimResource): Json {
+  const copy = structuredClone(resource) as Json
+  for (const name of Object.keys(copy)) if (isOwnName(name, userSchema)) delete copy[name]
+  return copy
+}
+
+/** A whole resource in place of another; it keeps `active` and `externalId` where it says nothing of them. */
+export function replaceResource(before: ScimResource, given: Json): ScimInput {
+  const isSaid = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
+  const kept = ['active', 'externalId'].filter((name) => !isSaid(name) && before[name] !== undefined)
+  const others = Object.entries(given).filter(([name]) => !kept.some((one) => isSameName(one, name)))
+  const merged = { ...Object.fromEntries(others), ...Object.fromEntries(kept.map((name) => [name, before[name]])) }
+  return readResource(merged, before.active === true)
+}
+
 const spelling = new Map(['userName', 'externalId', 'active', 'schemas'].map((name) => [name.toLowerCase(), name]))
 
-/** One provider sends texts such as "False". */
-export function readActive(value: unknown): boolean {
+/** Entra ID sends texts such as "False", and some of its versions a list with one value. */
+function readActive(given: unknown): boolean {
+  const [only] = Array.isArray(given) && given.length === 1 ? (given as unknown[]) : [given]
+  const value = Array.isArray(given) && isObject(only) ? only.value : only
   if (typeof value === 'boolean') return value
   const text = typeof value === 'string' ? value.toLowerCase() : ''
   if (text !== 'true' && text !== 'false') throw wrong('invalidValue', 'active: must be true or false')

@@ -5,7 +5,16 @@ import { eventsOf, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
-import { openEndpoint, patchSchema, type ScimAnswer, scimClient, userSchema } from '../support/scim.ts'
+import {
+  assertScimError,
+  changed,
+  created,
+  openEndpoint,
+  patchSchema,
+  type ScimAnswer,
+  scimClient,
+  userSchema,
+} from '../support/scim.ts'
 
 const issuer = await startIssuer()
 const { pinfold, member, ...scene } = await startScene({
@@ -27,28 +36,6 @@ let people = 0
 const person = (change: Json = {}): Json => {
   const name = `person${people++}@example.com`
   return { schemas: [userSchema], userName: name, externalId: `ext-${name}`, active: true, ...change }
-}
-
-function created(answer: ScimAnswer): Json {
-  assert.equal(answer.status, 201, answer.text)
-  return answer.body
-}
-
-function changed(answer: ScimAnswer): Json {
-  assert.equal(answer.status, 200, answer.text)
-  return answer.body
-}
-
-function assertScimError(answer: ScimAnswer, status: number, scimType?: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.match(answer.headers.get('content-type')!, /^application\/scim\+json/)
-  const { detail, ...rest } = answer.body
-  assert.ok(detail.length > 0)
-  assert.deepEqual(rest, {
-    schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
-    status: String(status),
-    ...(scimType ? { scimType } : {}),
-  })
 }
 
 test('a person is created, read, found, replaced and deleted, with all that was said of them', async () => {
@@ -158,9 +145,10 @@ test('PATCH speaks the dialects of providers', async () => {
   )
   assert.equal(bare.emails, undefined)
   assert.deepEqual(bare.name, { familyName: 'K' })
-  // What the server writes is passed over, and secrets are never kept.
-  const kept = changed(await scim.patch(at, { op: 'replace', value: { id: 'x', password: 'p', meta: {} } }))
+  // Attributes of the server are passed over beside others, and secrets are never kept.
+  const kept = changed(await scim.patch(at, { op: 'replace', value: { id, password: 'p', meta: {}, title: 'T' } }))
   assert.equal(kept.id, id)
+  assert.equal(kept.title, 'T')
   assert.ok(!('password' in kept))
 })
 

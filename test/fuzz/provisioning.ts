@@ -27,6 +27,11 @@ const patches = [
       { op: 'add', path: 'title', value: 'y' },
     ],
   },
+  {
+    schemas,
+    Operations: [{ op: 'replace', value: { [user]: { active: null, [`${enterprise}:manager`]: { value: '4' } } } }],
+  },
+  { schemas, Operations: [{ op: 'remove', path: 'active' }] },
 ].map((body) => JSON.stringify(body))
 const before = {
   schemas: [user],
@@ -56,7 +61,8 @@ export const provisioningTargets: Record<string, (random: Random) => unknown> = 
       return undefined
     }
     const kept = JSON.stringify(before)
-    const after = refusing(() => readPatch(body)(before as never))
+    const after = refusing(() => readPatch(body)(before as never, 'id'))
+    if (after && !('active' in after)) throw new Error('active was removed')
     if (JSON.stringify(before) !== kept) throw new Error('what is stored was changed in place')
     if (Object.hasOwn(Object.prototype, 'active')) throw new Error('the prototype of all objects was changed')
     return after

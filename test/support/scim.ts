@@ -1,4 +1,5 @@
 // A provider's side of SCIM: its token, and its calls as they go over the wire.
+import assert from 'node:assert/strict'
 import { type Client, type Json, type Pinfold, roleUids } from './pinfold.ts'
 
 export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
@@ -65,4 +66,26 @@ export async function openEndpoint(pinfold: Pinfold, owner: Client, org: string,
     etag: switched.etag as string,
     scim: scimClient(endpoint, issued.token),
   }
+}
+
+export function created(answer: ScimAnswer): Json {
+  assert.equal(answer.status, 201, answer.text)
+  return answer.body
+}
+
+export function changed(answer: ScimAnswer): Json {
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body
+}
+
+export function assertScimError(answer: ScimAnswer, status: number, scimType?: string): void {
+  assert.equal(answer.status, status, answer.text)
+  assert.match(answer.headers.get('content-type')!, /^application\/scim\+json/)
+  const { detail, ...rest } = answer.body
+  assert.ok(detail.length > 0)
+  assert.deepEqual(rest, {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+    status: String(status),
+    ...(scimType ? { scimType } : {}),
+  })
 }
