@@ -2,7 +2,7 @@
 import { compactVerify, type JSONWebKeySet, type JWK } from 'jose'
 import { canonicalIssuer } from '#domains/iam/identities/people.ts'
 import { type AppError, unauthenticated } from '#lib/errors.ts'
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { parseClaims } from '#lib/json/claims.ts'
 
 export type OutsideToken = {
   text: string
@@ -45,7 +45,7 @@ export function refused(cause: string): AppError {
 
 /** What a kind of tokens may be instead of what most are. */
 export type TokenShape = { typ: RegExp; subject: 'required' | 'optional' }
-const anyToken: TokenShape = { typ: /^(?:application\/)?(?:at\+)?jwt$/i, subject: 'required' }
+const anyToken: TokenShape = { typ: /^(?:application\/)?(?:(?:at\+)?jwt|jose)$/i, subject: 'required' }
 
 /** Reads a compact JWT; nothing that it says is true yet. Throws UNAUTHENTICATED, the same for everything that is wrong. */
 export function readOutsideToken(text: string, shape: TokenShape = anyToken): OutsideToken {
@@ -111,7 +111,7 @@ function isName(value: unknown): value is string {
 
 function readPart(part: string): Record<string, unknown> {
   try {
-    const value = parseUniqueJson(
+    const value = parseClaims(
       new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, 'base64url')),
     )
     if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new SyntaxError('not an object')

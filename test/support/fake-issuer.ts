@@ -17,6 +17,7 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
   let keys: Key[] = [await newKey(alg, 'key-1')]
   const published: JWK[] = []
   let url = ''
+  let userInfo: object | undefined
   let tokenAnswer: () => Promise<object> = async () => ({ error: 'invalid_grant' })
   const server: Server = createServer((req, res) => {
     requests.push(req.url!)
@@ -33,8 +34,10 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
         jwks_uri: new URL('/keys', url).href,
         authorization_endpoint: new URL('/authorize', url).href,
         token_endpoint: new URL('/token', url).href,
+        ...(userInfo && { userinfo_endpoint: new URL('/userinfo', url).href }),
         ...metadata,
       },
+      ...(userInfo && { '/userinfo': userInfo }),
       '/keys': { keys: [...published, ...keys.map(({ jwk }) => jwk)] },
     }
     const found = documents[req.url!]
@@ -55,6 +58,10 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
     /** What the token endpoint answers with. */
     answer(tokens: () => Promise<object>): void {
       tokenAnswer = tokens
+    },
+    /** The answer of the userinfo endpoint, which the issuer has from then on. */
+    answerUserInfo(answer: object): void {
+      userInfo = answer
     },
     jwks: () => ({ keys: keys.map(({ jwk }) => jwk) }),
     /** A token with sensible times; `claims` and `header` are put over what it would say. */

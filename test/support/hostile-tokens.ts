@@ -186,7 +186,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own }: Scene): Hosti
   }
   add('crit without names', signed({}, { crit: [] }))
   add('b64 and crit', signed({}, { b64: false, crit: ['b64'] }))
-  for (const typ of ['JWE', 'dpop+jwt', 'secevent+jwt', 'logout+jwt', 'JWT ', '', 1, null, ['JWT']]) {
+  for (const typ of ['JWE', 'JOSE+JSON', 'dpop+jwt', 'secevent+jwt', 'logout+jwt', 'JWT ', '', 1, null, ['JWT']]) {
     add(`typ ${text(typ)}`, signed({}, { typ }))
   }
 

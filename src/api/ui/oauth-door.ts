@@ -250,7 +250,10 @@ async function logOut(arrival: HttpArrival): Promise<void> {
   const provider = path.slice(logoutPath.length + 1)
   const token = form.get('logout_token') ?? ''
   const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })
-  arrival.edge.app.log.info('provider has signed out', { provider, sessions })
+  const { log } = arrival.edge.app
+  if (sessions > 0) log.info('provider has signed out', { provider, sessions })
+  // The session may have ended before, so the provider gets the same answer.
+  else log.warn('logout token matches no session', { provider })
   send(arrival, 200, 'text/plain', '')
 }
 

@@ -1,5 +1,5 @@
 // Why a token of somebody else would become an identity of the server, or not, claim by claim.
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { parseClaims } from '#lib/json/claims.ts'
 import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
 import { findIdentity } from '../shape/names.ts'
@@ -50,7 +50,7 @@ function readClaims(token: string): Claims {
   const parts = token.split('.')
   try {
     if (parts.length !== 3) throw new SyntaxError('not three parts')
-    const claims = parseUniqueJson(Buffer.from(parts[1]!, 'base64url').toString())
+    const claims = parseClaims(Buffer.from(parts[1]!, 'base64url').toString())
     if (claims === null || typeof claims !== 'object' || Array.isArray(claims)) throw new SyntaxError('not an object')
     return claims as Claims
   } catch {

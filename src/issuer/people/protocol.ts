@@ -3,6 +3,7 @@
 import * as client from 'openid-client'
 import type { App } from '#app.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
+import { findClaim } from '#lib/json/claims.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
 import type { SignInProvider } from './providers.ts'
 
@@ -31,7 +32,7 @@ function bodyOf(body: unknown): string | undefined {
   return body === null || body === undefined ? undefined : String(body)
 }
 
-function authenticationOf(secret: string, metadata: Readonly<Record<string, unknown>>): client.ClientAuth {
+function authenticationOf(secret: string, metadata: Claims): client.ClientAuth {
   if (secret === '') return client.None()
   const methods = metadata.token_endpoint_auth_methods_supported
   const isPost = Array.isArray(methods) && !methods.includes('client_secret_basic')
@@ -73,10 +74,12 @@ function safeUrl({ config }: App, url: URL): string {
   return url.href
 }
 
+type Claims = Readonly<Record<string, unknown>>
+
 export type Identified = {
   idToken: string
   /** Of the ID token, and where that does not have them, of the provider's user info. */
-  claims: Readonly<Record<string, unknown>>
+  claims: Claims
 }
 
 /** Trades what a person brings back for who they are. UNAUTHENTICATED when any of it is not as it was expected. */
@@ -102,7 +105,7 @@ export async function identify(
     checkTimes(token, app.clock())
     await verifyOutsideToken(token, await app.outsideIssuers.keysOf(provider.issuer, token.kid))
     const more = await userInfo(app, config, tokens.access_token, token.claims, provider)
-    return { idToken, claims: { ...more, ...token.claims } }
+    return { idToken, claims: joinClaims(token.claims, more, provider.groupsClaim) }
   } catch (error) {
     if (error instanceof AppError && error.code !== 'UNAUTHENTICATED') throw error
     throw refusalOf(error)
@@ -113,11 +116,11 @@ async function userInfo(
   app: App,
   config: client.Configuration,
   accessToken: string,
-  claims: Readonly<Record<string, unknown>>,
+  claims: Claims,
   { groupsClaim }: SignInProvider,
 ): Promise<Record<string, unknown>> {
-  const wanted = ['email', 'name', ...(groupsClaim === '' ? [] : [groupsClaim])]
-  const isComplete = wanted.every((name) => claims[name] !== undefined)
+  const wanted = ['email', 'email_verified', 'name', ...(groupsClaim === '' ? [] : [groupsClaim])]
+  const isComplete = wanted.every((name) => findClaim(claims, name) !== undefined)
   if (isComplete || config.serverMetadata().userinfo_endpoint === undefined) return {}
   try {
     return await client.fetchUserInfo(config, accessToken, String(claims.sub))
@@ -126,6 +129,20 @@ async function userInfo(
     app.log.warn('user info could not be read', { issuer: config.serverMetadata().issuer, error })
     return {}
   }
+}
+
+/**
+ * The claims of an ID token, and of the user info those that it lacks. `email_verified` counts for the address it came with, so
+ * it is not taken from where another address stands.
+ */
+export function joinClaims(token: Claims, userInfo: Claims, groupsClaim: string): Claims {
+  const claims: Record<string, unknown> = { ...userInfo, ...token }
+  const source = token.email === undefined ? userInfo : token
+  const isOther = source === token && token.email_verified === undefined && userInfo.email === token.email
+  claims.email_verified = isOther ? userInfo.email_verified : source.email_verified
+  // An object in the ID token hides that of the user info, and the groups in it.
+  const isHidden = groupsClaim !== '' && findClaim(token, groupsClaim) === undefined
+  return isHidden ? { ...claims, [groupsClaim]: findClaim(userInfo, groupsClaim) } : claims
 }
 
 /** Where to end the session at the provider, if that can be done. */

@@ -150,6 +150,6 @@ async function provenLogout(
 
 /** A logout token is a JWT of a type of its own, and may be without a subject. */
 function readLogoutToken(text: string) {
-  const times = readOutsideToken(text, { typ: /^(?:application\/)?(?:logout\+)?jwt$/i, subject: 'optional' })
+  const times = readOutsideToken(text, { typ: /^(?:application\/)?(?:(?:logout\+)?jwt|jose)$/i, subject: 'optional' })
   return { times, claims: times.claims }
 }

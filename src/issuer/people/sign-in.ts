@@ -11,6 +11,7 @@ import {
 } from '#domains/iam/sessions/sign-in.service.ts'
 import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-in-codes.service.ts'
 import { permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { findClaim } from '#lib/json/claims.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { authTimeOf, exchange, type Issuing } from '../exchange.ts'
@@ -208,7 +209,7 @@ export function provenBy(app: App, provider: SignInProvider, { idToken, claims }
  */
 function groupsOf(claims: Identified['claims'], name: string): Pick<Proven, 'groups' | 'groupsLeftOut'> {
   if (name === '') return { groups: [], groupsLeftOut: false }
-  const value = claims[name]
+  const value = findClaim(claims, name)
   const elsewhere = claims._claim_names
   const isElsewhere = elsewhere instanceof Object && Object.hasOwn(elsewhere, name)
   const listed = [value ?? []].flat()

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { found, invalid, refuseIfAny } from '#lib/errors.ts'
+import { parseClaims } from '#lib/json/claims.ts'
 import { parentOf, top } from '#lib/uid.ts'
-import { parseUniqueJson } from '#lib/unique-json.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import type { ClaimCheck } from './claims.ts'
 import { type ClaimMatch, identityType } from './identities.model.ts'
@@ -41,7 +41,7 @@ function readClaims(text: string): Record<string, unknown> {
   if (Buffer.byteLength(text) > maxBytes) throw bad(`must be at most ${maxBytes} bytes`)
   let value: unknown
   try {
-    value = parseUniqueJson(text)
+    value = parseClaims(text)
   } catch {
     throw bad('is not JSON, or has a member twice')
   }

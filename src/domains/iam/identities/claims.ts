@@ -1,3 +1,4 @@
+import { findClaim } from '#lib/json/claims.ts'
 import { costOf, overLimit, patterns } from '#lib/patterns/patterns.ts'
 import type { AwsIdentity, ClaimMatch } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
@@ -41,10 +42,10 @@ export function matchClaims(
     check('sub', { exact: match.subject, pattern: match.subjectPattern }, claims.sub),
     audience,
     ...Object.entries(match.claims ?? {}).map(([claim, exact]) => {
-      return check(claim, { exact, pattern: undefined }, ownClaim(claims, claim))
+      return check(claim, { exact, pattern: undefined }, findClaim(claims, claim))
     }),
     ...Object.entries(match.claimPatterns ?? {}).map(([claim, pattern]) => {
-      return check(claim, { exact: undefined, pattern }, ownClaim(claims, claim))
+      return check(claim, { exact: undefined, pattern }, findClaim(claims, claim))
     }),
   ]
 }
@@ -85,10 +86,6 @@ function issuerOf({ issuer, issuerPattern }: ClaimMatch): Wanted {
   return { exact: issuer && canonicalIssuer(issuer), pattern: issuerPattern }
 }
 
-function ownClaim(claims: Record<string, unknown>, claim: string): unknown {
-  return Object.hasOwn(claims, claim) ? claims[claim] : undefined
-}
-
 function compare(claim: string, { exact, pattern }: Wanted, value: unknown, budget: Budget): ClaimCheck {
   const texts = textsOf(value)
   const got = texts.join(', ')
@@ -110,11 +107,12 @@ function anyOf(claim: string, accepted: readonly string[], value: unknown): Clai
   return { claim, wanted: accepted.join(' or '), got: texts.join(', '), matches }
 }
 
-/** Numbers and booleans compare by their JSON text; objects, and numbers that JSON cannot tell from others, never match. */
+/** Numbers and booleans compare by their JSON text; objects, and fractions that a number does not hold exactly, never match. */
 function textsOf(value: unknown): string[] {
   const values = Array.isArray(value) ? (value as unknown[]) : [value]
   return values.flatMap((one) => {
     if (typeof one === 'string') return [one]
+    if (typeof one === 'bigint') return [String(one)]
     if (typeof one === 'number' && (!Number.isFinite(one) || Math.abs(one) > Number.MAX_SAFE_INTEGER)) return []
     return typeof one === 'number' || typeof one === 'boolean' ? [JSON.stringify(one)] : []
   })

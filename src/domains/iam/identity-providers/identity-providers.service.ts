@@ -17,6 +17,7 @@ import { dropScimUsers } from '../scim/scim-users.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
+import { problemOfGroupsClaim } from './groups-claim.ts'
 import {
   aProvider,
   type Discovery,
@@ -200,7 +201,12 @@ async function plan(
   const stored = await store.sealedSecretOf(reader, uid)
   const sealed = secret === undefined ? stored : seal(call, secret)
   // One that was made without a default role may stay without.
-  checkProvider(after, secret ?? (stored.length > 0 ? 'kept' : ''), before.defaultRole === '' ? roleOptional : rules)
+  checkProvider(
+    after,
+    secret ?? (stored.length > 0 ? 'kept' : ''),
+    before.defaultRole === '' ? roleOptional : rules,
+    before.oidc,
+  )
   // The stored secret would be sent to wherever the new issuer says, and so be read by whoever may change the provider.
   if (secret === undefined && stored.length > 0 && oidc.issuer !== before.oidc.issuer) {
     throw invalid({ field: 'oidc.client_secret', description: 'must be given again for another issuer' })
@@ -246,7 +252,7 @@ function readOidc(
   }
 }
 
-function checkProvider(provider: IdentityProvider, secret: string, rules: ProviderRules): void {
+function checkProvider(provider: IdentityProvider, secret: string, rules: ProviderRules, before?: Oidc): void {
   const { oidc, defaultRole } = provider
   const { issuer, clientId, additionalScopes, groupsClaim, pkceEnabled } = oidc
   const problems: FieldViolation[] = []
@@ -264,6 +270,9 @@ function checkProvider(provider: IdentityProvider, secret: string, rules: Provid
   checkLength('oidc.client_id', clientId, providerLimits.text)
   checkLength('oidc.client_secret', secret, providerLimits.secret)
   checkLength('oidc.groups_claim', groupsClaim, providerLimits.text)
+  // An earlier release stored what could never match, which stays as long as it is not changed.
+  const problem = groupsClaim === before?.groupsClaim ? '' : problemOfGroupsClaim(groupsClaim)
+  if (problem !== '') say('oidc.groups_claim', problem)
   if (additionalScopes.length > providerLimits.scopes) {
     say('oidc.additional_scopes', `must hold at most ${providerLimits.scopes} scopes`)
   }

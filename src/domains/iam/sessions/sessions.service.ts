@@ -266,14 +266,19 @@ export async function idTokenOfSession({ db, sealer }: App, uid: string): Promis
 /** What a provider says is over. `until` is in seconds since 1970; such a token is not taken afterwards anyway. */
 export type LogoutToken = { provider: string; jti: string; until: number; of: store.SessionsOf }
 
-/** Ends what the token names, with the note that it was taken; nothing when it was taken before. */
+/**
+ * Ends the sessions that the token names, and notes that it was taken. A session whose provider session is not recorded is found by
+ * its person, if nothing is found by the `sid`. Undefined for a token that was taken before.
+ */
 export async function endByLogoutToken(
   work: EventWork,
   { provider, jti, until, of }: LogoutToken,
 ): Promise<number | undefined> {
   return work.app.db.tx(async (tx) => {
     if (!(await noteLogout(tx, provider, hashOf(jti), new Date(until * 1000).toISOString()))) return undefined
-    return endAllOfProvider(tx, work, provider, of, 'provider')
+    const ended = await endAllOfProvider(tx, work, provider, of, 'provider')
+    if (ended > 0 || of.sid === undefined || of.identity === undefined) return ended
+    return endAllOfProvider(tx, work, provider, { ...of, sid: '' }, 'provider')
   })
 }
 

@@ -1,0 +1,41 @@
+// Claims of JSON Web Tokens: integers of any size, and claims inside objects.
+import { parseUniqueJson } from '../unique-json.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown
+const parse = JSON.parse as (text: string, reviver: Reviver) => unknown
+
+/**
+ * Parses claims. Integers that a number cannot hold become a BigInt, so they compare as they are written. Throws a SyntaxError for
+ * text that is not JSON, has a member twice or nests too deeply.
+ */
+export function parseClaims(text: string): unknown {
+  parseUniqueJson(text)
+  return parse(text, (_, value, { source = '' }) => {
+    const isLarge = typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source)
+    return isLarge ? BigInt(source) : value
+  })
+}
+
+/**
+ * The claim of this name, or the claim that the name leads to with dots between the names of objects, such as
+ * `realm_access.roles` or `kubernetes.io.namespace`. A claim whose whole name this is comes first. Undefined when there is none,
+ * and when the name leads to several.
+ */
+export function findClaim(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  const found: unknown[] = []
+  collect(claims, name, found)
+  return found.length === 1 ? found[0] : undefined
+}
+
+function collect(object: Claims, rest: string, found: unknown[]): void {
+  for (const [key, value] of Object.entries(object)) {
+    if (key === rest) found.push(value)
+    else if (rest.startsWith(`${key}.`) && isObject(value)) collect(value, rest.slice(key.length + 1), found)
+  }
+}
+
+function isObject(value: unknown): value is Claims {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
