@@ -14,7 +14,7 @@ export function serviceProviderConfig(base: string): object {
     filter: { supported: true, maxResults },
     changePassword: { supported: false },
     sort: { supported: false },
-    etag: { supported: false },
+    etag: { supported: true },
     authenticationSchemes: [
       {
         type: 'oauthbearertoken',

@@ -1,51 +1,163 @@
-// The filters that providers match people with: `eq`, joined by `and` (of RFC 7644, 3.4.2.2).
-import type { ScimFilter } from '#domains/iam/scim/scim-users.model.ts'
+// Filters of RFC 7644, 3.4.2.2, read into conditions on the attributes that the server can look up.
+import type { Comparison, FilterAttribute, ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import { wrong } from './errors.ts'
-import { userSchema } from './names.ts'
+import { isOwnName, userSchema } from './names.ts'
 
-const attributes: Readonly<Record<string, keyof ScimFilter>> = {
+const maxLength = 2048
+/** Each condition is looked up for each person: five take about 250 ms of processor time with 50,000 of them on SQLite. */
+const maxConditions = 5
+const maxDepth = 10
+
+const names: Readonly<Record<string, FilterAttribute>> = {
+  id: 'id',
   username: 'userName',
   externalid: 'externalId',
-  id: 'id',
+  active: 'active',
+  'meta.created': 'meta.created',
+  'meta.lastmodified': 'meta.lastModified',
+  emails: 'emails.value',
+  'emails.value': 'emails.value',
+  'emails.type': 'emails.type',
+  'emails.primary': 'emails.primary',
 }
-const maxLength = 2048
-const term = /^\s*([A-Za-z0-9:._-]+)\s+([A-Za-z]+)\s+("(?:[^"\\]|\\.)*")\s*(?:(and)\s+|$)/i
+const booleans: readonly FilterAttribute[] = ['active', 'emails.primary']
+const times: readonly FilterAttribute[] = ['meta.created', 'meta.lastModified']
+const operators: readonly string[] = ['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 'lt', 'le', 'pr']
 
-/** Throws `invalidFilter` for all that is not such a filter; nothing is matched by what contradicts itself. */
-export function readFilter(text: string): ScimFilter | 'nobody' {
-  if (text.length > maxLength) throw wrong('invalidFilter', `the filter must be at most ${maxLength} characters long`)
-  const filter: ScimFilter = {}
-  let rest = text
-  let goesOn = true
-  while (goesOn) {
-    const [whole, path, operator, literal, and] = term.exec(rest) ?? []
-    const name = path === undefined ? undefined : attributeOf(path)
-    const value = literal === undefined ? undefined : textOf(literal)
-    if (whole === undefined || name === undefined || value === undefined || operator?.toLowerCase() !== 'eq') {
-      throw wrong(
-        'invalidFilter',
-        'filters are userName, externalId or id, eq, a text in quotes; several joined by and',
-      )
-    }
-    if (filter[name] !== undefined && filter[name] !== value) return 'nobody'
-    filter[name] = value
-    rest = rest.slice(whole.length)
-    goesOn = and !== undefined
-  }
+const refuse = (detail: string) => wrong('invalidFilter', detail)
+
+/** Throws `invalidFilter` for all that is not a filter on attributes that the server can look up. */
+export function readFilter(text: string): ScimFilter {
+  if (text.length > maxLength) throw refuse(`the filter must be at most ${maxLength} characters long`)
+  const reader = new FilterReader(tokensOf(text))
+  const filter = reader.readOr('', 0)
+  reader.end()
   return filter
 }
 
-function attributeOf(path: string): keyof ScimFilter | undefined {
-  const lower = path.toLowerCase()
-  const name = lower.startsWith(`${userSchema.toLowerCase()}:`) ? lower.slice(userSchema.length + 1) : lower
-  return Object.hasOwn(attributes, name) ? attributes[name] : undefined
+const token = /\s*([()[\]]|"(?:[^"\\]|\\.)*"|[^\s()[\]"]+)/y
+
+function tokensOf(text: string): string[] {
+  const tokens: string[] = []
+  const trimmed = text.trim()
+  token.lastIndex = 0
+  while (token.lastIndex < trimmed.length) {
+    const at = token.lastIndex
+    const found = token.exec(trimmed)?.[1]
+    if (found === undefined) throw refuse(`the filter cannot be read at character ${at + 1}`)
+    tokens.push(found)
+  }
+  return tokens
 }
 
-function textOf(literal: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(literal)
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
+/** Reads one filter; `and` binds more closely than `or`. */
+class FilterReader {
+  readonly #tokens: readonly string[]
+  #at = 0
+  #conditions = 0
+
+  constructor(tokens: readonly string[]) {
+    this.#tokens = tokens
   }
+
+  end(): void {
+    if (this.#at < this.#tokens.length) throw refuse(`the filter cannot go on with ${this.#tokens[this.#at]}`)
+  }
+
+  /** `prefix` is the list whose values a filter in brackets is about. */
+  readOr(prefix: string, depth: number): ScimFilter {
+    if (depth > maxDepth) throw refuse(`a filter nests at most ${maxDepth} levels deep`)
+    return this.#readList('or', () => this.#readList('and', () => this.#readOne(prefix, depth)))
+  }
+
+  #readList(kind: 'and' | 'or', read: () => ScimFilter): ScimFilter {
+    const parts = [read()]
+    while (this.#skip(kind)) parts.push(read())
+    return parts.length === 1 ? parts[0]! : { kind, parts }
+  }
+
+  #readOne(prefix: string, depth: number): ScimFilter {
+    const isNot = this.#peek(1) === '(' && this.#skip('not')
+    if (this.#skip('(')) {
+      const part = this.readOr(prefix, depth + 1)
+      this.#expect(')')
+      return isNot ? { kind: 'not', part } : part
+    }
+    return this.#readCondition(prefix, depth)
+  }
+
+  #readCondition(prefix: string, depth: number): ScimFilter {
+    if (++this.#conditions > maxConditions) throw refuse(`a filter has at most ${maxConditions} conditions`)
+    const path = this.#next('an attribute').toLowerCase()
+    const plain = isOwnName(path, userSchema) ? path.slice(userSchema.length + 1) : path
+    if (prefix === '' && plain === 'emails' && this.#skip('[')) {
+      const part = this.readOr('emails.', depth + 1)
+      this.#expect(']')
+      return { kind: 'email', part }
+    }
+    const name = prefix + plain
+    const attribute = Object.hasOwn(names, name) ? names[name] : undefined
+    if (attribute === undefined) {
+      throw refuse(`${path}: filters are on userName, externalId, id, active, emails and meta`)
+    }
+    const condition = this.#readComparison(attribute)
+    return prefix === '' && attribute.startsWith('emails.') ? { kind: 'email', part: condition } : condition
+  }
+
+  #readComparison(attribute: FilterAttribute): ScimFilter {
+    const op = this.#next('an operator').toLowerCase() as Comparison
+    if (!operators.includes(op)) throw refuse(`${op} is not an operator`)
+    if (op === 'pr') return { kind: 'compare', attribute, op, value: '' }
+    return { kind: 'compare', attribute, op, value: readValue(attribute, op, this.#next('a value')) }
+  }
+
+  #peek(ahead = 0): string | undefined {
+    return this.#tokens[this.#at + ahead]
+  }
+
+  #skip(word: string): boolean {
+    const is = this.#peek()?.toLowerCase() === word
+    if (is) this.#at++
+    return is
+  }
+
+  #expect(word: string): void {
+    if (!this.#skip(word)) throw refuse(`the filter lacks ${word}`)
+  }
+
+  #next(what: string): string {
+    const found = this.#peek()
+    if (found === undefined || /^[()[\]]$/.test(found)) throw refuse(`the filter lacks ${what}`)
+    this.#at++
+    return found
+  }
+}
+
+function readValue(attribute: FilterAttribute, op: Comparison, literal: string): string | boolean {
+  const text = textOf(literal)
+  if (booleans.includes(attribute)) {
+    const value = text.toLowerCase()
+    if ((op === 'eq' || op === 'ne') && (value === 'true' || value === 'false')) return value === 'true'
+    throw refuse(`${attribute} is compared by eq or ne with true or false`)
+  }
+  if (times.includes(attribute)) {
+    const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) ? Date.parse(text) : Number.NaN
+    if (Number.isNaN(time)) throw refuse(`${attribute} is compared with a time such as 2026-11-29T08:00:00Z`)
+    return new Date(time).toISOString()
+  }
+  return text
+}
+
+/** Microsoft Entra ID leaves the quotes out at times. */
+function textOf(literal: string): string {
+  let text: unknown = literal
+  try {
+    if (literal.startsWith('"')) text = JSON.parse(literal)
+  } catch {
+    throw refuse('a text in quotes must be one of JSON')
+  }
+  if (typeof text !== 'string' || !text.isWellFormed() || /\p{Cc}/u.test(text)) {
+    throw refuse('a value must not hold control characters')
+  }
+  return text
 }

@@ -13,7 +13,7 @@ export type Split = { schema: string | undefined; rest: string }
 const reserved = /^urn:(?:ietf:params:scim:(?:schemas:core|api)|scim:schemas):/i
 const urn = /^urn:[A-Za-z0-9:._-]+$/i
 /** A schema of an extension and its attribute; the last colon parts them. */
-const extended = /^(urn:[A-Za-z0-9:._-]+):([A-Za-z$][A-Za-z0-9_$-]*(?:\.[A-Za-z$][A-Za-z0-9_$-]*)?)$/i
+const extended = /^(urn:[A-Za-z0-9:._-]+):([A-Za-z$][A-Za-z0-9_$.-]*)$/i
 const extendedUser = /^urn:ietf:params:scim:schemas:extension:.*:User:[^:]+$/i
 
 export function isObject(value: unknown): value is Json {
@@ -46,7 +46,9 @@ export function splitName(name: string, own: string, value: unknown): Split {
   if (reserved.test(name)) throw wrong('invalidPath', `path: must name an attribute of ${own} or of an extension`)
   const isWhole = /:User$/i.test(name) || (isObject(value) && !extendedUser.test(name))
   if (isWhole && urn.test(name)) return { schema: name, rest: '' }
-  const [, schema, rest] = extended.exec(name) ?? []
+  // A filter may hold colons of its own.
+  const end = name.includes('[') ? name.indexOf('[') : name.length
+  const [, schema, attribute] = extended.exec(name.slice(0, end)) ?? []
   if (schema === undefined) throw wrong('invalidPath', 'path: must be an attribute of a schema')
-  return { schema, rest: rest! }
+  return { schema, rest: attribute! + name.slice(end) }
 }

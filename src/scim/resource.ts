@@ -1,7 +1,7 @@
 // A person as SCIM writes them (RFC 7643, 4.1). The provider's words are kept and said again, whatever they are; three of
 // them mean something: userName, externalId and active.
 import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
-import type { ScimInput, ScimResource, ScimUser } from '#domains/iam/scim/scim-users.model.ts'
+import { type ScimInput, type ScimResource, type ScimUser, versionOf } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
 import { isObject, isOwnName, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
 
@@ -141,7 +141,8 @@ export function checkParts(value: unknown): void {
 }
 
 /** The person as the provider gets to see them again. */
-export function resourceOf({ id, provider, resource, createTime, updateTime }: ScimUser, url: string): ScimResource {
+export function resourceOf(user: ScimUser, url: string): ScimResource {
+  const { id, provider, resource, createTime, updateTime } = user
   const schemas = Array.isArray(resource.schemas) ? resource.schemas : [userSchema]
   return {
     ...resource,
@@ -152,6 +153,7 @@ export function resourceOf({ id, provider, resource, createTime, updateTime }: S
       created: createTime,
       lastModified: updateTime,
       location: `${endpointOf(url, provider)}/Users/${id}`,
+      version: versionOf(user),
     },
   }
 }

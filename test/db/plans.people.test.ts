@@ -2,6 +2,7 @@
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as requests from '#domains/iam/access-requests/access-requests.store.ts'
+import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import * as scim from '#domains/iam/scim/scim-users.store.ts'
 import * as families from '#domains/iam/sessions/refresh-tokens.store.ts'
 import * as sessions from '#domains/iam/sessions/sessions.store.ts'
@@ -70,12 +71,20 @@ test('requests for access are listed and found by their indexes', async () => {
   for (const page of pages) await check({ list: (reader) => requests.listRequests(reader, [place], page) })
 })
 
+const named: ScimFilter = { kind: 'compare', attribute: 'userName', op: 'eq', value: 'a' }
+const withAddress: ScimFilter = {
+  kind: 'email',
+  part: { kind: 'compare', attribute: 'emails.value', op: 'eq', value: 'a' },
+}
+
 test('what SCIM asks is found by its indexes', () =>
   check({
     one: (reader) => scim.findUser(reader, provider, 'id'),
-    page: (reader) => scim.listUsers(reader, provider, {}, { skip: 0, limit: 100 }),
-    'of a name': (reader) => scim.listUsers(reader, provider, { userName: 'a' }, { skip: 0, limit: 100 }),
-    count: (reader) => scim.countUsers(reader, provider, {}),
+    page: (reader) => scim.listUsers(reader, provider, undefined, { skip: 0, limit: 100 }),
+    'of a name': (reader) => scim.listUsers(reader, provider, named, { skip: 0, limit: 100 }),
+    'of an address': (reader) => scim.listUsers(reader, provider, withAddress, { skip: 0, limit: 100 }),
+    'without addresses': (reader) => scim.usersWithoutEmails(reader, provider, 200),
+    count: (reader) => scim.countUsers(reader, provider),
     standing: (reader) => scim.standingOf(reader, provider, 'e'),
     'is anybody there': (reader) => scim.hasProvisioned(reader, provider),
     removals: (reader) => scim.countRemovals(reader, provider),

@@ -118,6 +118,7 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
     scim: {
       Users: at(`${scim.path}/Users`, { ...people, queries: scimQueries }),
       User: at(`${scim.path}/Users/${scim.user}`, people),
+      Search: at(`${scim.path}/Users/.search`, people),
       ServiceProviderConfig: at(`${scim.path}/ServiceProviderConfig`, people),
       ResourceTypes: at(`${scim.path}/ResourceTypes`, people),
       Schemas: at(`${scim.path}/Schemas`, people),
@@ -137,6 +138,9 @@ const tokenQueries: Record<string, string> = {
 }
 const scimQueries: Record<string, string> = {
   'a long filter': `filter=${encodeURIComponent(many(100, () => 'userName eq "a"', ' and '))}`,
+  'a filter of many conditions': `filter=${encodeURIComponent(many(5, () => 'emails co "a"', ' or '))}`,
+  'a filter of parentheses': `filter=${fill('(', 2000)}`,
+  'many attributes': `attributes=${many(30, () => 'a.b.c.d', ',')}`,
   'a filter of quotes': `filter=${encodeURIComponent(`userName eq "${fill('\\"', 2000)}`)}`,
   'a filter of spaces': `filter=${encodeURIComponent(`userName eq "a"${fill(' ', 2000)}x`)}`,
   'a long attribute': `filter=${fill('a', 2000)}`,

@@ -12,6 +12,11 @@ export const scimBodies: Record<string, () => string> = {
   'as many values as a person has': () => person({ values: list(1900, (at) => at) }),
   'as many members as a person has': () => person(Object.fromEntries(list(1900, (at) => [at.toString(36), 0]))),
   'a long name': () => person({ userName: 'a'.repeat(250_000) }),
+  'a long search': () =>
+    JSON.stringify({
+      filter: list(5, (at) => `emails.value co "${at}"`).join(' or '),
+      attributes: list(30, (at) => `emails.${at}`),
+    }),
   'many operations': () => patch(list(100, () => ({ op: 'add', path: 'emails[type eq "work"].value', value: 'a' }))),
   'operations on long values': () =>
     patch([

@@ -10,16 +10,9 @@ import { parentOf } from '#lib/uid.ts'
 import { findProvider } from '../identity-providers/identity-providers.store.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
+import { asksForEmails, type ScimFilter } from './scim-filter.model.ts'
 import { opens } from './scim-settings.model.ts'
-import {
-  aScimUser,
-  maxScimUsers,
-  type ScimFilter,
-  type ScimInput,
-  type ScimResource,
-  type ScimUser,
-  scimUserType,
-} from './scim-users.model.ts'
+import { aScimUser, maxScimUsers, type ScimInput, type ScimUser, scimUserType } from './scim-users.model.ts'
 import * as store from './scim-users.store.ts'
 
 /**
@@ -39,12 +32,24 @@ export async function getScimUser({ app }: Work, provider: string, id: string): 
 export async function listScimUsers(
   { app }: Work,
   provider: string,
-  filter: ScimFilter,
+  filter: ScimFilter | undefined,
   page: { skip: number; limit: number },
 ): Promise<{ total: number; users: ScimUser[] }> {
+  if (filter && asksForEmails(filter)) await completeEmails(app, provider)
   const total = await store.countUsers(app.db, provider, filter)
   const users = page.limit === 0 ? [] : await store.listUsers(app.db, provider, filter, page)
   return { total, users }
+}
+
+const perCommit = 200
+
+/** Writes the addresses of people whom an earlier release wrote. */
+async function completeEmails({ db }: App, provider: string): Promise<void> {
+  while ((await store.usersWithoutEmails(db, provider, 1)).length > 0) {
+    await db.tx(async (tx) => {
+      for (const user of await store.usersWithoutEmails(tx, provider, perCommit)) await store.writeEmails(tx, user)
+    })
+  }
 }
 
 /** ALREADY_EXISTS when somebody of the provider has the user name or the external id. */
@@ -63,16 +68,16 @@ export async function createScimUser(work: Work, provider: string, input: ScimIn
   return user
 }
 
-/** Makes of the resource what `change` makes of it. It may be called more than once. */
+/** Makes of the person's resource what `change` makes of it. It may be called more than once, and throws to refuse. */
 export async function changeScimUser(
   work: Work,
   provider: string,
   id: string,
-  change: (before: ScimResource) => ScimInput,
+  change: (before: ScimUser) => ScimInput,
 ): Promise<ScimUser> {
   const { user, changed } = await work.app.db.tx(async (tx) => {
     const before = await requireUser(tx, provider, id)
-    const input = change(before.resource)
+    const input = change(before)
     if (JSON.stringify(input.resource) === JSON.stringify(before.resource)) return { user: before, changed: false }
     const user = { ...before, ...input, updateTime: work.cause.now }
     await requireFree(tx, user)
@@ -88,9 +93,15 @@ export async function changeScimUser(
 }
 
 /** Whom the provider gives up can no longer sign in through it. */
-export async function deleteScimUser(work: Work, provider: string, id: string): Promise<void> {
+export async function deleteScimUser(
+  work: Work,
+  provider: string,
+  id: string,
+  check: (before: ScimUser) => void,
+): Promise<void> {
   await work.app.db.tx(async (tx) => {
     const user = await requireUser(tx, provider, id)
+    check(user)
     await store.deleteUser(tx, id)
     if (user.externalId !== '') await store.noteRemoval(tx, provider, user.externalId, work.cause.now)
     await closeOut(tx, work, user)
@@ -129,7 +140,7 @@ async function requireFree(tx: Tx, user: ScimUser): Promise<void> {
 }
 
 async function requireRoom(tx: Tx, provider: string): Promise<void> {
-  const used = (await store.countUsers(tx, provider, {})) + (await store.countRemovals(tx, provider))
+  const used = (await store.countUsers(tx, provider)) + (await store.countRemovals(tx, provider))
   if (used >= maxScimUsers) throw limitExceeded('scim_users', 'provisioned people', used, maxScimUsers)
 }
 

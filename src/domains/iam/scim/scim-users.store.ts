@@ -1,11 +1,16 @@
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { type ScimFilter, type ScimResource, type ScimUser, userNameKey } from './scim-users.model.ts'
+import type { ScimFilter } from './scim-filter.model.ts'
+import { conditionOf } from './scim-filter.store.ts'
+import { emailsOf, type ScimResource, type ScimUser, userNameKey } from './scim-users.model.ts'
 
 type Row = Omit<ScimUser, 'externalId' | 'active' | 'resource'> & {
   externalId: string | null
   active: number
   resource: string
 }
+
+/** How many addresses of a person filters look at. */
+const maxEmails = 50
 
 const columns = sql`
   u.id, u.provider_uid AS provider, u.user_name AS "userName", u.external_id AS "externalId", u.active, u.resource,
@@ -41,29 +46,26 @@ export async function isTaken(
   return byExternalId !== undefined
 }
 
-function where(provider: string, { userName, externalId, id }: ScimFilter): Sql {
-  const byName = userName === undefined ? sql`` : sql` AND u.user_name_key = ${userNameKey(userName)}`
-  const byExternalId = externalId === undefined ? sql`` : sql` AND u.external_id = ${externalId}`
-  const byId = id === undefined ? sql`` : sql` AND u.id = ${id}`
-  return sql`u.provider_uid = ${provider}${byName}${byExternalId}${byId}`
+function where(provider: string, filter: ScimFilter | undefined): Sql {
+  return sql`u.provider_uid = ${provider} AND (${conditionOf(filter)})`
 }
 
-export async function countUsers(reader: Reader, provider: string, filter: ScimFilter): Promise<number> {
+export async function countUsers(reader: Reader, provider: string, filter?: ScimFilter): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`
     SELECT COUNT(*) AS count FROM scim_users u WHERE ${where(provider, filter)}`)
   return Number(row!.count)
 }
 
-/** In the order of their ids. */
+/** In the order in which they were added, so that people who are added move nobody to another page. */
 export async function listUsers(
   reader: Reader,
   provider: string,
-  filter: ScimFilter,
+  filter: ScimFilter | undefined,
   { skip, limit }: { skip: number; limit: number },
 ): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_users u
-     WHERE ${where(provider, filter)} ORDER BY u.provider_uid, u.id LIMIT ${limit} OFFSET ${skip}`)
+     WHERE ${where(provider, filter)} ORDER BY u.provider_uid, u.create_time, u.id LIMIT ${limit} OFFSET ${skip}`)
   return rows.map(fromRow)
 }
 
@@ -74,6 +76,7 @@ export async function insertUser(tx: Tx, user: ScimUser): Promise<void> {
                             create_time, update_time)
     VALUES (${id}, ${provider}, ${userName}, ${userNameKey(userName)}, ${externalId || null}, ${Number(active)},
             ${JSON.stringify(resource)}, ${createTime}, ${updateTime})`)
+  await writeEmails(tx, user)
 }
 
 export async function updateUser(tx: Tx, user: ScimUser): Promise<void> {
@@ -83,9 +86,31 @@ export async function updateUser(tx: Tx, user: ScimUser): Promise<void> {
        SET user_name = ${userName}, user_name_key = ${userNameKey(userName)}, external_id = ${externalId || null},
            active = ${Number(active)}, resource = ${JSON.stringify(resource)}, update_time = ${updateTime}
      WHERE id = ${id}`)
+  await writeEmails(tx, user)
+}
+
+/** Writes the addresses of a person for filters. */
+export async function writeEmails(tx: Tx, { id, resource, updateTime }: ScimUser): Promise<void> {
+  await tx.run(sql`DELETE FROM scim_emails WHERE user_id = ${id}`)
+  const rows = emailsOf(resource).slice(0, maxEmails)
+  for (const [position, { value, type, isPrimary }] of rows.entries()) {
+    await tx.run(sql`
+      INSERT INTO scim_emails (user_id, position, value_key, type_key, is_primary)
+      VALUES (${id}, ${position}, ${value}, ${type}, ${Number(isPrimary)})`)
+  }
+  await tx.run(sql`UPDATE scim_users SET emails_of = ${updateTime} WHERE id = ${id}`)
+}
+
+/** People whose addresses are not written, since an earlier release wrote the rest; at most `limit`. */
+export async function usersWithoutEmails(reader: Reader, provider: string, limit: number): Promise<ScimUser[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scim_users u
+     WHERE u.provider_uid = ${provider} AND u.emails_of <> u.update_time ORDER BY u.id LIMIT ${limit}`)
+  return rows.map(fromRow)
 }
 
 export async function deleteUser(tx: Tx, id: string): Promise<void> {
+  await tx.run(sql`DELETE FROM scim_emails WHERE user_id = ${id}`)
   await tx.run(sql`DELETE FROM scim_users WHERE id = ${id}`)
 }
 
@@ -126,6 +151,8 @@ export async function hasProvisioned(reader: Reader, provider: string): Promise<
 
 /** All that a provider has provisioned, when it is deleted. */
 export async function deleteAllUsers(tx: Tx, provider: string): Promise<void> {
+  await tx.run(sql`
+    DELETE FROM scim_emails WHERE user_id IN (SELECT id FROM scim_users WHERE provider_uid = ${provider})`)
   await tx.run(sql`DELETE FROM scim_users WHERE provider_uid = ${provider}`)
   await tx.run(sql`DELETE FROM scim_removals WHERE provider_uid = ${provider}`)
 }

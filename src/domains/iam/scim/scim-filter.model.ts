@@ -1,0 +1,28 @@
+// Filters of SCIM (RFC 7644, 3.4.2.2) after they were read: conditions on attributes that have a column.
+
+/** Attributes that can be filtered by; those of `emails` hold for one address. */
+export type FilterAttribute =
+  | 'id'
+  | 'userName'
+  | 'externalId'
+  | 'active'
+  | 'meta.created'
+  | 'meta.lastModified'
+  | 'emails.value'
+  | 'emails.type'
+  | 'emails.primary'
+
+export type Comparison = 'eq' | 'ne' | 'co' | 'sw' | 'ew' | 'gt' | 'ge' | 'lt' | 'le' | 'pr'
+
+export type ScimFilter =
+  | { kind: 'and' | 'or'; parts: readonly ScimFilter[] }
+  | { kind: 'not'; part: ScimFilter }
+  /** One address for which the part holds. */
+  | { kind: 'email'; part: ScimFilter }
+  | { kind: 'compare'; attribute: FilterAttribute; op: Comparison; value: string | boolean }
+
+/** Whether the filter asks for addresses. */
+export function asksForEmails(filter: ScimFilter): boolean {
+  if (filter.kind === 'compare') return false
+  return filter.kind === 'email' || (filter.kind === 'not' ? [filter.part] : filter.parts).some(asksForEmails)
+}

@@ -1,0 +1,87 @@
+// Parts of a resource that a request asks for: `attributes` and `excludedAttributes` (RFC 7644, 3.9).
+import { wrong } from './errors.ts'
+import { isObject, type Json, keyOf, userSchema } from './names.ts'
+
+/** Lower-case names without the schema of users; undefined for all. */
+export type Projection = { only: readonly string[] | undefined; without: readonly string[] }
+
+const maxNames = 30
+const maxNameLength = 256
+/** Members that each answer has. */
+const always: readonly string[] = ['id', 'schemas']
+
+/** Names are separated by commas. Unknown names are passed over. */
+export function readProjection(only: string | null, without: string | null): Projection {
+  const wanted = namesOf('attributes', only)
+  return { only: wanted.length === 0 ? undefined : wanted, without: namesOf('excludedAttributes', without) }
+}
+
+function namesOf(parameter: string, text: string | null): string[] {
+  const names = (text ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const given = names.filter((name) => name !== '')
+  if (given.length > maxNames) throw wrong('tooMany', `${parameter}: must name at most ${maxNames} attributes`)
+  if (given.some((name) => name.length > maxNameLength)) {
+    throw wrong('invalidValue', `${parameter}: a name must be at most ${maxNameLength} characters long`)
+  }
+  const own = `${userSchema.toLowerCase()}:`
+  return given.map((name) => (name.startsWith(own) ? name.slice(own.length) : name))
+}
+
+/** The resource with what is asked for. */
+export function project(resource: Json, { only, without }: Projection): Json {
+  if (only === undefined && without.length === 0) return resource
+  const keys = new Map(Object.keys(resource).map((key) => [key.toLowerCase(), key]))
+  const kept = only === undefined ? structuredClone(resource) : pick(resource, keys, only)
+  for (const path of without) drop(kept, split(keys, path))
+  return kept
+}
+
+type Keys = ReadonlyMap<string, string>
+
+function pick(resource: Json, keys: Keys, paths: readonly string[]): Json {
+  const kept: Json = {}
+  for (const name of always) if (resource[name] !== undefined) kept[name] = resource[name]
+  for (const path of paths) {
+    const [key, rest] = split(keys, path)
+    if (key === undefined || always.includes(key)) continue
+    const part = rest === '' ? resource[key] : pickMember(resource[key], rest)
+    if (part === undefined) continue
+    kept[key] = kept[key] === undefined ? structuredClone(part) : merge(kept[key], part)
+  }
+  return kept
+}
+
+/** A member of an object, or of each value of a list. */
+function pickMember(value: unknown, member: string): unknown {
+  if (Array.isArray(value)) return value.map((one) => pickMember(one, member) ?? {})
+  if (!isObject(value)) return undefined
+  const key = keyOf(value, member)
+  return key === undefined ? undefined : { [key]: value[key] }
+}
+
+function merge(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one) && Array.isArray(other)) return one.map((value, i) => merge(value, other[i]))
+  return isObject(one) && isObject(other) ? { ...one, ...other } : other
+}
+
+function drop(resource: Json, [key, rest]: Split): void {
+  if (key === undefined || always.includes(key)) return
+  if (rest === '') delete resource[key]
+  else {
+    for (const value of [resource[key]].flat()) {
+      const member = isObject(value) ? keyOf(value, rest) : undefined
+      if (member !== undefined) delete (value as Json)[member]
+    }
+  }
+}
+
+type Split = [key: string | undefined, rest: string]
+
+/** The member of the resource that a path begins with, and what follows: `name.givenName`, or a schema and its attribute. */
+function split(keys: Keys, path: string): Split {
+  for (let end = path.length; end > 0; end = Math.max(path.lastIndexOf('.', end - 1), path.lastIndexOf(':', end - 1))) {
+    const key = keys.get(path.slice(0, end))
+    if (key !== undefined) return [key, path.slice(end + 1)]
+  }
+  return [undefined, '']
+}
