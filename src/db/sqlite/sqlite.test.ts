@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { createThreadTime } from '#lib/budgets/thread-time.ts'
+import { createShare, noteServed, type Shares } from '#lib/turns/shares.ts'
 import { migrate } from '../migrate.ts'
 import { openDb } from '../open.ts'
 import { type Db, raw, sql } from '../sql.ts'
@@ -67,6 +68,30 @@ test('a chain of reads lets others run', async () => {
     reads++
   }
   assert.equal(others, 3, `after ${reads} reads`)
+})
+
+test('after a long turn only a reader that has used less time than others goes on at once', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const time = createThreadTime()
+  const hasToWait = (shares: Shares) =>
+    time.run({ charge() {}, shares }, async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      await count(db)
+      let isLater = false
+      setImmediate(() => {
+        isLater = true
+      })
+      const until = performance.now() + 11
+      while (performance.now() < until);
+      await count(db)
+      return isLater
+    })
+  const busy = [{ ...createShare(), usedMs: 1e6 }]
+  noteServed(busy)
+  const waits = [await hasToWait(busy), await hasToWait([createShare()])]
+  time.close()
+  assert.deepEqual(waits, [true, false])
 })
 
 test('a work that may reach the disk later waits for it only with one that must', async () => {
@@ -202,6 +227,24 @@ test('the time of each work of a batch is charged to its own request', async () 
   await Promise.all(charged.map((_, i) => time.run({ charge: charge(i) }, () => spend(i))))
   time.close()
   assert.deepEqual(charged, [1, 10, 100])
+})
+
+test('a caller that has used less time writes before those who have waited longer', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const time = createThreadTime()
+  const written: string[] = []
+  const write = (name: string, shares: Shares) =>
+    time.run({ charge() {}, shares }, () =>
+      db.tx(async () => {
+        shares[0]!.usedMs += 20
+        written.push(name)
+      }),
+    )
+  const [noisy, quiet] = [[createShare()], [createShare()]]
+  await Promise.all([...[...'abcdef'].map((name) => write(name, noisy)), write('quiet', quiet)])
+  time.close()
+  assert.ok(written.indexOf('quiet') <= 1, written.join(' '))
 })
 
 test('a second writer process makes works wait, then fail as unavailable', async () => {

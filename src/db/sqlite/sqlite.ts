@@ -1,6 +1,8 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
+import { sharesNow } from '#lib/turns/fair-queue.ts'
+import { isAhead } from '#lib/turns/shares.ts'
 import { turns } from '#lib/turns/turns.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard, type Outcome } from '../guard.ts'
@@ -93,8 +95,8 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
 const turnMs = 10
 
 /**
- * A query here is done when it is asked, so a chain of them would run to its end before the event loop turns. Whoever has
- * had a turn for long enough waits for the next one.
+ * A query here is done when it is asked, so a chain of them would run to its end before the event loop turns. After 10 ms of a
+ * turn, callers wait for the next one, unless they have used less time than others.
  */
 function shareTurns(): { letOthersRun(): Promise<void> | undefined } {
   let began: number | undefined
@@ -108,7 +110,7 @@ function shareTurns(): { letOthersRun(): Promise<void> | undefined } {
         setImmediate(turned)
         return undefined
       }
-      return performance.now() - began < turnMs ? undefined : turns.next()
+      return performance.now() - began < turnMs || isAhead(sharesNow()) ? undefined : turns.next()
     },
   }
 }

@@ -1,12 +1,13 @@
 // Writers wait here for the one connection that writes, and share commits: those that wait run one after the other, each in
-// a savepoint, and one commit answers them all.
+// a savepoint, and one commit answers them all. Callers that have used less time of the thread go first.
+import { chargeBackground, FairQueue } from '#lib/turns/fair-queue.ts'
 import type { createCommits } from '../changes.ts'
 import type { Outcome } from '../guard.ts'
 import type { Change, DbCounts } from '../sql.ts'
 import type { Connection } from './sqlite-connection.ts'
 
 const batchWorks = 256
-const batchMs = 10
+const batchMs = 5
 
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
 export type Job = {
@@ -30,7 +31,7 @@ export class WriteQueue {
   /** Nobody else writes, so nothing is tried again. */
   readonly counts: DbCounts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map() }
   readonly #parts: Parts
-  readonly #jobs: Job[] = []
+  readonly #jobs = new FairQueue<Job>()
   #flushing: Promise<void> | undefined
 
   constructor(parts: Parts) {
@@ -62,17 +63,21 @@ export class WriteQueue {
     const begun: Job[] = []
     const outcomes: Outcome<unknown>[] = []
     // Settled before the transaction begins, since SQLite does not change it inside one.
-    const durable = jobs.some((job) => job.durable)
-    const { aside } = jobs[0]!
-    const isNext = (job: Job | undefined) => job?.aside === aside && (durable || !job.durable)
+    const durable = [...jobs].some((job) => job.durable)
+    const { aside } = jobs.next()!.item
+    const isNext = (job: Job) => job.aside === aside && (durable || !job.durable)
     try {
       writer.waitForDisk(durable)
       writer.setAside(aside)
       writer.control('BEGIN IMMEDIATE')
       const end = performance.now() + batchMs
-      while (isNext(jobs[0]) && begun.length < batchWorks && performance.now() < end) {
-        begun.push(jobs.shift()!)
-        outcomes.push(await attempt(writer, begun.at(-1)!))
+      while (begun.length < batchWorks && performance.now() < end) {
+        const entry = jobs.take(isNext)
+        if (!entry) break
+        begun.push(entry.item)
+        const began = performance.now()
+        outcomes.push(await attempt(writer, entry.item))
+        chargeBackground(entry, performance.now() - began)
       }
       beforeCommit()
       writer.control('COMMIT')
@@ -82,7 +87,7 @@ export class WriteQueue {
     } catch (error) {
       rollBack(writer)
       // Without a transaction nobody in the queue can be served; the next call tries again.
-      if (begun.length === 0) begun.push(...jobs.splice(0))
+      if (begun.length === 0) for (let entry = jobs.take(); entry; entry = jobs.take()) begun.push(entry.item)
       // Also those that failed alone: they may have seen rows that are gone now.
       outcomes.splice(0, Infinity, ...begun.map(() => failed(error)))
     }

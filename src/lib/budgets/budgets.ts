@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Newest } from '../caches/newest.ts'
 import { AppError } from '../errors.ts'
 import { networkOf } from '../net/source-address.ts'
+import { arriving, createShare, type Share, type Shares } from '../turns/shares.ts'
 import { rootOf } from '../uid.ts'
 import type { Spender } from './thread-time.ts'
 
@@ -75,7 +76,7 @@ const mostHeld = 2000
 const weight = 0.1
 
 type Level = 'caller' | 'organization'
-type Account = {
+type Account = Share & {
   readonly level: Level
   /** Time left before the budget is exhausted. Negative is a debt. */
   leftMs: number
@@ -137,7 +138,7 @@ function note(active: Active, paying: readonly Account[], now: number, turn: num
 
 function createAccount(level: Level, leftMs: number, now: number): Account {
   const unused = { reservedMs: 0, seenAt: -Infinity, seenInTurn: 0, inProgress: 0, expectedMs: 0 }
-  return { level, leftMs, filledAt: now, keptAt: now, ...unused }
+  return { level, leftMs, filledAt: now, keptAt: now, ...unused, ...createShare() }
 }
 
 function createAccounts(
@@ -215,6 +216,7 @@ function createAccounts(
         refill(account, now)
         const before = account.leftMs
         account.leftMs = Math.max(-Math.max(mostDebtMs, burstMs), before - ms)
+        account.usedMs += ms
         if (account.leftMs >= -burstMs || haveOthers(account, sender, now)) continue
         account.leftMs = Math.min(before, -burstMs)
       }
@@ -226,6 +228,7 @@ class RequestSpending implements Spending {
   readonly #accounts: Accounts
   readonly #count: (ms: number) => void
   #paying: readonly Account[] = []
+  #shares: Shares = arriving
   #sender: Sender = { uid: '', source: '' }
   #spentMs = 0
   #longestMs = 0
@@ -240,11 +243,16 @@ class RequestSpending implements Spending {
     this.#count = count
   }
 
+  get shares(): Shares {
+    return this.#shares
+  }
+
   charge(ms: number): void {
     this.#count(ms)
     this.#spentMs += ms
     if (ms > this.#longestMs) this.#longestMs = ms
-    this.#accounts.take(this.#paying, ms, this.#sender)
+    if (this.#paying.length === 0) arriving[0]!.usedMs += ms
+    else this.#accounts.take(this.#paying, ms, this.#sender)
     if (this.#reservedMs > 0) this.#reserve(Math.max(0, this.#reservedMs - ms))
   }
 
@@ -253,6 +261,7 @@ class RequestSpending implements Spending {
     this.#accounts.take(this.#paying, -this.#spentMs, this.#sender)
     const { paying, problem } = this.#accounts.look(sender)
     this.#paying = paying
+    this.#shares = [...paying].reverse()
     this.#sender = sender
     this.#accounts.take(paying, this.#spentMs, sender)
     if (problem) return problem

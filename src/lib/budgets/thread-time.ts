@@ -2,10 +2,13 @@
 // between two switches belongs to the request that ran in between.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { promiseHooks } from 'node:v8'
+import type { Shares } from '../turns/shares.ts'
 
 /** A request, or something else that pays for the time that it uses. */
 export type Spender = {
   charge(ms: number): void
+  /** Its place among those who wait for the thread; undefined until it is known. */
+  readonly shares?: Shares | undefined
 }
 
 export type ThreadTime = {
@@ -18,13 +21,21 @@ export type ThreadTime = {
   close(): void
 }
 
+/** One for all measurements of the process, so that queues can ask who waits. Each measures only what it runs itself. */
+const context = new AsyncLocalStorage<{ spender: Spender; by: object }>()
+
+/** Whoever pays for the work that runs now. */
+export function spenderNow(): Spender | undefined {
+  return context.getStore()?.spender
+}
+
 /**
  * Measures from one continuation of a promise to the next of another spender, or to the end of the turn of the event loop.
  * Callbacks of sockets and timers are charged to the spender before them in the same turn: a hook for those too
  * (`async_hooks.createHook`) costs twice as much.
  */
 export function createThreadTime(monotonic: () => number = () => performance.now()): ThreadTime {
-  const context = new AsyncLocalStorage<Spender>()
+  const by = {}
   let current: Spender | undefined
   let since = 0
   let isTurnNoted = false
@@ -46,13 +57,14 @@ export function createThreadTime(monotonic: () => number = () => performance.now
     switchTo(undefined)
   }
   const stop = promiseHooks.onBefore(() => {
-    const next = context.getStore()
+    const store = context.getStore()
+    const next = store?.by === by ? store.spender : undefined
     if (next !== current) switchTo(next)
   })
   return {
     run(spender, work) {
       switchTo(spender)
-      return context.run(spender, work)
+      return context.run({ spender, by }, work)
     },
     settle: () => switchTo(current),
     turns: () => turns,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { createShare, type Shares } from './shares.ts'
 import { createTurns } from './turns.ts'
 
 test('so many run in one turn as there is time for, each until it waits again', async () => {
@@ -12,7 +13,7 @@ test('so many run in one turn as there is time for, each until it waits again', 
       await turns.next()
       // What it does takes several steps, none of which waits for anything.
       for (let step = 0; step < 5; step++) await undefined
-      now += 4
+      now += 2
       ran.push(name)
     }
   }
@@ -28,6 +29,29 @@ test('so many run in one turn as there is time for, each until it waits again', 
     each.filter((names) => names !== ''),
     ['abc', 'dea', 'bcd', 'e'],
   )
+})
+
+test('a caller that has used less time goes before those who have waited longer', async () => {
+  let now = 0
+  const [noisy, quiet] = [[createShare()], [createShare()]]
+  let caller: Shares = noisy
+  const turns = createTurns(
+    () => now,
+    () => caller,
+  )
+  const ran: string[] = []
+  const next = async (name: string, shares: Shares): Promise<void> => {
+    caller = shares
+    await turns.next()
+    ran.push(name)
+    now += 10
+    shares[0]!.usedMs += 10
+  }
+  const all = [...'abcdefgh'].map((name) => next(name, noisy))
+  while (ran.length < 2) await turn()
+  all.push(next('quiet', quiet))
+  await Promise.all(all)
+  assert.deepEqual(ran.slice(0, 3), ['a', 'b', 'quiet'])
 })
 
 test('who asks within a turn has a later one, though there is time', async () => {

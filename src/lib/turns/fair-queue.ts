@@ -1,0 +1,69 @@
+// Queue from which the caller that has used the least time of the thread is taken first, and each caller's items in their order.
+import { spenderNow } from '../budgets/thread-time.ts'
+import { arriving, background, compareShares, keepNear, noteServed, type Share, type Shares } from './shares.ts'
+
+export type Entry<T> = { readonly item: T; readonly shares: Shares }
+
+/** Shares of whoever asks now. */
+export function sharesNow(): Shares {
+  const spender = spenderNow()
+  return spender === undefined ? background : (spender.shares ?? arriving)
+}
+
+/** Charges the background jobs, whose time nobody else measures. */
+export function chargeBackground({ shares }: Entry<unknown>, ms: number): void {
+  if (shares === background) background[0]!.usedMs += ms
+}
+
+export class FairQueue<T> {
+  readonly #lines = new Map<Share, Entry<T>[]>()
+  readonly #sharesNow: () => Shares
+  #length = 0
+
+  constructor(now: () => Shares = sharesNow) {
+    this.#sharesNow = now
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  push(item: T): void {
+    const shares = this.#sharesNow()
+    const own = shares.at(-1)!
+    const line = this.#lines.get(own)
+    if (line) line.push({ item, shares })
+    else {
+      keepNear(shares)
+      this.#lines.set(own, [{ item, shares }])
+    }
+    this.#length++
+  }
+
+  /** The item that `take` would return. */
+  next(mayTake: (item: T) => boolean = () => true): Entry<T> | undefined {
+    let best: Entry<T> | undefined
+    for (const [first] of this.#lines.values()) {
+      if (!mayTake(first!.item)) continue
+      if (!best || compareShares(first!.shares, best.shares) < 0) best = first
+    }
+    return best
+  }
+
+  /** Removes the next item. A caller whose first item may not be taken is left out. */
+  take(mayTake?: (item: T) => boolean): Entry<T> | undefined {
+    const entry = this.next(mayTake)
+    if (!entry) return undefined
+    const own = entry.shares.at(-1)!
+    const line = this.#lines.get(own)!
+    line.shift()
+    if (line.length === 0) this.#lines.delete(own)
+    this.#length--
+    noteServed(entry.shares)
+    return entry
+  }
+
+  *[Symbol.iterator](): Generator<T> {
+    for (const line of this.#lines.values()) for (const { item } of line) yield item
+  }
+}
