@@ -4,6 +4,7 @@ import type { Caller } from '#app.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { checkJson, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
+import { turnBytes, turns } from '#lib/turns/turns.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { limitsOf } from './message-limits.ts'
@@ -116,6 +117,7 @@ async function contentOf({ app }: Api, matched: Matched<Endpoint>, arrival: Http
   const reads = matched.binding.body !== '' || inForm
   const body = reads ? await readBody(arrival, inForm ? maxAnonymousBytes : limits.bytes) : undefined
   if (body && !inForm) checkJson(body, limits)
+  if (body && body.length > turnBytes) await turns.next()
   return inForm ? { search: `${inPath}&${body?.toString('latin1')}`, body: undefined } : { search: inPath, body }
 }
 

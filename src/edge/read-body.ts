@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
 import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
+import { turnBytes, turns } from '#lib/turns/turns.ts'
 import type { HttpArrival } from './doors.ts'
 
 /** The limit of a body that arrives before the caller has shown a token of ours, such as a form. */
@@ -15,7 +16,9 @@ export function isForm({ headers }: IncomingMessage): boolean {
 export async function readBody(arrival: HttpArrival, limit: number): Promise<Buffer> {
   arrival.awaitsBody = true
   try {
-    return await wholeBody(arrival.req, limit)
+    const body = await wholeBody(arrival.req, limit)
+    if (body.length > turnBytes) await turns.next()
+    return body
   } finally {
     arrival.awaitsBody = false
   }

@@ -14,6 +14,7 @@ import { requireTagAt } from '#domains/registry/tags/tag-moves.service.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { isTagName, tagPattern } from '#lib/oci-names.ts'
 import { readPrecondition } from '#lib/preconditions.ts'
+import { turnBytes, turns } from '#lib/turns/turns.ts'
 import { allow, allowPush, checkMayTag, requireTagDeletionTerms, requireTagTerms } from './access.ts'
 import { OciError } from './errors.ts'
 import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
@@ -117,6 +118,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
     const document = await documentOf(visit, place.repo, manifest)
+    if (content.length > turnBytes) await turns.next()
     if (!place.repo) {
       await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
       for (const tag of tags) requireTagAt(precondition, tag, '')

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Part } from '#blobs/blobs.ts'
 import { ContentTooLarge, StoreFull } from '#blobs/blobs.ts'
+import { turnBytes, turns } from '#lib/turns/turns.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
@@ -89,6 +90,7 @@ export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Bu
     throw new OciError('SIZE_INVALID', 'the body ended early', { status: 400 })
   }
   req.setTimeout(0)
+  if (size > turnBytes) await turns.next()
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
 }
 

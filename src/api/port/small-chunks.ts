@@ -1,20 +1,33 @@
-// Limit on the number of small chunks in a body over HTTP/1.1. Each chunk costs the parser some microseconds, whatever it
-// holds, and one read of the socket can bring hundreds of thousands.
+// Limits on bodies over HTTP/1.1. Each chunk costs the parser some microseconds, whatever it holds, and one read of the socket can
+// bring hundreds of thousands. Node reads up to 2 MiB of each connection in one turn of the event loop, so bodies take turns.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { IncomingMessage } from 'node:http'
+import { turns } from '#lib/turns/turns.ts'
 
 /** Chunks below `smallBytes` are counted. Clients that stream lines of a log stay far below the limit. */
 const smallBytes = 128
 const mostSmall = 16_384
 
+/** A body takes another turn after this many bytes. */
+const mostOfTurn = 128 * 1024
+
 /** The code of the error that a body with too many small chunks is refused with. */
 export const smallChunksCode = 'PINFOLD_SMALL_CHUNKS'
 
-/** Request whose connection is refused once its body has had too many small chunks. */
+/** Request whose connection is refused once its body has had too many small chunks, and whose body is read in turns. */
 export class BoundedMessage extends IncomingMessage {
   #small = 0
+  #ofTurn = 0
+  #waits = false
+  /** Runs something for whoever reads the body, since the parser calls for nobody. */
+  #forReader: (<T>(work: () => T) => T) | undefined
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-    if (chunk === null || chunk.length >= smallBytes || ++this.#small <= mostSmall) return super.push(chunk, encoding)
+    if (chunk === null || chunk.length >= smallBytes || ++this.#small <= mostSmall) {
+      this.#ofTurn += chunk?.length ?? 0
+      // Node stops reading the socket at `false`, and goes on with `_read`.
+      return super.push(chunk, encoding) && this.#ofTurn < mostOfTurn
+    }
     if (this.#small === mostSmall + 1) {
       const error = Object.assign(new Error('a body has too many small chunks'), { code: smallChunksCode })
       const { server } = this.socket as { server?: NodeJS.EventEmitter }
@@ -22,5 +35,20 @@ export class BoundedMessage extends IncomingMessage {
     }
     // Nobody reads the rest.
     return false
+  }
+
+  override _read(size: number): void {
+    if (this.#waits) return
+    this.#forReader ??= AsyncLocalStorage.snapshot()
+    if (this.#ofTurn < mostOfTurn) super._read(size)
+    else void this.#readLater(size)
+  }
+
+  async #readLater(size: number): Promise<void> {
+    this.#waits = true
+    await this.#forReader!(() => turns.next())
+    this.#waits = false
+    this.#ofTurn = 0
+    if (!this.destroyed) super._read(size)
   }
 }
