@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { arriving } from '../turns/shares.ts'
 import { type BudgetOptions, createBudgets, type Sender } from './budgets.ts'
 
 const usual = { callerPercent: 50, organizationPercent: 75, burstMs: 1000 }
@@ -254,4 +255,27 @@ test('new names of one kind do not free those of another', () => {
   assert.ok(request(ci))
   for (let i = 0; i < 10; i++) request({ ...ci, uid: `${acme}/00000000000000a${i}` })
   assert.ok(request(ci), 'the identity was forgotten, and its organization was not')
+})
+
+test('a request goes first until its sender is known, who is then charged, and whose organization is', () => {
+  const budgets = createBudgets(
+    { callerPercent: 50, organizationPercent: 75, burstMs: 100 },
+    () => 0,
+    () => 0,
+  )
+  const spending = budgets.open()
+  assert.equal(spending.shares, arriving)
+  const before = arriving[0]!.usedMs
+  spending.charge(3)
+  assert.equal(arriving[0]!.usedMs, before)
+  const organization = 'a'.repeat(40)
+  for (const name of ['0000000000000001', '0000000000000002']) {
+    const next = name.endsWith('1') ? spending : budgets.open()
+    assert.equal(next.enter({ uid: `${organization}/${name}`, source: '192.0.2.1' }), undefined)
+    next.charge(4)
+    assert.deepEqual(
+      next.shares!.map(({ usedMs }) => usedMs),
+      name.endsWith('1') ? [7, 7] : [11, 4],
+    )
+  }
 })

@@ -251,8 +251,7 @@ class RequestSpending implements Spending {
     this.#count(ms)
     this.#spentMs += ms
     if (ms > this.#longestMs) this.#longestMs = ms
-    if (this.#paying.length === 0) arriving[0]!.usedMs += ms
-    else this.#accounts.take(this.#paying, ms, this.#sender)
+    this.#accounts.take(this.#paying, ms, this.#sender)
     if (this.#reservedMs > 0) this.#reserve(Math.max(0, this.#reservedMs - ms))
   }
 

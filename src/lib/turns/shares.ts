@@ -16,7 +16,7 @@ const mostAheadMs = 50
 
 export const createShare = (): Share => ({ usedMs: 0, servedMs: 0 })
 
-/** Requests whose sender is not known yet. Whoever measures their time has to add it. */
+/** Requests whose sender is not known yet. They go first, since they use little, and their sender is charged for it later. */
 export const arriving: Shares = [createShare()]
 /** Work that no request waits for. */
 export const background: Shares = [createShare()]
