@@ -25,4 +25,14 @@ export function joinContents(all: readonly ImageContents[]): ImageContents {
   return { packages: list.sorted(), distribution, hasDatabase, gaps: gaps.all() }
 }
 
+/** With a gap if the image names a distribution and nothing says which packages of it there are. */
+export function withMissingDatabase(contents: ImageContents): ImageContents {
+  const { distribution, hasDatabase } = contents
+  if (distribution.id === '' || hasDatabase) return contents
+  const gaps = new GapList()
+  gaps.add('', 'UNIDENTIFIED', `no package database of ${distribution.id} could be read`)
+  for (const { path, reason, message } of contents.gaps) gaps.add(path, reason, message)
+  return { ...contents, gaps: gaps.all() }
+}
+
 const keyOf = ({ kind, name, version }: Package): string => `${kind}\0${name}\0${version}`

@@ -28,7 +28,7 @@ export const pythonPackage = (name: string, version: string): LayerEntries => ({
 export async function pushAndScan(
   registry: TestRegistry,
   repo: string,
-  layer: LayerEntries,
+  layer: LayerEntries | Buffer,
   tag?: string,
 ): Promise<string> {
   const pusher = await registry.registryAs(registry.pusher.uid)

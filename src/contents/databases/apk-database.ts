@@ -1,19 +1,23 @@
-import { type PackageList, Unreadable } from '../packages.ts'
+import { Unreadable } from '../packages.ts'
+import { type Entry, entryOf } from './entry.ts'
 import { linesOf } from './lines.ts'
 import type { Owners } from './owners.ts'
 
-/** Adds what `lib/apk/db/installed` lists: records of one-letter fields, an empty line after each. */
-export function readApkDatabase(text: string, list: PackageList, owners?: Owners): void {
+/** Records of `lib/apk/db/installed`, of one-letter fields with an empty line after each: an entry for each. */
+export function* readApkDatabase(text: string, owners?: Owners): Generator<Entry> {
   let fields: Record<string, string> = {}
   let folder = ''
+  let isStarted = false
   for (const line of linesOf(text)) {
     if (line === '') {
-      addRecord(fields, list)
+      if (isStarted) yield entryIn(fields)
       fields = {}
       folder = ''
+      isStarted = false
     } else {
       // A database with one broken line may lack any package, and what is lacking would count as removed.
       if (line[1] !== ':' || !/^[A-Za-z]/.test(line)) throw new Unreadable('DAMAGED', 'the apk database is damaged')
+      isStarted = true
       fields[line[0]!] ??= line.slice(2)
       // Folders and the files in them, after the fields of the package.
       if (line[0] === 'F') folder = line.slice(2)
@@ -21,13 +25,10 @@ export function readApkDatabase(text: string, list: PackageList, owners?: Owners
         owners?.add(`${folder === '' ? '' : `${folder}/`}${line.slice(2)}`, 'apk', fields.P ?? '')
     }
   }
-  addRecord(fields, list)
+  if (isStarted) yield entryIn(fields)
 }
 
-function addRecord(
-  { P: name = '', V: version = '', A: arch = '', o: origin }: Record<string, string>,
-  list: PackageList,
-) {
-  if (name === '' || version === '') return
-  list.add({ kind: 'apk', name, version, origin: origin || name, originVersion: version, arch })
+function entryIn({ P: name = '', V: version = '', A: arch = '', o: origin }: Record<string, string>): Entry {
+  const found = { kind: 'apk', name, version, origin: origin || name, originVersion: version, arch } as const
+  return entryOf(found, `a package of apk without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }

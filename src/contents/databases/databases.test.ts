@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixture } from '../../../test/support/fixtures.ts'
+import { withMissingDatabase } from '../join.ts'
 import type { ImageContents, Package } from '../packages.ts'
+import { readApkDatabase } from './apk-database.ts'
+import { readDpkgDatabase } from './dpkg-database.ts'
 import { readFiles } from './files.ts'
 import { onBranch, readOsRelease } from './os-release.ts'
 
@@ -48,7 +51,56 @@ test('a database with a broken line is not read in part', () => {
   assert.throws(() => contentsOf({ [apk]: 'P:a\nV:1\n\n\0\0\0\0' }), damaged)
 })
 
-test('a record without a name or a version is left out', () => {
+test('gives a gap for a record without a name or a version', () => {
+  const text = 'P:a\n\n\nV:1\n\nP:b\nV:2\n\nA:x86_64'
+  const deb =
+    'Package: a\n\nVersion: 1\nStatus: install ok installed\n\nPackage: gone\nStatus: purge ok not-installed\n'
+  const { packages, gaps } = contentsOf({ [apk]: text, [dpkg]: deb })!
+  assert.deepEqual(
+    packages.map(({ name }) => name),
+    ['b'],
+  )
+  assert.deepEqual(
+    gaps.map(({ path, reason, message }) => `${path} ${reason} ${message}`),
+    [
+      `${apk} UNIDENTIFIED a package of apk without a version: a`,
+      `${apk} UNIDENTIFIED a package of apk without a name`,
+      `${apk} UNIDENTIFIED a package of apk without a name`,
+      `${dpkg} UNIDENTIFIED a package of dpkg without a version: a`,
+      `${dpkg} UNIDENTIFIED a package of dpkg without a name`,
+    ],
+  )
+})
+
+test('gives a package or a gap for every entry of the databases of the fixtures', () => {
+  const images = ['alpine-2016', 'alpine-3.10', 'alpine-3.11', 'alpine-14-packages', 'alpine-2-packages']
+  for (const image of images) {
+    const text = fixture(`contents/${image}/installed`).toString()
+    assert.equal([...readApkDatabase(text)].length, text.match(/^P:/gm)!.length, image)
+  }
+  for (const name of ['ubuntu-18.04/status', 'debian-dpkg/status', 'dpkg-status-d/multiple']) {
+    const text = fixture(`contents/${name}`).toString()
+    assert.equal(
+      [...readDpkgDatabase(text)].length,
+      text.match(/^Package:/gm)!.length - (text.match(/ config-files$/gm) ?? []).length,
+      name,
+    )
+  }
+})
+
+test('counts packages of dpkg in every state in which they have files on disk', () => {
+  const database = (status: string) => ({ [dpkg]: `Package: a\nStatus: ${status}\nVersion: 1\n` })
+  const present = ['unpacked', 'half-configured', 'half-installed', 'triggers-pending', 'triggers-awaited']
+  const statuses = [...present.map((state) => `install ok ${state}`), 'hold ok installed', 'deinstall ok installed']
+  for (const status of [...statuses, 'install reinstreq half-installed', 'install ok', 'install ok triggers-new']) {
+    assert.deepEqual(namesIn(database(status)), ['a'], status)
+  }
+  for (const status of ['deinstall ok config-files', 'purge ok not-installed']) {
+    assert.deepEqual(namesIn(database(status)), [], status)
+  }
+})
+
+test('a record without a name or a version is no package', () => {
   assert.deepEqual(namesIn({ [`${dpkg}.d/empty`]: fixture('contents/negative/dpkg-empty') }), [])
   assert.deepEqual(namesIn({ [`${dpkg}.d/many`]: fixture('contents/dpkg-status-d/multiple') }), [
     'tzdata',
@@ -91,14 +143,21 @@ test('several databases of one image add up, and what two of them list is listed
 })
 
 test('without a database nothing is known; with an empty one nothing is installed', () => {
-  assert.equal(contentsOf({ 'etc/os-release': 'ID=alpine' }), undefined)
+  const nothing = { packages: [], distribution: { id: '', version: '' }, hasDatabase: false, gaps: [] }
+  assert.deepEqual(contentsOf({ 'etc/os-release': 'ID=a' }), { ...nothing, distribution: { id: 'a', version: '' } })
   assert.equal(contentsOf({}), undefined)
-  assert.deepEqual(contentsOf({ [apk]: '', 'etc/os-release': 'ID=a\nVERSION_ID="1"' }), {
-    packages: [],
-    distribution: { id: 'a', version: '1' },
-    hasDatabase: true,
-    gaps: [],
-  })
+  assert.equal(contentsOf({ 'etc/os-release': 'NAME=a' }), undefined)
+  assert.deepEqual(contentsOf({ [apk]: '' }), { ...nothing, hasDatabase: true })
+})
+
+test('gives a gap for a distribution whose database has no entry, or is not there', () => {
+  const release = { 'etc/os-release': 'ID=debian\nVERSION_ID="12"' }
+  const gapsOf = (files: Record<string, string>) =>
+    withMissingDatabase(contentsOf(files)!).gaps.map(({ reason, message }) => `${reason} ${message}`)
+  assert.deepEqual(gapsOf({ ...release, [dpkg]: '' }), ['UNIDENTIFIED the package database of debian has no entry'])
+  assert.deepEqual(gapsOf(release), ['UNIDENTIFIED no package database of debian could be read'])
+  assert.deepEqual(gapsOf({ ...release, [dpkg]: 'Package: a\nVersion: 1\n' }), [])
+  assert.deepEqual(gapsOf({ [apk]: '' }), [])
 })
 
 test('os-release gives id and version, quoted or not, and neither when it does not say', () => {

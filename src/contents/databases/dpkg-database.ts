@@ -1,30 +1,40 @@
-import { type PackageList, Unreadable } from '../packages.ts'
+import { Unreadable } from '../packages.ts'
+import { type Entry, entryOf } from './entry.ts'
 import { linesOf } from './lines.ts'
 
 const wanted = new Set(['package', 'status', 'version', 'source', 'architecture'])
 
-/** Adds what `var/lib/dpkg/status`, or one file of `status.d`, lists as installed: paragraphs as in deb822(5). */
-export function readDpkgDatabase(text: string, list: PackageList): void {
+/**
+ * Paragraphs of `var/lib/dpkg/status` or of one file of `status.d`, as in deb822(5): an entry for each, but for packages
+ * without files on disk.
+ */
+export function* readDpkgDatabase(text: string): Generator<Entry> {
   let fields: Record<string, string> = {}
+  let isStarted = false
   for (const line of linesOf(text)) {
     if (line.trim() === '') {
-      addRecord(fields, list)
+      if (isStarted) yield* entryIn(fields)
       fields = {}
+      isStarted = false
     } else if (line[0] !== ' ' && line[0] !== '\t') {
       const colon = line.indexOf(':')
       const field = line.slice(0, colon)
       if (colon < 1 || /\s/.test(field)) throw new Unreadable('DAMAGED', 'the dpkg database is damaged')
       if (wanted.has(field.toLowerCase())) fields[field.toLowerCase()] ??= line.slice(colon + 1).trim()
+      isStarted = true
     }
   }
-  addRecord(fields, list)
+  if (isStarted) yield* entryIn(fields)
 }
 
-function addRecord(fields: Record<string, string>, list: PackageList): void {
-  const { package: name = '', version = '', architecture: arch = '', source = '', status } = fields
-  if (name === '' || version === '') return
-  // Files of status.d often say no status, being there because the package is.
-  if (status !== undefined && status.split(/\s+/)[2] !== 'installed') return
+/** States of dpkg(1) in which nothing but configuration is on disk. */
+const states: ReadonlySet<string> = new Set(['not-installed', 'config-files'])
+
+function* entryIn(fields: Record<string, string>): Generator<Entry> {
+  const { package: name = '', version = '', architecture: arch = '', source = '', status = '' } = fields
+  // Files of status.d often have no status, since the package is there.
+  if (states.has(status.split(/\s+/)[2]?.toLowerCase() ?? '')) return
   const [, origin = name, originVersion = version] = /^(\S+)(?:\s+\(([^()\s]+)\))?$/.exec(source) ?? []
-  list.add({ kind: 'deb', name, version, origin, originVersion, arch })
+  const found = { kind: 'deb', name, version, origin, originVersion, arch } as const
+  yield entryOf(found, `a package of dpkg without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }

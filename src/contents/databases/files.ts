@@ -4,6 +4,7 @@ import { apkDatabases, apkRepositories, osReleases, ownedFiles } from '../layers
 import { GapList, type ImageContents, type ImageFile, PackageList, Unreadable } from '../packages.ts'
 import { readApkDatabase } from './apk-database.ts'
 import { readDpkgDatabase } from './dpkg-database.ts'
+import type { Entry } from './entry.ts'
 import { linesOf } from './lines.ts'
 import { onBranch, readOsRelease } from './os-release.ts'
 import { Owners } from './owners.ts'
@@ -14,29 +15,38 @@ export function readFiles(files: readonly ImageFile[]): ImageContents | undefine
   for (const { path, bytes, found } of files) if (!found) texts.set(path, new TextDecoder().decode(bytes))
   const list = new PackageList()
   const owners = new Owners(files.flatMap(({ path, found }) => (found ? [path] : [])))
-  let databases = 0
+  const gaps = new GapList()
+  let [databases, entries] = [0, 0]
   for (const [path, text] of texts) {
-    if (apkDatabases.includes(path)) readApkDatabase(text, list, owners)
-    else if (path !== apkRepositories && !osReleases.includes(path) && !ownedFiles.test(path))
-      readDpkgDatabase(text, list)
-    else continue
+    const reading = entriesOf(path, text, owners)
+    if (!reading) continue
     databases++
+    for (const entry of reading) {
+      entries++
+      if ('package' in entry) list.add(entry.package)
+      else gaps.add(path, entry.gap.reason, entry.gap.message)
+    }
   }
   const packages = list.sorted()
   for (const [path, text] of texts) {
     const owner = ownedFiles.exec(path)?.[1]
     if (owner !== undefined) for (const line of linesOf(text)) owners.add(line.slice(1), 'deb', owner)
   }
-  const gaps = new GapList()
   const known = addLanguages(files, { list, gaps, owners: owners.among(packages) })
-  if (databases === 0 && !known) return undefined
   const osRelease = osReleases.map((path) => texts.get(path)).find((text) => text !== undefined)
-  return {
-    packages: list.sorted(),
-    distribution: onBranch(readOsRelease(osRelease ?? ''), texts.get(apkRepositories) ?? ''),
-    hasDatabase: databases > 0,
-    gaps: gaps.all(),
+  const distribution = onBranch(readOsRelease(osRelease ?? ''), texts.get(apkRepositories) ?? '')
+  if (databases === 0 && !known && distribution.id === '') return undefined
+  if (databases > 0 && entries === 0 && distribution.id !== '') {
+    gaps.add('', 'UNIDENTIFIED', `the package database of ${distribution.id} has no entry`)
   }
+  return { packages: list.sorted(), distribution, hasDatabase: databases > 0, gaps: gaps.all() }
+}
+
+/** Undefined for a file that is no package database. */
+function entriesOf(path: string, text: string, owners: Owners): Iterable<Entry> | undefined {
+  if (apkDatabases.includes(path)) return readApkDatabase(text, owners)
+  const isOther = path === apkRepositories || osReleases.includes(path) || ownedFiles.test(path)
+  return isOther ? undefined : readDpkgDatabase(text)
 }
 
 type Gathered = { list: PackageList; gaps: GapList; owners: ReturnType<Owners['among']> }

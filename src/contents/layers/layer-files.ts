@@ -1,5 +1,6 @@
 import { type Found, type ImageFile, Unreadable } from '../packages.ts'
 import { ImageTree } from './image-tree.ts'
+import { UnreadPlaces } from './unread-places.ts'
 import { type Watch, watchOf } from './watched.ts'
 
 type KeepLimits = {
@@ -27,10 +28,12 @@ export class LayerFiles {
   /** Apart, since there may be many, and they are of use but not needed. */
   readonly #owned = new ImageTree<Uint8Array>()
   readonly #found = new ImageTree<Found>()
+  readonly #unread: UnreadPlaces
   readonly #limits: KeepLimits
 
   constructor(limits: KeepLimits) {
     this.#limits = limits
+    this.#unread = new UnreadPlaces(limits.languageFiles)
   }
 
   nextLayer(): void {
@@ -38,7 +41,7 @@ export class LayerFiles {
   }
 
   /** Notes an entry of the layer. Its content has to be handed to `keep` or `keepFound`, if there is anything to keep. */
-  wants(name: string, type: string, size: number): Wanted | undefined {
+  wants(name: string, type: string, size: number, linkName = ''): Wanted | undefined {
     const parts = partsOf(name)
     if (!parts) return undefined
     const last = parts.at(-1) ?? ''
@@ -52,8 +55,9 @@ export class LayerFiles {
     // Whatever stands there now, the file that stood there does not.
     if (type === 'directory') for (const tree of this.#trees()) tree.removeFile(parts)
     else for (const tree of this.#trees()) tree.remove(parts)
-    if (type !== 'file' && type !== 'contiguous-file') return undefined
     const path = parts.join('/')
+    this.#unread.note(path, type, linkName)
+    if (type !== 'file' && type !== 'contiguous-file') return undefined
     const watch = watchOf(path)
     const { fileBytes } = this.#limits
     if (watch === 'owned' && size > fileBytes) return undefined
@@ -97,14 +101,18 @@ export class LayerFiles {
 
   all(): ImageFile[] {
     const plain = [...this.#databases.visible(), ...this.#owned.visible()]
+    const found = [...this.#found.visible()]
+    const gaps = this.#unread.gaps([...plain, ...found].map(([path]) => path))
+    const withGaps = gaps.map((gap): [string, Found] => [gap.path, { packages: [], gaps: [gap] }])
     return [
       ...plain.map(([path, bytes]): ImageFile => ({ path, bytes })),
-      ...[...this.#found.visible()].map(([path, found]): ImageFile => ({ path, bytes: new Uint8Array(), found })),
+      ...[...found, ...withGaps].map(([path, found]): ImageFile => ({ path, bytes: new Uint8Array(), found })),
     ]
   }
 
-  #trees() {
-    return [this.#databases, this.#owned, this.#found]
+  #trees(): ImageTree<unknown>[] {
+    const own = [this.#databases, this.#owned, this.#found]
+    return [...own.map((tree) => tree as ImageTree<unknown>), ...this.#unread.trees]
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { fixture } from '../../../test/support/fixtures.ts'
 import { type LayerEntries, tarOf } from '../../../test/support/layers.ts'
 import { readFiles } from '../databases/files.ts'
@@ -47,6 +47,42 @@ test('the package database is found however the layer is compressed and however 
   }
 })
 
+/** A frame that decompressors leave out, as zstd:chunked keeps its table of contents in. */
+function skippable(content: Buffer, number = 0): Buffer {
+  const head = Buffer.alloc(8)
+  head.writeUInt32LE(0x184d2a50 + number)
+  head.writeUInt32LE(content.length, 4)
+  return Buffer.concat([head, content])
+}
+
+test('reads zstd layers of several frames, with skippable frames around and between them', async () => {
+  const database = fixture('contents/alpine-3.10/installed')
+  const archive = await tarOf({ 'etc/passwd': 'root', [apk]: database, 'var/cache/x': Buffer.alloc(300_000, 7) })
+  const frames = [archive.subarray(0, 512), archive.subarray(512, 5000), archive.subarray(5000)].map((one, i) =>
+    zstdCompressSync(one, { params: { [constants.ZSTD_c_checksumFlag]: i % 2 } }),
+  )
+  const [first, second, third] = frames as [Buffer, Buffer, Buffer]
+  const chunked = [skippable(Buffer.from('x'), 14), first, skippable(Buffer.alloc(0)), second, third]
+  const whole = Buffer.concat([...chunked, skippable(Buffer.alloc(70_000)), skippable(Buffer.alloc(64))])
+  const inPieces = Array.from({ length: Math.ceil(whole.length / 7) }, (_, i) => whole.subarray(i * 7, i * 7 + 7))
+  for (const layer of [stored(Buffer.concat(frames)), stored(...frames), stored(whole), stored(...inPieces)]) {
+    assert.equal(readFiles(await scan([layer]))?.packages.length, 14)
+  }
+  const members = Buffer.concat([gzipSync(archive.subarray(0, 512)), gzipSync(archive.subarray(512))])
+  assert.equal(readFiles(await scan([stored(members)]))?.packages.length, 14)
+})
+
+test('refuses a zstd layer that is cut off, also within a skippable frame or behind the first frame', async () => {
+  const frame = zstdCompressSync(await tarOf({ [apk]: 'P:a\n' }))
+  const broken = [
+    [frame, skippable(Buffer.alloc(64)).subarray(0, 40)],
+    [frame, Buffer.from([0x28, 0xb5])],
+    [frame, Buffer.from('no frame')],
+    [skippable(Buffer.alloc(2)).subarray(0, 6)],
+  ]
+  for (const parts of broken) await assert.rejects(scan([stored(Buffer.concat(parts))]), unreadable('DAMAGED'))
+})
+
 test('only the files at the root of the image count', async () => {
   const database = fixture('contents/mixed-coverage/installed')
   const found = await scanTars({
@@ -84,7 +120,8 @@ test('an opaque whiteout hides what is below its folder, wherever in the layer i
 test('whatever takes the place of a file or of one of its folders hides it', async () => {
   const lower = { [apk]: 'old' }
   for (const type of ['symlink', 'link', 'fifo', 'character-device', 'block-device'] as const) {
-    assert.deepEqual(await scanTars(lower, { [apk]: { type, linkname: 'etc/passwd' } }), {}, type)
+    const gap = type.endsWith('link') ? { [apk]: '' } : {}
+    assert.deepEqual(await scanTars(lower, { [apk]: { type, linkname: 'etc/passwd' } }), gap, type)
     assert.deepEqual(await scanTars(lower, { lib: { type, linkname: 'usr/lib' } }), {}, type)
   }
   assert.deepEqual(await scanTars(lower, { [apk]: undefined }), {})
@@ -94,7 +131,7 @@ test('whatever takes the place of a file or of one of its folders hides it', asy
 
 test('links are never followed and names never lead out', async () => {
   const target = { 'x/installed': 'P:a\n', [apk]: { type: 'link', linkname: 'x/installed' } } as const
-  assert.deepEqual(await scanTars(target), {})
+  assert.deepEqual(await scanTars(target), { [apk]: '' }, 'a gap and no content')
   assert.deepEqual(await scanTars({ lib: { type: 'symlink', linkname: '/etc' }, 'etc/apk/db/installed': 'P:a\n' }), {})
   const names = [
     `../${apk}`,

@@ -205,11 +205,11 @@ async function* inPieces(
 async function visit(tar: Extract, { files, budget, archives }: Scan, progress: Progress): Promise<void> {
   for await (const entry of tar) {
     budget.spend('entries', 1)
-    const { name, type, size } = entry.header
+    const { name, type, size, linkname } = entry.header
     // The archive reader would wait for ever for the end of an entry whose size it cannot read.
     if (!Number.isSafeInteger(size)) throw new Unreadable('DAMAGED', 'a layer has an entry without a size')
     progress.entry(size)
-    const wanted = files.wants(name, type, size)
+    const wanted = files.wants(name, type, size, linkname ?? '')
     if (!wanted) {
       entry.resume()
     } else if (wanted.watch === 'database' || wanted.watch === 'owned') {

@@ -9,6 +9,23 @@ const dpkgDatabase = 'var/lib/dpkg/status'
 /** Images without dpkg itself have a file for each package here, beside files of checksums. */
 const dpkgFolder = 'var/lib/dpkg/status.d/'
 const databases = new Set([...apkDatabases, ...osReleases, apkRepositories, dpkgDatabase])
+/** Folders in which distributions have the database of rpm. */
+const rpmFolders = ['var/lib/rpm', 'usr/lib/sysimage/rpm', 'usr/share/rpm']
+const rpmFiles = ['Packages', 'Packages.db', 'rpmdb.sqlite']
+/** Lists of packages in images of Azure Linux without rpm itself; another with fewer fields is beside each. */
+const rpmManifest = 'var/lib/rpmmanifest/container-manifest-2'
+const rpmDatabases = new Set([
+  rpmManifest,
+  ...rpmFolders.flatMap((folder) => [...rpmFiles, 'rpmdb.sqlite-wal'].map((file) => `${folder}/${file}`)),
+])
+
+/** Where package databases are. */
+export const databasePaths: readonly string[] = [
+  ...apkDatabases,
+  dpkgDatabase,
+  dpkgFolder.slice(0, -1),
+  ...rpmDatabases,
+]
 
 /** Which files a package of dpkg owns. */
 export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/
@@ -21,7 +38,6 @@ export type Watch = 'database' | 'owned' | 'rpm' | 'python' | 'npm' | 'gem' | 'j
 
 const patterns: [watch: Watch, pattern: RegExp][] = [
   ['owned', ownedFiles],
-  ['rpm', /^(?:var\/lib\/rpm|usr\/lib\/sysimage\/rpm)\/(?:Packages|Packages\.db|rpmdb\.sqlite)$/],
   ['python', /(?:^|\/)[^/]+\.(?:dist-info\/METADATA|egg-info\/PKG-INFO|egg-info)$|(?:^|\/)EGG-INFO\/PKG-INFO$/],
   ['npm', /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@]+\/package\.json$/],
   ['gem', /(?:^|\/)specifications\/(?:default\/)?[^/]+\.gemspec$/],
@@ -31,6 +47,7 @@ const patterns: [watch: Watch, pattern: RegExp][] = [
 /** How a file of this path is read. */
 export function watchOf(path: string): Watch {
   if (databases.has(path)) return 'database'
+  if (rpmDatabases.has(path)) return 'rpm'
   if (path.startsWith(dpkgFolder)) {
     const name = path.slice(dpkgFolder.length)
     if (name !== '' && !name.includes('/') && !name.endsWith('.md5sums')) return 'database'

@@ -21,9 +21,9 @@ export const knowsDistribution = (source: ContentsSource): boolean =>
 
 /**
  * Which reader we are: what an earlier one has read is read again in the background. 0 knew packages of distributions only,
- * 1 knows those of languages as well.
+ * 1 knows those of languages as well, 2 those of rpm and gaps for each entry that is no package.
  */
-export const readerVersion = 1
+export const readerVersion = 2
 
 /** Where what could not be read is, a word for why, and a sentence. */
 export type ContentsGap = { path: string; reason: string; message: string }

@@ -1,7 +1,7 @@
 // Reads what one image contains: its layers, and what SBOMs and statements about it name besides.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
-import { joinContents } from '#contents/join.ts'
+import { joinContents, withMissingDatabase } from '#contents/join.ts'
 import type { Layer } from '#contents/layers/layers.ts'
 import { type Gap, type ImageContents, Unreadable } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
@@ -32,7 +32,7 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
     if (named.length === 0) throw error
     return gapOf(error)
   })
-  const contents = joinContents(inLayers ? [inLayers, ...named] : named)
+  const contents = withMissingDatabase(joinContents(inLayers ? [inLayers, ...named] : named))
   if (!inLayers && named.length === 0) return { contents: undefined, source: 'none' }
   if (!contents.hasDatabase) return { contents, source: 'languages' }
   if (named.length === 0) return { contents, source: 'layers' }
