@@ -10,6 +10,7 @@ import { readLanguageFile } from '../languages/languages.ts'
 import { type ImageFile, Unreadable } from '../packages.ts'
 import { LayerFiles } from './layer-files.ts'
 import type { ScanLimits } from './scan-limits.ts'
+import { isZstd, piecesOfFrames } from './zstd-frames.ts'
 
 /** Opens the stored bytes of one layer. Nobody reads them any more once the signal is aborted, which it always is. */
 export type Layer = (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
@@ -139,7 +140,8 @@ class Stored {
 }
 
 const gzipMagic = Buffer.from([0x1f, 0x8b])
-const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+/** Of the longer of the two magic numbers. */
+const headBytes = 4
 
 /** The first bytes decide how a layer is compressed; the media types of manifests are often wrong about it. */
 async function feed(
@@ -151,7 +153,7 @@ async function feed(
 ): Promise<void> {
   try {
     let head = Buffer.alloc(0)
-    while (head.length < zstdMagic.length) {
+    while (head.length < headBytes) {
       const chunk = await stored.next()
       if (!chunk) break
       head = Buffer.concat([head, chunk])
@@ -159,8 +161,7 @@ async function feed(
     const source = rest(head, stored, budget)
     const pieces = (chunks: AsyncIterable<Uint8Array>) => inPieces(chunks, budget, progress)
     if (head.subarray(0, 2).equals(gzipMagic)) await pipeline(source, createGunzip(), pieces, tar, { signal })
-    else if (head.subarray(0, 4).equals(zstdMagic))
-      await pipeline(source, createZstdDecompress(), pieces, tar, { signal })
+    else if (isZstd(head)) await pipeline(source, piecesOfFrames, createZstdDecompress(), pieces, tar, { signal })
     else await pipeline(source, pieces, tar, { signal })
   } catch (error) {
     tar.destroy(error as Error)
