@@ -88,9 +88,10 @@ test('gem: letters make a release to come, and a dash means one', () => {
 
 test('every ecosystem of OSV that we can order has its scheme, with a release or without', () => {
   const known = { 'Alpine:v3.19': 'apk', Wolfi: 'apk', 'Ubuntu:22.04:LTS': 'deb', 'Debian:12': 'deb', Go: 'semver' }
-  const more = { PyPI: 'pep440', npm: 'semver', 'crates.io': 'semver', Maven: 'maven', RubyGems: 'gem' }
+  const rpm = { 'Red Hat:enterprise_linux:9::baseos': 'rpm', 'openSUSE:Leap 15.5': 'rpm', 'Azure Linux:3': 'rpm' }
+  const more = { ...rpm, PyPI: 'pep440', npm: 'semver', 'crates.io': 'semver', Maven: 'maven', RubyGems: 'gem' }
   for (const [ecosystem, scheme] of Object.entries({ ...known, ...more })) assert.equal(schemeOf(ecosystem), scheme)
-  for (const unknown of ['', 'Red Hat', 'NuGet', 'constructor', 'alpine', ':Alpine'])
+  for (const unknown of ['', 'Fedora', 'NuGet', 'constructor', 'alpine', ':Alpine'])
     assert.equal(schemeOf(unknown), undefined)
 })
 
@@ -167,6 +168,7 @@ test('the order is total: opposite when turned round, and the same through a thi
     gem: ['1', '0', '.', 'a', '-', '.rc', '.0'],
     maven: ['1', '0', '.', '-', 'a', '-rc', '.sp', '-snapshot'],
     pep440: ['1', '0', '.', 'a', 'rc', '.post', '.dev', '+ab', '!'],
+    rpm: ['1', '0', '.', 'a', '~', '^', '_', '+'],
     semver: ['1', '0', '.1', '.0', '-', 'a', '+', '.2'],
   }
   for (const kind of Object.keys(pieces) as Scheme[]) {

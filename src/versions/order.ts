@@ -4,6 +4,7 @@ import { compareDeb } from './deb.ts'
 import { compareGem } from './gem.ts'
 import { compareMaven } from './maven.ts'
 import { comparePep440 } from './pep440.ts'
+import { compareRpm } from './rpm.ts'
 import { compareSemver } from './semver.ts'
 
 /** Below 0, 0 or above 0, like a comparator; undefined when one of the two is not a version. */
@@ -15,6 +16,7 @@ const orders = {
   gem: compareGem,
   maven: compareMaven,
   pep440: comparePep440,
+  rpm: compareRpm,
   semver: compareSemver,
 } satisfies Record<string, Order>
 
@@ -39,6 +41,14 @@ const schemes = new Map<string, Scheme>([
   ['Debian', 'deb'],
   ['Echo', 'deb'],
   ['Ubuntu', 'deb'],
+  ['AlmaLinux', 'rpm'],
+  ['Azure Linux', 'rpm'],
+  ['Mageia', 'rpm'],
+  ['openEuler', 'rpm'],
+  ['openSUSE', 'rpm'],
+  ['Red Hat', 'rpm'],
+  ['Rocky Linux', 'rpm'],
+  ['SUSE', 'rpm'],
   ['Go', 'semver'],
   ['Maven', 'maven'],
   ['PyPI', 'pep440'],
