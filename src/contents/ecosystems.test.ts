@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixture } from '../../test/support/fixtures.ts'
 import { readOsRelease } from './databases/os-release.ts'
-import { ecosystemOf, isSameDistribution } from './ecosystems.ts'
+import { ecosystemOf, isSameDistribution, withAllReleases } from './ecosystems.ts'
 import { distributionOf, packageOf, packageUrl } from './package-url.ts'
 import type { PackageKind } from './packages.ts'
+import { archWithModule } from './rpm-module.ts'
 
 const distributions: [kind: PackageKind, id: string, version: string, ecosystem: string][] = [
   ['apk', 'alpine', '3.19.1', 'Alpine:v3.19'],
@@ -25,6 +26,23 @@ const distributions: [kind: PackageKind, id: string, version: string, ecosystem:
   ['deb', 'ubuntu', '23.04', 'Ubuntu:23.04'],
   ['deb', 'Ubuntu', '24.04', 'Ubuntu:24.04:LTS'],
   ['deb', 'raspbian', '11', ''],
+  ['rpm', 'rhel', '9.2', 'Red Hat:enterprise_linux:9'],
+  ['rpm', 'rhel', '10.1', 'Red Hat:enterprise_linux:10.1'],
+  ['rpm', 'rhel', '', ''],
+  ['rpm', 'rocky', '9.3', 'Rocky Linux:9'],
+  ['rpm', 'almalinux', '8.9', 'AlmaLinux:8'],
+  ['rpm', 'opensuse-leap', '15.5', 'openSUSE:Leap 15.5'],
+  ['rpm', 'opensuse-tumbleweed', '20240101', 'openSUSE:Tumbleweed'],
+  ['rpm', 'sles', '15.5', 'SUSE:Linux Enterprise Server 15 SP5'],
+  ['rpm', 'sles', '15', 'SUSE:Linux Enterprise Server 15'],
+  ['rpm', 'sles', '16.0', 'SUSE:Linux Enterprise Server 16.0'],
+  ['rpm', 'openEuler', '22.03-LTS-SP3', 'openEuler:22.03-LTS-SP3'],
+  ['rpm', 'mageia', '9', 'Mageia:9'],
+  ['rpm', 'azurelinux', '3.0', 'Azure Linux:3'],
+  ['rpm', 'mariner', '2.0', 'Azure Linux:2'],
+  ['rpm', 'fedora', '40', ''],
+  ['rpm', 'constructor', '1', ''],
+  ['deb', 'rhel', '9', ''],
   ['pypi', 'alpine', '3.19', 'PyPI'],
   ['npm', '', '', 'npm'],
   ['gem', '', '', 'RubyGems'],
@@ -79,9 +97,36 @@ for (const [url, kind, name, version] of urls) {
 
 test('names of Python are normalised; what says no version, or is of a kind that we do not compare, is no package', () => {
   assert.equal(packageOf('pkg:pypi/Zope.Interface@6.0')?.name, 'zope-interface')
-  for (const url of ['pkg:pypi/django', 'pkg:npm/@1', 'pkg:rpm/fedora/curl@7', 'pkg:generic/x@1', 'x']) {
+  for (const url of ['pkg:pypi/django', 'pkg:npm/@1', 'pkg:rpm/fedora/curl', 'pkg:generic/x@1', 'x']) {
     assert.equal(packageOf(url), undefined, url)
   }
+})
+
+test('a package URL of rpm has the epoch and the module apart from the version, and back', () => {
+  const url = 'pkg:rpm/rhel/nodejs@18.14-2.module%2Bel8?arch=x86_64&epoch=1&rpmmod=nodejs%3A18'
+  const found = packageOf(url)!
+  const version = '1:18.14-2.module+el8'
+  const same = { kind: 'rpm', name: 'nodejs', version, origin: 'nodejs', originVersion: version, arch: 'x86_64' }
+  assert.deepEqual(found, { ...same, module: 'nodejs:18' })
+  assert.equal(packageUrl({ ...found, arch: archWithModule(found.arch, found.module) }, 'rhel'), url)
+  const libs = packageOf('pkg:rpm/rhel/openssl-libs@3.0.7-6.el9?epoch=1&upstream=openssl-3.0.7-6.el9.src.rpm')
+  assert.deepEqual([libs?.origin, libs?.originVersion], ['openssl', '1:3.0.7-6.el9'])
+  const network =
+    'pkg:rpm/rhel/NetworkManager-libnm@1.40.16-15.el8_9?distro=rhel-8.10&epoch=1&sourcerpm=NetworkManager-1.40.16-15.el8_9.src.rpm'
+  const { version: named, origin, originVersion } = packageOf(network)!
+  const epoch = '1:1.40.16-15.el8_9'
+  assert.deepEqual([named, origin, originVersion], [epoch, 'NetworkManager', epoch])
+  assert.deepEqual(distributionOf(network), { id: 'rhel', version: '8.10' })
+})
+
+test('advisories of a release are looked up in all its parts', () => {
+  const red = withAllReleases('Red Hat:enterprise_linux:9')
+  assert.ok(red.includes('Red Hat') && red.includes('Red Hat:enterprise_linux:9::appstream'))
+  assert.ok(withAllReleases('Red Hat:enterprise_linux:10.0').includes('Red Hat:enterprise_linux:10.2'))
+  const suse = withAllReleases('SUSE:Linux Enterprise Server 15 SP5')
+  assert.ok(suse.includes('SUSE:Linux Enterprise Module for Basesystem 15 SP5'))
+  assert.deepEqual(withAllReleases('Rocky Linux:9'), ['Rocky Linux:9', 'Rocky Linux'])
+  assert.deepEqual(withAllReleases('PyPI'), ['PyPI'])
 })
 
 test('a package URL tells the distribution of its package', () => {

@@ -1,10 +1,12 @@
 // How the ecosystems of OSV call what an image contains: https://ossf.github.io/osv-schema/#defined-ecosystems.
 import type { Scheme } from '#versions/order.ts'
-import type { Distribution, DistributionKind, PackageKind } from './packages.ts'
+import { type Distribution, type DistributionKind, distributionKinds, type PackageKind } from './packages.ts'
+import { partsOfRelease, rpmDistributions, rpmEcosystems } from './rpm-distributions.ts'
 
 const kinds: Record<PackageKind, { scheme: Scheme; ecosystem: string }> = {
   apk: { scheme: 'apk', ecosystem: '' },
   deb: { scheme: 'deb', ecosystem: '' },
+  rpm: { scheme: 'rpm', ecosystem: '' },
   cargo: { scheme: 'semver', ecosystem: 'crates.io' },
   gem: { scheme: 'gem', ecosystem: 'RubyGems' },
   golang: { scheme: 'semver', ecosystem: 'Go' },
@@ -26,25 +28,28 @@ export function ecosystemOf(kind: PackageKind, distribution: Distribution): stri
 /** Whether what is said of packages in one is said of those in the other: of a release only the last number may differ. */
 export function isSameDistribution(one: Distribution, other: Distribution): boolean {
   if (one.id !== other.id) return false
-  const [first, second] = [one, other].map((of) => ecosystemOf('apk', of) || ecosystemOf('deb', of))
+  const [first, second] = [one, other].map((of) => distributionKinds.map((kind) => ecosystemOf(kind, of)).join(''))
   return one.version === other.version || (first !== '' && first === second)
 }
 
 function distributionEcosystem(kind: DistributionKind, { id, version }: Distribution): string {
-  const name = Object.hasOwn(distributions, id.toLowerCase()) ? distributions[id.toLowerCase()] : undefined
+  const known = id.toLowerCase()
+  if (kind === 'rpm') return Object.hasOwn(rpmDistributions, known) ? rpmDistributions[known]!(version) : ''
+  const name = Object.hasOwn(distributions, known) ? distributions[known] : undefined
   return name?.kind === kind ? name.of(version) : ''
 }
 
 /** Which packages an ecosystem has that is a distribution, with a release or without; undefined for any other. */
 export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined {
   const name = ecosystem.split(':')[0]!.toLowerCase()
+  if (rpmEcosystems.has(name)) return 'rpm'
   return Object.hasOwn(distributions, name) ? distributions[name]!.kind : undefined
 }
 
-/** Where something may be said of the packages of an ecosystem: there, and for all releases where it has some. */
+/** Where something may be said of the packages of an ecosystem: there, in its parts, and for all releases where it has some. */
 export function withAllReleases(ecosystem: string): string[] {
   const end = ecosystem.indexOf(':')
-  return end < 0 ? [ecosystem] : [ecosystem, ecosystem.slice(0, end)]
+  return end < 0 ? [ecosystem] : [...new Set([ecosystem, ecosystem.slice(0, end), ...partsOfRelease(ecosystem)])]
 }
 
 const distributions: Record<string, { kind: DistributionKind; of: (version: string) => string }> = {

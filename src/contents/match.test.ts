@@ -20,6 +20,39 @@ const until = (fixed: string, more: Partial<Statement> = {}): Statement => ({
   ...more,
 })
 
+const rpm = (one: string, other: string) => compareVersions('rpm', one, other)
+const node = '1:18.14.2-2.module+el8.7.0+18111+f6ed2e6a'
+const fixedNode = '1:18.16.1-1.module+el8.8.0+19438+94e84959'
+const nodeIn = (arch: string, version = node): Installed => ({
+  ...{ name: 'nodejs', version, origin: 'nodejs', originVersion: version, arch },
+})
+const saidOf = (stream: string | undefined, fixed = fixedNode): Statement =>
+  until(fixed, { name: 'nodejs', qualifiers: stream === undefined ? {} : { stream } })
+
+test('a fix for another module stream is not a match', () => {
+  const modular = nodeIn('x86_64 nodejs:18')
+  const verdict = (installed: Installed, said: Statement) => verdictOf(installed, said, rpm)
+  assert.equal(verdict(modular, saidOf('nodejs:18')), 'vulnerable')
+  assert.equal(verdict(modular, saidOf('nodejs:20')), 'clear')
+  assert.equal(isCleared(modular, saidOf('nodejs:20', '1:16.0-1.module+el8'), rpm), false)
+  assert.equal(isCleared(modular, saidOf('nodejs:18', '1:16.0-1.module+el8'), rpm), true)
+  // The package, or what is said, does not tell its stream.
+  assert.equal(verdict(nodeIn('x86_64'), saidOf('nodejs:20')), 'unknown')
+  assert.equal(verdict(modular, saidOf('')), 'unknown')
+  assert.equal(verdict(modular, saidOf('', '1:16.0-1.module+el8')), 'clear')
+  // One of the two is of no module.
+  assert.equal(verdict(nodeIn('x86_64', '1:16.0-1.el9'), saidOf('nodejs:18')), 'clear')
+  assert.equal(verdict(modular, saidOf(undefined, '1:18.16.1-1.el9')), 'clear')
+  assert.equal(verdict(nodeIn('x86_64', '1:16.0-1.el9'), saidOf(undefined, '1:18.16.1-1.el9')), 'vulnerable')
+  assert.equal(verdict(modular, until('', { name: 'nodejs', ranges: [], versions: [node] })), 'vulnerable')
+})
+
+test('an architecture counts apart from the module', () => {
+  const said = until(fixedNode, { name: 'nodejs', qualifiers: { stream: 'nodejs:18', arch: 'x86_64' } })
+  assert.equal(verdictOf(nodeIn('x86_64 nodejs:18'), said, rpm), 'vulnerable')
+  assert.equal(verdictOf(nodeIn('aarch64 nodejs:18'), said, rpm), 'clear')
+})
+
 const cases: readonly [
   what: string,
   installed: Partial<Installed>,

@@ -1,5 +1,8 @@
 // Whether what is said of a package is said of the one that is installed. Nothing is looked up and nothing remembered.
+
 import { type Covered, fixesAbove, inRanges, type VersionOrder, type VersionRange } from '#versions/ranges.ts'
+import { isModular } from '#versions/rpm.ts'
+import { archAndModule } from './rpm-module.ts'
 
 /** What of an installed package counts. */
 export type Installed = { name: string; version: string; origin: string; originVersion: string; arch: string }
@@ -10,7 +13,7 @@ export type Statement = {
   ranges: readonly VersionRange[]
   versions: readonly string[]
   state: 'affected' | 'fixed' | 'not_affected' | 'wont_fix'
-  qualifiers: { arch?: string; except?: readonly string[] }
+  qualifiers: { arch?: string; except?: readonly string[]; stream?: string }
 }
 
 /** `unknown`: the versions could not be compared, so that the package may be vulnerable. */
@@ -21,13 +24,15 @@ export function verdictOf(installed: Installed, said: Statement, order: VersionO
   const version = versionMeant(installed, said)
   if (version === undefined || said.state === 'fixed' || said.state === 'not_affected') return 'clear'
   const covered = coveredBy(version, said, order)
-  return covered === 'yes' ? 'vulnerable' : covered === 'no' ? 'clear' : 'unknown'
+  const inStream = isInStream(installed, said)
+  if (covered === 'no' || inStream === 'no') return 'clear'
+  return covered === 'yes' && inStream === 'yes' ? 'vulnerable' : 'unknown'
 }
 
 /** Whether a source says that the installed version is free of it: it names it as such, or as later than the fix. */
 export function isCleared(installed: Installed, said: Statement, order: VersionOrder | undefined): boolean {
   const version = versionMeant(installed, said)
-  if (version === undefined) return false
+  if (version === undefined || isInStream(installed, said) !== 'yes') return false
   if (said.state === 'fixed' || said.state === 'not_affected') return coveredBy(version, said, order) === 'yes'
   const isFixed = said.ranges.some(({ events }) => events.some((event) => 'fixed' in event))
   return isFixed && coveredBy(version, said, order) === 'no'
@@ -41,9 +46,23 @@ export function fixesFor(installed: Installed, said: Statement, order: VersionOr
 
 /** The version to compare: what is said of the origin counts for all that was built from it. */
 function versionMeant(installed: Installed, { name, qualifiers }: Statement): string | undefined {
-  if (qualifiers.arch !== undefined && qualifiers.arch !== '' && qualifiers.arch !== installed.arch) return undefined
+  const { arch } = archAndModule(installed.arch)
+  if (qualifiers.arch !== undefined && qualifiers.arch !== '' && qualifiers.arch !== arch) return undefined
   if (name === installed.origin) return installed.originVersion
   return name === installed.name ? installed.version : undefined
+}
+
+/** Whether a source speaks of the module stream that the package is of: each has fixes of its own. */
+function isInStream({ version, arch }: Installed, { ranges, qualifiers: { stream } }: Statement): Covered {
+  const { module } = archAndModule(arch)
+  const isOfModule = module !== '' || isModular(version)
+  if (stream !== undefined) {
+    if (!isOfModule) return 'no'
+    // What does not say which stream it is of may be of this one.
+    return module === '' || stream === '' ? 'unknown' : stream === module ? 'yes' : 'no'
+  }
+  const fixes = ranges.flatMap(({ events }) => events.flatMap((event) => ('fixed' in event ? [event.fixed] : [])))
+  return isOfModule && fixes.length > 0 ? 'no' : 'yes'
 }
 
 function coveredBy(

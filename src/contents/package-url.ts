@@ -7,6 +7,7 @@ import {
   type PackageKind,
   packageKinds,
 } from './packages.ts'
+import { archAndModule, sourcePackageOf } from './rpm-module.ts'
 
 type Parsed = { kind: PackageKind; namespace: string[]; name: string; version: string; qualifiers: URLSearchParams }
 
@@ -19,7 +20,11 @@ export function packageOf(url: string): Package | undefined {
   const version = withEpoch(kind, parsed.version, qualifiers.get('epoch') ?? '')
   if (name === '' || version === '') return undefined
   if (!isOfDistribution({ kind })) return { kind, name, version, origin: name, originVersion: version, arch: '' }
-  return { kind, name, version, ...originIn(qualifiers, name, version), arch: qualifiers.get('arch') ?? '' }
+  const [module, stream] = (kind === 'rpm' ? (qualifiers.get('rpmmod') ?? '') : '').split(':')
+  return {
+    ...{ kind, name, version, ...originIn(qualifiers, name, version), arch: qualifiers.get('arch') ?? '' },
+    ...(module && stream ? { module: `${module}:${stream}` } : {}),
+  }
 }
 
 /** The distribution that a package URL says its package to be of, such as Alpine's in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
@@ -28,6 +33,8 @@ export function distributionOf(url: string): Distribution | undefined {
   const [id] = namespace
   if (!kind || !isOfDistribution({ kind }) || !id || namespace.length > 1) return undefined
   const distro = qualifiers?.get('distro') ?? ''
+  const [, named, release] = kind === 'rpm' ? (/^([a-z_-]{1,40})-(\d[\w.-]{0,40})$/.exec(distro) ?? []) : []
+  if (named !== undefined && release !== undefined) return { id: named, version: release }
   const version = distro.startsWith(`${id}-`) ? distro.slice(id.length + 1) : /^\d/.test(distro) ? distro : ''
   return { id: id.slice(0, 128).toWellFormed(), version: version.slice(0, 128).toWellFormed() }
 }
@@ -59,7 +66,13 @@ export function packageUrl(
   const ofDistribution = distributionKinds.some((one) => one === kind)
   const parts = ofDistribution ? (distribution === '' ? [name] : [distribution, name]) : partsOf(kind, name)
   const path = [kind, ...parts].map(encodeURIComponent).join('/')
-  return `pkg:${path}@${encodeURIComponent(version)}${arch === '' ? '' : `?arch=${encodeURIComponent(arch)}`}`
+  const { arch: architecture, module } = archAndModule(arch)
+  const [, epoch = '', rest = version] = kind === 'rpm' ? (/^(\d+):(.*)$/.exec(version) ?? []) : []
+  const qualifiers = { arch: architecture, epoch, rpmmod: module }
+  const query = Object.entries(qualifiers).flatMap(([key, value]) =>
+    value === '' ? [] : [`${key}=${encodeURIComponent(value)}`],
+  )
+  return `pkg:${path}@${encodeURIComponent(rest)}${query.length === 0 ? '' : `?${query.join('&')}`}`
 }
 
 function partsOf(kind: PackageKind, name: string): string[] {
@@ -69,12 +82,22 @@ function partsOf(kind: PackageKind, name: string): string[] {
 
 /** `upstream` is the origin's name, followed by its version where that differs; apk builders say `origin`. */
 function originIn(qualifiers: URLSearchParams, name: string, version: string) {
+  const source = sourcePackageOf(qualifiers.get('upstream') ?? qualifiers.get('sourcerpm') ?? '')
+  if (source) return { origin: source.name, originVersion: sameEpoch(version, source.version) }
   const [origin = '', originVersion = ''] = (qualifiers.get('upstream') ?? qualifiers.get('origin') ?? '').split('@')
   return { origin: origin || name, originVersion: originVersion || version }
 }
 
+/** Source packages of rpm are named without their epoch. */
+function sameEpoch(version: string, source: string): string {
+  const [epoch = ''] = /^\d+:/.exec(version) ?? []
+  return `${epoch}${source}`
+}
+
 function withEpoch(kind: PackageKind, version: string, epoch: string): string {
-  return kind === 'deb' && /^[1-9][0-9]*$/.test(epoch) && !version.includes(':') ? `${epoch}:${version}` : version
+  return (kind === 'deb' || kind === 'rpm') && /^[1-9][0-9]*$/.test(epoch) && !version.includes(':')
+    ? `${epoch}:${version}`
+    : version
 }
 
 function decoded(text: string): string {

@@ -1,7 +1,7 @@
 // What an image contains, as far as advisories can speak of it: packages of its distribution and of languages.
 
 /** The kinds of packages of distributions and of languages whose versions we can compare, in the words of package URLs. */
-export const distributionKinds = ['apk', 'deb'] as const
+export const distributionKinds = ['apk', 'deb', 'rpm'] as const
 export const languageKinds = ['cargo', 'gem', 'golang', 'maven', 'npm', 'pypi'] as const
 export const packageKinds = [...distributionKinds, ...languageKinds] as const
 export type DistributionKind = (typeof distributionKinds)[number]
@@ -20,6 +20,8 @@ export type Package = {
   /** The version of the origin, which on Debian may differ from the package's own. */
   originVersion: string
   arch: string
+  /** The module of rpm that it is part of, as `name:stream`. */
+  module?: string
   /** The first of the files that say so, without a leading slash; what follows `!/` is inside of an archive. Of languages only. */
   locations?: readonly string[]
   /** The one package of the distribution that all these files belong to. */
@@ -46,8 +48,15 @@ export type Distribution = { id: string; version: string }
 export type GapReason = UnreadableReason | 'UNIDENTIFIED'
 export type Gap = { path: string; reason: GapReason; message: string }
 
-/** What one file says of packages of languages. */
-export type Found = { packages: readonly Package[]; gaps: readonly Gap[] }
+/** What one file says of packages that it lists. */
+export type Found = {
+  packages: readonly Package[]
+  gaps: readonly Gap[]
+  /** Whether it is the database of a distribution, read to its end. */
+  isDatabase?: boolean
+  /** Files that packages of the distribution own, with the name of the package. */
+  owned?: readonly (readonly [path: string, name: string])[]
+}
 
 /** A file of an image, by its path without a leading slash: what it holds, or what was found in it. */
 export type ImageFile = { path: string; bytes: Uint8Array; found?: Found }
@@ -88,7 +97,8 @@ export class PackageList {
 
   /** A package that is there already only gets the locations of the other. */
   add(given: Package): void {
-    const values = [given.kind, given.name, given.version, given.arch, given.origin, given.originVersion]
+    const { kind, name, version, arch, origin, originVersion, module = '' } = given
+    const values = [kind, name, version, arch, origin, originVersion, ...(module === '' ? [] : [module])]
     if (values.some((value) => value.length > maxText)) {
       throw new Unreadable('LIMIT_EXCEEDED', `a package says something longer than ${maxText} characters`)
     }

@@ -29,9 +29,7 @@ export function readSbom(bytes: Uint8Array): ImageContents {
 export const parseSbom = (bytes: Uint8Array, most: number): Json => parseJson(bytes, most, 'SBOM')
 
 /** Kinds of packages that vulnerabilities are known of, and that we cannot compare. */
-const otherEcosystems = new Set(
-  'alpm cocoapods composer conan conda cran hackage hex julia nuget pub rpm swift'.split(' '),
-)
+const otherEcosystems = new Set('alpm cocoapods composer conan conda cran hackage hex julia nuget pub swift'.split(' '))
 
 /** The packages of one document, and the distribution that it names, or else that of its packages. */
 class Named {

@@ -245,3 +245,22 @@ test('vectors of every version have their score, and what is none has no score',
   const words = ['Medium', 'MODERATE', 'important', 'high**', 'unimportant', 'not yet assigned', 3, 'constructor']
   assert.deepEqual(words.map(levelOf), ['medium', 'medium', 'high', 'high', 'negligible', '', '', ''])
 })
+
+test('a fix of a module of rpm is for the stream that the record names', () => {
+  const streamOf = (summary: string, fixed: string, purl = '', ecosystem = 'AlmaLinux:8') => {
+    const found = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }]
+    const affected = [{ package: { ecosystem, name: 'nodejs', purl }, ranges: found }]
+    return osv({ summary, affected }).affected[0]!.qualifiers.stream
+  }
+  const fixed = '1:18.16.1-1.module_el8.8.0+3613+1ed8c91d'
+  assert.equal(streamOf('Important: nodejs:18 security, bug fix, and enhancement update', fixed), 'nodejs:18')
+  assert.equal(
+    streamOf('Red Hat Security Advisory: container-tools:rhel8 security update', fixed),
+    'container-tools:rhel8',
+  )
+  assert.equal(streamOf('Important: node security update', fixed), '')
+  const purl = 'pkg:rpm/almalinux/nodejs?rpmmod=nodejs%3A20%3A8090020'
+  assert.equal(streamOf('nothing', fixed, purl), 'nodejs:20')
+  assert.equal(streamOf('Important: nodejs:18 security update', '1:18.16.1-1.el9'), undefined)
+  assert.equal(streamOf('Important: nodejs:18 security update', fixed, '', 'Debian:12'), undefined)
+})

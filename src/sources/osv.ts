@@ -1,4 +1,5 @@
 // Records of OSV, https://ossf.github.io/osv-schema.
+
 import type {
   AffectedPackage,
   RecordSeverity,
@@ -8,6 +9,7 @@ import type {
 import { compareVersions, schemeOf } from '#versions/order.ts'
 import { projectName } from '#versions/pep503.ts'
 import { inRanges, type RangeEvent, type VersionRange } from '#versions/ranges.ts'
+import { isModular } from '#versions/rpm.ts'
 import { levelOf, severityOf } from './severities.ts'
 import { type Json, lineOf, listAt, objectAt, parseJson, requiredAt, textAt, textsAt, timeAt } from './values.ts'
 
@@ -99,10 +101,32 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
       versions,
       state: urgency === 'end-of-life' ? 'wont_fix' : 'affected',
       severity: levelFor(one, path, record, urgency),
-      qualifiers: urgency === '' ? {} : { urgency },
+      qualifiers: { ...(urgency === '' ? {} : { urgency }), ...streamOf(named, ranges, record) },
     },
   ]
 }
+
+/** The module stream that a fix is for: Red Hat, AlmaLinux and Rocky Linux name it in the first line of the record. */
+function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): { stream?: string } {
+  if (schemeOf(String(named.ecosystem)) !== 'rpm') return {}
+  const events = ranges.flatMap((range) => range.events)
+  if (!events.some((event) => 'fixed' in event && isModular(event.fixed))) return {}
+  const [, inUrl] = /[?&]rpmmod=([^&#]{1,256})/.exec(textAt(named.purl, 'purl')) ?? []
+  const [, inSummary] =
+    / ([A-Za-z0-9_.+-]{1,100}:[A-Za-z0-9_.+-]{1,100}) /.exec(`${textAt(record.summary, 'summary')} `) ?? []
+  const [module, stream] = (inUrl === undefined ? inSummary : decodedOf(inUrl))?.split(':') ?? []
+  return { stream: module && stream ? `${module}:${stream}` : '' }
+}
+
+function decodedOf(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const distributionSchemes: ReadonlySet<string> = new Set(['apk', 'deb', 'rpm'])
 
 /**
  * What is listed counts like what ranges cover, so only what they do not is worth keeping: releases before a first one, and
@@ -111,7 +135,7 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
 function besideRanges(ecosystem: string, listed: readonly string[], ranges: readonly VersionRange[]): string[] {
   const scheme = schemeOf(ecosystem)
   const events = ranges.reduce((sum, range) => sum + range.events.length, 0)
-  if (!scheme || scheme === 'apk' || scheme === 'deb' || listed.length * events > maxComparisons) return []
+  if (!scheme || distributionSchemes.has(scheme) || listed.length * events > maxComparisons) return []
   const order = (one: string, other: string) => compareVersions(scheme, one, other)
   return listed.filter((version) => inRanges(version, ranges, order) !== 'yes')
 }

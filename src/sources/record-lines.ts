@@ -42,7 +42,7 @@ function severityAt(value: unknown, path: string): RecordSeverity {
 
 function affectedAt(value: unknown, path: string): AffectedPackage {
   const one = objectAt(value, path)
-  const { arch, urgency } = objectAt(one.qualifiers ?? {}, `${path}.qualifiers`)
+  const { arch, urgency, stream } = objectAt(one.qualifiers ?? {}, `${path}.qualifiers`)
   const [forArch, word] = [textAt(arch, `${path}.arch`), textAt(urgency, `${path}.urgency`)]
   const severity = textAt(one.severity, `${path}.severity`)
   return {
@@ -52,7 +52,11 @@ function affectedAt(value: unknown, path: string): AffectedPackage {
     versions: textsAt(one.versions, `${path}.versions`),
     state: wordAt(one.state, `${path}.state`, affectedStates) as AffectedState,
     severity: severity === '' ? '' : (wordAt(severity, `${path}.severity`, severityLevels) as SeverityLevel),
-    qualifiers: { ...(forArch === '' ? {} : { arch: forArch }), ...(word === '' ? {} : { urgency: word }) },
+    qualifiers: {
+      ...(forArch === '' ? {} : { arch: forArch }),
+      ...(word === '' ? {} : { urgency: word }),
+      ...(stream === undefined ? {} : { stream: textAt(stream, `${path}.stream`) }),
+    },
   }
 }
 

@@ -40,3 +40,6 @@ function rankOf(part: string | undefined): number {
   if (part === '^') return ranks.caret
   return /^[0-9]/.test(part) ? ranks.number : ranks.word
 }
+
+/** Whether a version is one of a module, as its release tells. */
+export const isModular = (version: string): boolean => /\.module[+_]/.test(version)

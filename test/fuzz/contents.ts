@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { readFiles } from '#contents/databases/files.ts'
+import { readRpmDatabase } from '#contents/databases/rpm/rpm-database.ts'
 import { schemeOfKind } from '#contents/ecosystems.ts'
 import { readGoProgram } from '#contents/languages/go-program.ts'
 import { readJavaArchive } from '#contents/languages/java.ts'
@@ -14,6 +15,7 @@ import { fixture } from '../support/fixtures.ts'
 import { goProgram } from '../support/go-program.ts'
 import { type LayerEntries, tarOf } from '../support/layers.ts'
 import { oneOf, type Random } from '../support/random.ts'
+import { berkeleyDatabase, ndbDatabase, rpmHeader } from '../support/rpm.ts'
 import { zipOf } from '../support/zip.ts'
 import { mutate } from './mutate.ts'
 
@@ -82,7 +84,18 @@ function resum(archive: Buffer): Buffer {
   return changed
 }
 
-const archiveLimits = { archiveBytes: 2 ** 20, innerArchiveBytes: 2 ** 20 }
+const archiveLimits = { archiveBytes: 2 ** 20, rpmBytes: scanLimits.rpmBytes, innerArchiveBytes: 2 ** 20 }
+
+const rpmPackages = [
+  rpmHeader({ name: 'a', version: '1', release: '1', epoch: 1, files: ['/usr/bin/a'] }),
+  rpmHeader({ name: 'b', version: '2', release: '1', module: 'b:1:2:3', source: 'b-2-1.src.rpm' }),
+]
+const rpmDatabases = [
+  fixture('contents/rpm/rpmdb.sqlite.gz'),
+  fixture('contents/rpm/Packages.gz'),
+  ndbDatabase(rpmPackages),
+  berkeleyDatabase(rpmPackages),
+]
 
 export const contentsTargets = {
   async languages(random: Random) {
@@ -91,6 +104,7 @@ export const contentsTargets = {
     const program = damage(random, programs['usr/bin/a'])
     const at = random.below(program.length)
     await readGoProgram('a', Readable.from([program.subarray(0, at), program.subarray(at)]))
+    await readRpmDatabase('var/lib/rpm/Packages', damage(random, oneOf(random, rpmDatabases)))
     const texts = [
       { path: 'x-1.dist-info/METADATA', watch: 'python', text: 'Name: x\nVersion: 1\n\nx' },
       { path: 'node_modules/a/package.json', watch: 'npm', text: '{"name":"a","version":"1.0.0"}' },

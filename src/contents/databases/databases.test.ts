@@ -173,6 +173,12 @@ test('os-release gives id and version, quoted or not, and neither when it does n
   assert.deepEqual(Object.values(readOsRelease('ID=\'a b\'\nID="c\\"d"\nVERSION_ID=\n')), ['c"d', ''])
 })
 
+test('os-release of openEuler names its service pack in the long version only', () => {
+  const text = 'ID="openEuler"\nVERSION="22.03 (LTS-SP3)"\nVERSION_ID="22.03"\n'
+  assert.deepEqual(readOsRelease(text), { id: 'openEuler', version: '22.03-LTS-SP3' })
+  assert.equal(readOsRelease('ID=openEuler\nVERSION_ID=24.03').version, '24.03')
+})
+
 test('more packages or longer texts than any image has are refused', () => {
   const many = Array.from({ length: 20_001 }, (_, i) => `P:p${i}\nV:1\n`).join('\n')
   const limit = { name: 'Unreadable', reason: 'LIMIT_EXCEEDED' }

@@ -1,7 +1,7 @@
 // How the files that say what is installed are read, once it is known which of them an image has.
 
 import { apkDatabases, apkRepositories, osReleases, ownedFiles } from '../layers/watched.ts'
-import { GapList, type ImageContents, type ImageFile, PackageList, Unreadable } from '../packages.ts'
+import { GapList, type ImageContents, type ImageFile, type Package, PackageList, Unreadable } from '../packages.ts'
 import { readApkDatabase } from './apk-database.ts'
 import { readDpkgDatabase } from './dpkg-database.ts'
 import type { Entry } from './entry.ts'
@@ -26,6 +26,13 @@ export function readFiles(files: readonly ImageFile[]): ImageContents | undefine
       if ('package' in entry) list.add(entry.package)
       else gaps.add(path, entry.gap.reason, entry.gap.message)
     }
+  }
+  for (const { path, found } of files) {
+    if (!found?.isDatabase) continue
+    databases++
+    entries += found.packages.length + found.gaps.length
+    addAll(path, found.packages, { list, gaps })
+    for (const [file, name] of found.owned ?? []) owners.add(file, 'rpm', name)
   }
   const packages = list.sorted()
   for (const [path, text] of texts) {
@@ -63,16 +70,21 @@ function addLanguages(files: readonly ImageFile[], { list, gaps, owners }: Gathe
       // Of what does not say what it is the package says it that it belongs to.
       if (reason !== 'UNIDENTIFIED' || !owner) gaps.add(where, reason, message)
     }
-    for (const one of found.packages) {
-      if (isFull) continue
-      try {
-        list.add(owner ? { ...one, owner } : one)
-      } catch (error) {
-        if (!(error instanceof Unreadable)) throw error
-        isFull = true
-        gaps.add(path, error.reason, error.message)
-      }
-    }
+    if (isFull || found.isDatabase) continue
+    const packages = owner ? found.packages.map((one) => ({ ...one, owner })) : found.packages
+    isFull = !addAll(path, packages, { list, gaps })
   }
   return any
+}
+
+/** False when there is no room for all of them. */
+function addAll(path: string, packages: readonly Package[], { list, gaps }: Pick<Gathered, 'list' | 'gaps'>): boolean {
+  try {
+    for (const one of packages) list.add(one)
+    return true
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    gaps.add(path, error.reason, error.message)
+    return false
+  }
 }

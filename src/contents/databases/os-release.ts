@@ -6,7 +6,10 @@ export function readOsRelease(text: string): Distribution {
     const given = [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].at(-1)?.[1]?.trim() ?? ''
     return unquoted(given).slice(0, 128)
   }
-  return { id: lastOf('ID'), version: lastOf('VERSION_ID') }
+  const [id, version] = [lastOf('ID'), lastOf('VERSION_ID')]
+  // Service packs of openEuler are only in the long version, such as `22.03 (LTS-SP3)`.
+  const [, pack] = id.toLowerCase() === 'openeuler' ? (/\(([^()\s]+)\)/.exec(lastOf('VERSION')) ?? []) : []
+  return { id, version: pack === undefined ? version : `${version}-${pack}` }
 }
 
 /** What is built from Alpine's edge alone may call itself the release that this is going to be: the repositories tell. */

@@ -254,7 +254,7 @@ test('what does not say what it is, is no gap where a package of the distributio
   assert.deepEqual(await gapsOf(jar), ['UNIDENTIFIED usr/lib/jvm/lib/jrt-fs.jar'])
 })
 
-test('packages of rpm are a gap, since they are not compared', async () => {
+test('a database of rpm in an unknown format is a gap', async () => {
   assert.deepEqual(await gapsOf({ 'var/lib/rpm/rpmdb.sqlite': 'SQLite format 3' }), [
     'UNSUPPORTED var/lib/rpm/rpmdb.sqlite',
   ])

@@ -1,5 +1,6 @@
 // What single files of an image say of packages of languages. Each is read as it comes, and only what it says is kept.
 import { projectName } from '#versions/pep503.ts'
+import { readRpmDatabase } from '../databases/rpm/rpm-database.ts'
 import type { Wanted } from '../layers/layer-files.ts'
 import type { Found } from '../packages.ts'
 import { readGoProgram } from './go-program.ts'
@@ -16,10 +17,13 @@ export type LanguageFile = Pick<Wanted, 'path' | 'watch'> & {
   content: AsyncIterable<unknown>
 }
 
+/** `rpmBytes`: of the largest database of rpm that is read. */
+export type FileLimits = ArchiveLimits & { rpmBytes: number }
+
 /** Undefined for a file that says nothing. The content is read to its end in any case, as the archive around it needs. */
 export async function readLanguageFile(
   file: LanguageFile,
-  limits: ArchiveLimits,
+  limits: FileLimits,
   budget: ArchiveBudget,
 ): Promise<Found | undefined> {
   const { path, watch, size, content } = file
@@ -27,12 +31,32 @@ export async function readLanguageFile(
   if (watch === 'java' && size <= limits.archiveBytes) {
     return readJavaArchive(path, await headOf(content, size), limits, budget)
   }
+  if (watch === 'rpm') return readRpm(file, limits.rpmBytes)
   const text = (await headOf(content, watch === 'python' ? maxHead : maxWhole)).toString()
-  if (watch === 'rpm') return gap(path, 'UNSUPPORTED', 'packages of rpm are not read')
   if (watch === 'java') return gap(path, 'LIMIT_EXCEEDED', `an archive of more than ${limits.archiveBytes} bytes`)
   if (watch === 'python') return python(path, text)
   if (size > maxWhole) return gap(path, 'LIMIT_EXCEEDED', `more than ${maxWhole} bytes`)
   return watch === 'npm' ? npm(path, text) : gem(path, text)
+}
+
+/** Changes that are not in the database yet are a gap of their own. */
+async function readRpm({ path, size, content }: LanguageFile, most: number): Promise<Found | undefined> {
+  const isLog = path.endsWith('-wal')
+  const bytes = await wholeOf(content, isLog || size > most ? 0 : size)
+  if (isLog) return size === 0 ? undefined : gap(path, 'UNSUPPORTED', 'changes in the log of the database are not read')
+  if (size > most) return gap(path, 'LIMIT_EXCEEDED', `a database of more than ${most} bytes`)
+  return readRpmDatabase(path, bytes)
+}
+
+/** The content in memory once, since it may be large. */
+async function wholeOf(content: AsyncIterable<unknown>, size: number): Promise<Buffer> {
+  const whole = Buffer.alloc(size)
+  let at = 0
+  for await (const chunk of content) {
+    whole.set((chunk as Uint8Array).subarray(0, size - at), at)
+    at += Math.min((chunk as Uint8Array).length, size - at)
+  }
+  return whole
 }
 
 /** The beginning of the content; the rest goes by. */

@@ -87,7 +87,7 @@ export class LayerFiles {
 
   keepFound({ path, parts }: Wanted, found: Found): void {
     const { languageFiles, pathParts, keptBytes } = this.#limits
-    const size = found.packages.length * 500 + found.gaps.length * 500
+    const size = (found.packages.length + found.gaps.length) * 500 + (found.owned?.length ?? 0) * 100
     const isDeep = parts.length > pathParts || path.length > maxPath
     const full = isDeep || this.#found.leaves >= languageFiles || this.#found.size + size > keptBytes
     if (!full) {

@@ -20,6 +20,8 @@ export const scanLimits = {
   innerArchiveBytes: 32 * 2 ** 20,
   inflatedBytes: 2 * 2 ** 30,
   archiveEntries: 2_000_000,
+  /** Of one database of rpm. */
+  rpmBytes: 256 * 2 ** 20,
   ms: 5 * 60_000,
 }
 export type ScanLimits = typeof scanLimits

@@ -67,3 +67,23 @@ test('gives no gap for links to databases that are read, and for links elsewhere
   const release = await gapsOf({ ...database, 'etc/os-release': symlink('/opt/os-release') })
   assert.deepEqual(release, ['etc/os-release UNSUPPORTED it is a link to opt/os-release, which is not read'])
 })
+
+test('reads databases of images that other scanners found empty, or gives a gap', async () => {
+  const object = 'sysroot/ostree/repo/objects/ab/cdef.file'
+  const link = { type: 'link' as const, linkname: object }
+  const bootc = await gapsOf({ [object]: 'SQLite format 3\0', 'usr/share/rpm/rpmdb.sqlite': link })
+  assert.deepEqual(bootc, [`usr/share/rpm/rpmdb.sqlite UNSUPPORTED it is a link to ${object}, which is not read`])
+  const wolfi = { lib: symlink('usr/lib'), 'usr/lib/apk/db/installed': apk, 'etc/os-release': 'ID=wolfi\n' }
+  assert.deepEqual(await gapsOf(wolfi), [])
+  const lower = { 'lib/apk/db/installed': apk, 'etc/os-release': 'ID=alpine\n' }
+  const merged = { 'lib/.wh.apk': '', ...wolfi, 'etc/os-release': 'ID=alpine\n' }
+  assert.deepEqual(await gapsOf(lower, merged), [])
+  const release = 'PRETTY_NAME="Distroless"\nID="debian"\nVERSION_ID="12"\n'
+  const distroless = {
+    'etc/os-release': symlink('../usr/lib/os-release'),
+    'usr/lib/os-release': release,
+    'var/lib/dpkg/status.d/base': 'Package: base-files\nVersion: 12.4\n',
+    'var/lib/dpkg/status.d/base.md5sums': 'abc  usr/x\n',
+  }
+  assert.deepEqual(await gapsOf(distroless), [])
+})

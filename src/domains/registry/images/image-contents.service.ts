@@ -117,10 +117,11 @@ export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk)
   walk.spend(1, text?.length ?? 0)
   if (text === undefined) return undefined
   return (JSON.parse(text) as PackageRow[]).map(
-    ([kind, name, version, origin, originVersion, arch, locations, ownerName, ownerVersion = '']) => ({
+    ([kind, name, version, origin, originVersion, arch, locations, ownerName = '', ownerVersion = '', module]) => ({
       ...{ kind, name, version, origin, originVersion, arch },
-      ...(locations ? { locations } : {}),
-      ...(ownerName === undefined ? {} : { owner: { name: ownerName, version: ownerVersion } }),
+      ...(module === undefined ? {} : { module }),
+      ...(locations && locations.length > 0 ? { locations } : {}),
+      ...(ownerName === '' ? {} : { owner: { name: ownerName, version: ownerVersion } }),
     }),
   )
 }
@@ -141,14 +142,16 @@ type PackageRow = [
   locations?: string[],
   ownerName?: string,
   ownerVersion?: string,
+  module?: string,
 ]
 
 function packagesText(packages: readonly Package[]): string {
   return JSON.stringify(
     packages.map((one) => [
       ...[one.kind, one.name, one.version, one.origin, one.originVersion, one.arch],
-      ...(one.locations || one.owner ? [one.locations ?? []] : []),
-      ...(one.owner ? [one.owner.name, one.owner.version] : []),
+      ...(one.locations || one.owner || one.module ? [one.locations ?? []] : []),
+      ...(one.owner || one.module ? [one.owner?.name ?? '', one.owner?.version ?? ''] : []),
+      ...(one.module ? [one.module] : []),
     ]),
   )
 }

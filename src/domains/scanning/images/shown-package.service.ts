@@ -1,5 +1,6 @@
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
+import { archAndModule } from '#contents/rpm-module.ts'
 import type { ListedComponent } from './images.store.ts'
 
 /** A package as callers see it. */
@@ -16,7 +17,8 @@ export type ShownPackage = {
 }
 
 export function toPackage(one: ListedComponent, distribution: string): ShownPackage {
-  const { kind, name, version, ecosystem, origin, originVersion, arch, locations } = one
+  const { kind, name, version, ecosystem, origin, originVersion, locations } = one
+  const { arch } = archAndModule(one.arch)
   const purl = packageUrl({ ...one, kind: kind as PackageKind }, distribution)
   return { purl, kind, name, version, ecosystem, origin, originVersion, architecture: arch, locations }
 }

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { ecosystemOf } from '#contents/ecosystems.ts'
 import { type Distribution, isOfDistribution, type Package } from '#contents/packages.ts'
+import { archWithModule } from '#contents/rpm-module.ts'
 import type { Tx } from '#db/sql.ts'
 import { countBytes } from '#domains/registry/blobs/usage.service.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -29,7 +30,7 @@ export async function prepareList(
   const opened =
     known ??
     (await db.tx((tx) => {
-      const ecosystem = ecosystemOf(packages.some(({ kind }) => kind === 'deb') ? 'deb' : 'apk', key.distribution)
+      const ecosystem = ecosystemOf(packages.find(isOfDistribution)?.kind ?? 'apk', key.distribution)
       return store.openList(tx, key, { ecosystem, ecosystems, packages: distinct, now: clock().toISOString() })
     }))
   const owners = ownersOf(packages)
@@ -112,7 +113,8 @@ export async function passOn(tx: Tx, listNo: number, payer: string): Promise<voi
 }
 
 function componentOf(one: Package, distribution: Distribution): Component {
-  const { kind, name, version, origin, originVersion, arch } = one
+  const { kind, name, version, origin, originVersion, module } = one
+  const arch = archWithModule(one.arch, module)
   return { kind, ecosystem: ecosystemOf(kind, distribution), name, version, origin, originVersion, arch }
 }
 

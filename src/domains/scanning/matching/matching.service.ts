@@ -136,7 +136,7 @@ export async function findingsOf(
   }))
 }
 
-const schemes: Readonly<Record<string, Scheme>> = { apk: 'apk', deb: 'deb' }
+const schemes: Readonly<Record<string, Scheme>> = { apk: 'apk', deb: 'deb', rpm: 'rpm' }
 
 /** The order of the versions of a component; undefined when there is none that we know. */
 export function orderOf({ kind, ecosystem }: { kind: string; ecosystem: string }): VersionOrder | undefined {

@@ -71,6 +71,8 @@ export type AffectedPackage = {
 export type AffectedQualifiers = {
   /** Only packages for this architecture, in the words of the distribution. */
   arch?: string
+  /** Only packages of this module of rpm, `name:stream`; empty when the source does not say which. */
+  stream?: string
   /** Only these modules or parts of the package; shown, not compared. */
   modules?: string[]
   /** The distribution's word for how pressing it is, such as Debian's `unimportant`; shown, not compared. */

@@ -1,4 +1,5 @@
 // Where nothing can be said of an image, at any moment: what no source speaks of, and what sources did not tell any more.
+import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
 import type { SourceRead } from '../records/records.store.ts'
 import { dayMs, type Gap } from './reports.model.ts'
@@ -83,5 +84,5 @@ function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | und
 
 /** Whether a source of these ecosystems speaks of one: without a release all releases are meant. */
 export function speaksOf(ecosystems: readonly string[], one: string): boolean {
-  return one !== '' && (ecosystems.includes(one) || ecosystems.includes(one.split(':')[0]!))
+  return one !== '' && withAllReleases(one).some((each) => ecosystems.includes(each))
 }

@@ -154,7 +154,11 @@ function fixOf(found: readonly Known[]): { state: FixState; versions: string[] }
   return { state, versions }
 }
 
-const databases: Readonly<Record<string, string>> = { apk: 'lib/apk/db/installed', deb: 'var/lib/dpkg/status' }
+const databases: Readonly<Record<string, string>> = {
+  apk: 'lib/apk/db/installed',
+  deb: 'var/lib/dpkg/status',
+  rpm: 'var/lib/rpm',
+}
 
 function locationsOf({ locations, component }: Known): string[] {
   const database = databases[component.kind]

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { fixture } from '../../../../test/support/fixtures.ts'
+import { berkeleyDatabase, ndbDatabase, rpmHeader } from '../../../../test/support/rpm.ts'
+import type { Found } from '../../packages.ts'
+import { readRpmDatabase } from './rpm-database.ts'
+import { blobsInSqlite } from './sqlite-rows.ts'
+
+const path = 'var/lib/rpm/Packages'
+const shown = ({ packages }: Found): string[] =>
+  packages
+    .map(({ name, version, origin, originVersion, arch, module = '' }) =>
+      [name, version, origin, originVersion, arch, module].join(' ').trim(),
+    )
+    .sort()
+
+const real = [
+  'bash 5.1.8-6.el9 bash 5.1.8-6.el9 noarch',
+  'nodejs 1:18.14.2-2.module+el8.7.0+18111+f6ed2e6a nodejs 1:18.14.2-2.module+el8.7.0+18111+f6ed2e6a noarch nodejs:18',
+  'openssl 1:3.0.7-6.el9_2 openssl 1:3.0.7-6.el9_2 noarch',
+  'openssl-libs 1:3.0.7-6.el9_2 openssl 1:3.0.7-6.el9_2 noarch',
+]
+
+test('reads the packages of a database that rpm has made, in SQLite and in Berkeley DB', async () => {
+  for (const file of ['rpmdb.sqlite.gz', 'Packages.gz']) {
+    const found = await readRpmDatabase(path, fixture(`contents/rpm/${file}`))
+    assert.deepEqual([shown(found), found.gaps, found.isDatabase], [real, [], true], file)
+    const owned = found.owned?.map(([file, name]) => `${name} ${file}`) ?? []
+    assert.ok(owned.includes('bash usr/lib/python3.9/site-packages/bash-5.1.8.dist-info/METADATA'))
+  }
+})
+
+const packages = [
+  { name: 'a', version: '1', release: '2.el9', source: 'a-1-2.el9.src.rpm' },
+  { name: 'a-libs', version: '5', release: '1.el9', epoch: 3, source: 'a-1-2.el9.src.rpm' },
+  { name: 'b-x', version: '1.0', release: '1', epoch: 7, source: 'b-0.9-3.src.rpm', arch: 'noarch' },
+  { name: 'c', version: '1', release: '1', epoch: 0, module: 'c:rhel8:1:2', files: ['/usr/bin/c', '/etc/c'] },
+]
+const blobs = packages.map(rpmHeader)
+const all = [
+  'a 1-2.el9 a 1-2.el9 x86_64',
+  'a-libs 3:5-1.el9 a 1-2.el9 x86_64',
+  'b-x 7:1.0-1 b 7:0.9-3 noarch',
+  'c 1-1 c 1-1 x86_64 c:rhel8',
+]
+
+/** A database as SQLite writes it, with rows as large as those of real packages. */
+function sqliteDatabase(rows: readonly Buffer[], pageSize = 4096): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-rpm-'))
+  try {
+    const database = new DatabaseSync(join(folder, 'rpmdb.sqlite'))
+    database.exec(`PRAGMA page_size = ${pageSize}`)
+    database.exec("CREATE TABLE 'Other' (key TEXT, hnum INTEGER)")
+    database.exec("CREATE TABLE 'Packages' (hnum INTEGER PRIMARY KEY AUTOINCREMENT, blob BLOB NOT NULL)")
+    const insert = database.prepare('INSERT INTO Packages (blob) VALUES (?)')
+    database.exec('BEGIN')
+    for (const row of rows) insert.run(row)
+    database.exec('COMMIT')
+    database.close()
+    return readFileSync(join(folder, 'rpmdb.sqlite'))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('reads name, version, epoch, source package and module in every format', async () => {
+  const databases = {
+    sqlite: sqliteDatabase(blobs),
+    ndb: ndbDatabase(blobs),
+    little: berkeleyDatabase(blobs),
+    big: berkeleyDatabase(blobs, false),
+  }
+  for (const [format, bytes] of Object.entries(databases)) {
+    const found = await readRpmDatabase(path, bytes)
+    assert.deepEqual([shown(found), found.gaps, found.isDatabase], [all, [], true], format)
+    assert.deepEqual(found.owned, [['usr/bin/c', 'c']], format)
+  }
+})
+
+test('reads rows of SQLite of any size, in trees of several levels and pages of any size', () => {
+  const rows = Array.from({ length: 700 }, (_, i) => Buffer.alloc((i * 37) % 9000, i))
+  for (const pageSize of [512, 4096, 65_536]) {
+    const read = [...blobsInSqlite(sqliteDatabase(rows, pageSize), 'Packages', 2 ** 20)]
+    assert.equal(read.length, rows.length)
+    const texts = (some: readonly (Buffer | undefined)[]) => new Set(some.map((row) => row?.toString('base64')))
+    assert.deepEqual(texts(read), texts(rows))
+  }
+})
+
+test('gives a package or a gap for each entry of every format', async () => {
+  const broken = [blobs[0]!, Buffer.from('no header'), rpmHeader({ name: '', version: '1', release: '1' }), blobs[1]!]
+  const nameless = rpmHeader({ name: 'd', version: '', release: '' })
+  const large = rpmHeader({ name: 'e'.repeat(600), version: '1', release: '1' })
+  const given = [...broken, nameless, large]
+  for (const bytes of [sqliteDatabase(given), ndbDatabase(given), berkeleyDatabase(given)]) {
+    const found = await readRpmDatabase(path, bytes)
+    assert.equal(found.packages.length + found.gaps.length, given.length)
+    assert.deepEqual(shown(found), all.slice(0, 2))
+    assert.deepEqual(found.gaps.map(({ reason }) => reason).sort(), [
+      'DAMAGED',
+      'LIMIT_EXCEEDED',
+      'UNIDENTIFIED',
+      'UNIDENTIFIED',
+    ])
+  }
+})
+
+test('takes the epoch of a source package from a package that was built with the same version', async () => {
+  const source = 'perl-5.26.3-416.el8.src.rpm'
+  const perl = [
+    { name: 'perl-Errno', version: '1.28', release: '416.el8', source },
+    { name: 'perl-libs', version: '5.26.3', release: '416.el8', epoch: 4, source },
+  ]
+  assert.deepEqual(shown(await readRpmDatabase(path, ndbDatabase(perl.map(rpmHeader)))), [
+    'perl-Errno 1.28-416.el8 perl 4:5.26.3-416.el8 x86_64',
+    'perl-libs 4:5.26.3-416.el8 perl 4:5.26.3-416.el8 x86_64',
+  ])
+})
+
+test('reads the list that images of Azure Linux have instead of a database', async () => {
+  const line = (name: string, version: string, epoch: string) =>
+    `${name}\t${version}\t1653816591\t1653628924\tMicrosoft Corporation\t${epoch}\t1\tx86_64\t0\t${name}-${version}.src.rpm\n`
+  const text = `${line('bash', '5.1.8-1.cm2', '(none)')}${line('tcl', '8.6-1', '1')}broken\t1\n\n`
+  const found = await readRpmDatabase('var/lib/rpmmanifest/container-manifest-2', Buffer.from(text))
+  assert.deepEqual(shown(found), ['bash 5.1.8-1.cm2 bash 5.1.8-1.cm2 x86_64', 'tcl 1:8.6-1 tcl 1:8.6-1 x86_64'])
+  assert.deepEqual([found.gaps.map(({ reason }) => reason), found.isDatabase], [['DAMAGED'], true])
+})
+
+test('a damaged file is a gap, whatever is damaged in it, and never an error', async () => {
+  const files = [sqliteDatabase(blobs, 512), ndbDatabase(blobs), berkeleyDatabase(blobs)]
+  for (const bytes of [
+    Buffer.alloc(0),
+    Buffer.from('x'),
+    Buffer.alloc(8192),
+    ...files.map((one) => one.subarray(0, 700)),
+  ]) {
+    const { gaps, isDatabase } = await readRpmDatabase(path, bytes)
+    assert.deepEqual([gaps.length, isDatabase], [1, false])
+  }
+  let seed = 1
+  const next = (most: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed % most
+  }
+  for (let round = 0; round < 600; round++) {
+    const bytes = Buffer.from(files[round % files.length]!)
+    for (let i = 0; i < 3; i++) bytes[next(Math.min(bytes.length, 1500))] = next(256)
+    const found = await readRpmDatabase(path, bytes)
+    assert.ok(found.packages.length + found.gaps.length > 0 || found.isDatabase)
+  }
+})
+
+test('pages that lead to themselves or to each other end the reading', async () => {
+  const sqlite = sqliteDatabase(
+    Array.from({ length: 50 }, () => Buffer.alloc(400)),
+    512,
+  )
+  // The interior page of the table leads to itself.
+  const pages = sqlite.length / 512
+  const interior = Array.from({ length: pages - 1 }, (_, i) => i + 1).find((i) => sqlite[i * 512] === 5)!
+  sqlite.writeUInt32BE(interior + 1, interior * 512 + 8)
+  assert.equal((await readRpmDatabase(path, sqlite)).isDatabase, false)
+  const berkeley = berkeleyDatabase([Buffer.alloc(5000)])
+  berkeley.writeUInt32LE(3, 3 * 512 + 16)
+  const { gaps } = await readRpmDatabase(path, berkeley)
+  assert.deepEqual(
+    gaps.map(({ reason }) => reason),
+    ['LIMIT_EXCEEDED'],
+  )
+})

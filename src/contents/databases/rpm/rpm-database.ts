@@ -1,0 +1,136 @@
+// Databases of rpm in each of its formats, and the list that images of Azure Linux have instead.
+import { setImmediate } from 'node:timers/promises'
+import { watchOf } from '../../layers/watched.ts'
+import { type Found, type Gap, type Package, Unreadable } from '../../packages.ts'
+import { sourcePackageOf } from '../../rpm-module.ts'
+import { type Entry, entryOf } from '../entry.ts'
+import { linesOf } from '../lines.ts'
+import { isBerkeleyHash, valuesInBerkeleyHash } from './berkeley-hash.ts'
+import { blobsInNdb, ndbMagic } from './ndb-packages.ts'
+import { type RpmHeader, readRpmHeader } from './rpm-header.ts'
+import { blobsInSqlite, sqliteMagic } from './sqlite-rows.ts'
+
+/** The largest package header that is read, and how many packages and files of languages of one database are. */
+const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, ownedFiles: 20_000 }
+const maxText = 512
+const atOnce = 10
+
+/** One package or gap for each entry. What is wrong with the file as a whole is a gap, and no database was read then. */
+export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Found> {
+  const all: (RpmHeader | Entry)[] = []
+  const owned: [path: string, name: string][] = []
+  let damage: Gap | undefined
+  try {
+    for (const one of headersIn(path, bytes)) {
+      if (all.length >= limits.entries) throw new Unreadable('LIMIT_EXCEEDED', `more than ${limits.entries} packages`)
+      if ('files' in one) addOwned(one, owned)
+      // Its blob is not held any longer.
+      all.push('files' in one ? { ...one, files: noFiles } : one)
+      if (all.length % atOnce === 0) await setImmediate()
+    }
+  } catch (error) {
+    damage = { path, ...damageOf(error) }
+  }
+  const epochs = epochsOfSources(all)
+  const entries = all.map((one) => ('files' in one ? packageOf(one, epochs) : one))
+  const gaps = entries.flatMap((one) => ('gap' in one ? [{ path, ...one.gap }] : []))
+  return {
+    packages: entries.flatMap((one) => ('package' in one ? [one.package] : [])),
+    gaps: damage ? [damage, ...gaps] : gaps,
+    isDatabase: damage === undefined,
+    owned,
+  }
+}
+
+function* headersIn(path: string, bytes: Buffer): Generator<RpmHeader | Entry> {
+  if (path.endsWith('/container-manifest-2')) return yield* linesOfManifest(bytes)
+  for (const blob of blobsIn(bytes)) yield blob ? headerIn(blob) : { gap: tooLarge }
+}
+
+const tooLarge = {
+  reason: 'LIMIT_EXCEEDED' as const,
+  message: `a package header of rpm has more than ${limits.headerBytes} bytes, or is not whole`,
+}
+
+function blobsIn(bytes: Buffer): Iterable<Buffer | undefined> {
+  if (bytes.subarray(0, sqliteMagic.length).equals(sqliteMagic)) {
+    return blobsInSqlite(bytes, 'Packages', limits.headerBytes)
+  }
+  if (bytes.subarray(0, ndbMagic.length).equals(ndbMagic)) return blobsInNdb(bytes, limits.headerBytes)
+  if (isBerkeleyHash(bytes)) return valuesInBerkeleyHash(bytes, limits.headerBytes)
+  throw new Unreadable('UNSUPPORTED', 'it is no database of rpm in a known format')
+}
+
+/** A place outside of the file is damage as well. */
+function damageOf(error: unknown): Pick<Gap, 'reason' | 'message'> {
+  if (error instanceof RangeError) return { reason: 'DAMAGED', message: 'the database of rpm is damaged' }
+  if (!(error instanceof Unreadable)) throw error
+  return { reason: error.reason, message: error.message }
+}
+
+function headerIn(blob: Buffer): RpmHeader | Entry {
+  try {
+    return readRpmHeader(blob)
+  } catch (error) {
+    return { gap: damageOf(error) }
+  }
+}
+
+/** Name, version and release, epoch, architecture and source package among the fields of a line, parted by tabs. */
+function* linesOfManifest(bytes: Buffer): Generator<RpmHeader | Entry> {
+  for (const line of linesOf(bytes.toString())) {
+    if (line.trim() === '') continue
+    const [name = '', full = '', , , , epoch = '', , arch = '', , source = ''] = line.slice(0, 4096).split('\t')
+    const hyphen = full.lastIndexOf('-')
+    if (source === '' || hyphen < 1) {
+      yield { gap: { reason: 'DAMAGED', message: 'a line does not have the fields of a package' } }
+      continue
+    }
+    const said = (value: string): string => (value === '(none)' ? '' : value)
+    const version = { version: full.slice(0, hyphen), release: full.slice(hyphen + 1), epoch: said(epoch) }
+    yield { name, ...version, arch: said(arch), source: said(source), module: '', files: noFiles }
+  }
+}
+
+function* noFiles(): Generator<string> {}
+
+const versionOf = ({ version, release }: RpmHeader): string => (release === '' ? version : `${version}-${release}`)
+const withEpoch = (epoch: string, version: string): string =>
+  epoch === '' || epoch === '0' || version === '' ? version : `${epoch}:${version}`
+
+/** Epochs of source packages, which their file names lack: that of a package that was built with the same version. */
+function epochsOfSources(all: readonly (RpmHeader | Entry)[]): ReadonlyMap<string, string> {
+  const headers = all.filter((one) => 'files' in one)
+  const same = headers.filter((one) => sourcePackageOf(one.source)?.version === versionOf(one))
+  return new Map(same.map(({ source, epoch }) => [source, epoch]))
+}
+
+function packageOf(header: RpmHeader, epochs: ReadonlyMap<string, string>): Entry {
+  const { name, arch, epoch } = header
+  const version = header.version === '' ? '' : withEpoch(epoch, versionOf(header))
+  const source = sourcePackageOf(header.source)
+  const [module = '', stream = ''] = header.module.split(':')
+  const found: Package = {
+    ...{ kind: 'rpm', name, version, arch },
+    origin: source?.name ?? name,
+    originVersion: source ? withEpoch(epochs.get(header.source) ?? epoch, source.version) : version,
+    ...(module !== '' && stream !== '' ? { module: `${module}:${stream}` } : {}),
+  }
+  if ([name, version, arch, found.origin, found.originVersion].some(({ length }) => length > maxText)) {
+    return { gap: { reason: 'LIMIT_EXCEEDED', message: `a package says more than ${maxText} characters` } }
+  }
+  return entryOf(found, `a package of rpm without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
+}
+
+/** Of the files of a package those that name packages of languages, or are programs. */
+function addOwned(header: RpmHeader, owned: [path: string, name: string][]): void {
+  try {
+    for (const path of header.files()) {
+      const isWanted = watchOf(path) !== 'program' || /(?:^|\/)(?:s?bin|libexec)\//.test(path)
+      if (isWanted && owned.length < limits.ownedFiles) owned.push([path, header.name])
+    }
+  } catch (error) {
+    // Without its list of files nobody is known to own them, which hides nothing.
+    damageOf(error)
+  }
+}

@@ -1,0 +1,128 @@
+// Rows of a table in a SQLite database file (https://sqlite.org/fileformat2.html), read without SQLite: the file comes from
+// strangers, and only blobs are wanted.
+import { Unreadable } from '../../packages.ts'
+
+export const sqliteMagic = Buffer.from('SQLite format 3\0')
+const leaf = 0x0d
+const interior = 0x05
+
+/** Blobs of the first blob column, one for each row; undefined for a row without one, or with one of more bytes. */
+export function* blobsInSqlite(bytes: Buffer, table: string, mostBytes: number): Generator<Buffer | undefined> {
+  const file = new File(bytes, mostBytes)
+  let root: number | undefined
+  for (const row of file.rows(1)) {
+    const [type, name, , page] = row ? valuesOf(row) : []
+    if (type?.toString() === 'table' && name?.toString() === table) root = numberIn(page)
+  }
+  if (root === undefined) throw damaged()
+  for (const row of file.rows(root)) yield row && valuesOf(row, true).find((value) => value !== undefined)
+}
+
+class File {
+  readonly #bytes: Buffer
+  readonly #pageSize: number
+  readonly #usable: number
+  readonly #mostBytes: number
+  /** Pages that are part of a tree or of a row already, since none has two places. */
+  readonly #seen = new Set<number>()
+
+  constructor(bytes: Buffer, mostBytes: number) {
+    if (bytes.length < 512) throw damaged()
+    const size = bytes.readUInt16BE(16)
+    this.#bytes = bytes
+    this.#pageSize = size === 1 ? 65_536 : size
+    this.#usable = this.#pageSize - bytes[20]!
+    this.#mostBytes = mostBytes
+    const isPower = this.#pageSize >= 512 && (this.#pageSize & (this.#pageSize - 1)) === 0
+    if (!isPower || this.#usable < 480) throw damaged()
+  }
+
+  /** Records of a table, whose tree begins at the page; undefined for one that is too large. */
+  *rows(root: number): Generator<Buffer | undefined> {
+    const left = [root]
+    for (let number = left.pop(); number !== undefined; number = left.pop()) {
+      const page = this.#page(number)
+      const start = number === 1 ? 100 : 0
+      const [type, cells] = [page[start], page.readUInt16BE(start + 3)]
+      if (type !== leaf && type !== interior) throw damaged()
+      const pointers = start + (type === leaf ? 8 : 12)
+      if (pointers + 2 * cells > this.#usable) throw damaged()
+      if (type === interior) left.push(page.readUInt32BE(start + 8))
+      for (let i = 0; i < cells; i++) {
+        const cell = page.readUInt16BE(pointers + 2 * i)
+        if (cell + 4 > this.#usable) throw damaged()
+        if (type === interior) left.push(page.readUInt32BE(cell))
+        else yield this.#record(page, cell)
+      }
+    }
+  }
+
+  #page(number: number): Buffer {
+    const start = (number - 1) * this.#pageSize
+    if (number < 1 || start + this.#pageSize > this.#bytes.length || this.#seen.has(number)) throw damaged()
+    this.#seen.add(number)
+    return this.#bytes.subarray(start, start + this.#pageSize)
+  }
+
+  /** The part in the page, and the rest in a chain of overflow pages. */
+  #record(page: Buffer, cell: number): Buffer | undefined {
+    const [size, afterSize] = varint(page, cell)
+    const [, start] = varint(page, afterSize)
+    const local = this.#localPart(size)
+    if (start + local + (local < size ? 4 : 0) > this.#usable) throw damaged()
+    if (size > this.#mostBytes) return undefined
+    const parts = [page.subarray(start, start + local)]
+    let next = local < size ? page.readUInt32BE(start + local) : 0
+    for (let left = size - local; left > 0; left -= this.#usable - 4) {
+      const more = this.#page(next)
+      next = more.readUInt32BE(0)
+      parts.push(more.subarray(4, 4 + Math.min(left, this.#usable - 4)))
+    }
+    return Buffer.concat(parts)
+  }
+
+  #localPart(size: number): number {
+    const most = this.#usable - 35
+    if (size <= most) return size
+    const least = Math.floor(((this.#usable - 12) * 32) / 255) - 23
+    const some = least + ((size - least) % (this.#usable - 4))
+    return some <= most ? some : least
+  }
+}
+
+/** The values of a record as their bytes; with `blobs`, only those that are blobs. */
+function valuesOf(record: Buffer, blobs = false): (Buffer | undefined)[] {
+  const [headerSize, first] = varint(record, 0)
+  const values: (Buffer | undefined)[] = []
+  let at = headerSize
+  for (let i = first; i < headerSize; ) {
+    const [type, next] = varint(record, i)
+    i = next
+    const length = lengthOf(type)
+    if (at + length > record.length) throw damaged()
+    const isWanted = !blobs || (type >= 12 && type % 2 === 0)
+    values.push(isWanted ? record.subarray(at, at + length) : undefined)
+    at += length
+  }
+  return values
+}
+
+const lengths = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0]
+const lengthOf = (type: number): number => lengths[type] ?? Math.max(0, (type - 12) >> 1)
+
+const numberIn = (value: Buffer | undefined): number =>
+  value && value.length > 0 && value.length <= 4 ? value.readUIntBE(0, value.length) : 0
+
+/** A number of up to nine bytes, and the place behind it; none in a real file exceeds what a number can hold. */
+function varint(bytes: Buffer, start: number): [value: number, end: number] {
+  let value = 0
+  for (let i = 0; i < 8; i++) {
+    const byte = bytes[start + i]
+    if (byte === undefined) throw damaged()
+    value = value * 128 + (byte & 0x7f)
+    if (byte < 0x80) return [value, start + i + 1]
+  }
+  throw damaged()
+}
+
+const damaged = () => new Unreadable('DAMAGED', 'the SQLite database is damaged')

@@ -1,0 +1,72 @@
+// How OSV names distributions with rpm, and the names under which advisories of one release are spread.
+
+/** By `ID` of os-release. Empty for a version that no ecosystem is named after. */
+export const rpmDistributions: Readonly<Record<string, (version: string) => string>> = {
+  almalinux: (version) => release('AlmaLinux', major(version)),
+  azurelinux: (version) => release('Azure Linux', major(version)),
+  // Its releases before 3 were named so.
+  mariner: (version) => release('Azure Linux', major(version)),
+  mageia: (version) => release('Mageia', major(version)),
+  openeuler: (version) => release('openEuler', version),
+  'opensuse-leap': (version) => release('openSUSE', withWord('Leap', version)),
+  'opensuse-tumbleweed': () => 'openSUSE:Tumbleweed',
+  redhat: (version) => release('Red Hat', redHat(version)),
+  rhel: (version) => release('Red Hat', redHat(version)),
+  rocky: (version) => release('Rocky Linux', major(version)),
+  sled: (version) => release('SUSE', withWord('Linux Enterprise Desktop', servicePack(version))),
+  sles: (version) => release('SUSE', withWord('Linux Enterprise Server', servicePack(version))),
+  sles_sap: (version) =>
+    release('SUSE', withWord('Linux Enterprise Server for SAP Applications', servicePack(version))),
+  'sle-micro': (version) => release('SUSE', withWord('Linux Enterprise Micro', version)),
+  'sl-micro': (version) => release('SUSE', withWord('Linux Micro', version)),
+}
+
+/** Ecosystems of OSV without a release. */
+export const rpmEcosystems: ReadonlySet<string> = new Set([
+  ...['almalinux', 'azure linux', 'mageia', 'openeuler', 'opensuse', 'red hat', 'rocky linux', 'suse'],
+])
+
+const release = (ecosystem: string, version: string): string => (version === '' ? '' : `${ecosystem}:${version}`)
+const major = (version: string): string => /^\d+/.exec(version)?.[0] ?? ''
+const withWord = (word: string, version: string): string => (version === '' ? '' : `${word} ${version}`)
+
+/** The product of a CPE: since version 10 with its minor release. */
+function redHat(version: string): string {
+  const [, first = '', second] = /^(\d+)(?:\.(\d+))?/.exec(version) ?? []
+  if (first === '') return ''
+  return `enterprise_linux:${Number(first) >= 10 ? `${first}.${second ?? '0'}` : first}`
+}
+
+/** 15.5 is 15 SP5; since version 16 there are no service packs. */
+function servicePack(version: string): string {
+  const [, first = '', second = '0'] = /^(\d+)(?:\.(\d+))?$/.exec(version) ?? []
+  if (first === '' || Number(first) >= 16) return version
+  return second === '0' ? first : `${first} SP${second}`
+}
+
+const redHatParts = [
+  ...['appstream', 'baseos', 'client', 'computenode', 'crb', 'highavailability', 'nfv', 'realtime'],
+  ...['resilientstorage', 'sap', 'sap_hana', 'server', 'supplementary', 'workstation'],
+]
+const suseModules = [
+  ...['Basesystem', 'Certifications', 'Containers', 'Desktop Applications', 'Development Tools', 'Legacy'],
+  ...['Public Cloud', 'Python 3', 'Server Applications', 'Web and Scripting'],
+]
+const lastMinor = 10
+
+/**
+ * The other ecosystems with advisories for a release: Red Hat names the parts of the release, and those of 10 the minor release
+ * in which a fix came; SUSE names the modules.
+ */
+export function partsOfRelease(ecosystem: string): string[] {
+  const [, redHatRelease, minors] = /^Red Hat:(enterprise_linux:(\d+)(?:\.\d+)?)$/.exec(ecosystem) ?? []
+  if (redHatRelease !== undefined && Number(minors) < 10) return redHatParts.map((part) => `${ecosystem}::${part}`)
+  if (redHatRelease !== undefined) {
+    return Array.from({ length: lastMinor + 1 }, (_, i) => `Red Hat:enterprise_linux:${minors}.${i}`)
+  }
+  const [, pack] =
+    /^SUSE:Linux Enterprise (?:Server|Desktop|Server for SAP Applications) (1[0-5](?: SP\d+)?)$/.exec(ecosystem) ?? []
+  if (pack === undefined) return []
+  const modules = suseModules.map((module) => `SUSE:Linux Enterprise Module for ${module} ${pack}`)
+  return [...modules, `SUSE:Linux Enterprise Server ${pack}`, `SUSE:Linux Enterprise Server ${pack}-LTSS`]
+}
