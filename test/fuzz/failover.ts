@@ -173,7 +173,16 @@ class Rounds {
     await sleep(4000)
     await load.stop()
     await this.#bed.revive(before, mode)
-    return this.#judge(round, { mode, fault, load, began, electedAt, primaryAt, members: `${before} to ${after}`, logged })
+    return this.#judge(round, {
+      mode,
+      fault,
+      load,
+      began,
+      electedAt,
+      primaryAt,
+      members: `${before} to ${after}`,
+      logged,
+    })
   }
 
   async #break(member: MemberName, mode: Mode, fault: Fault): Promise<void> {
@@ -196,7 +205,10 @@ class Rounds {
     if (fault === 'drop' || fault === 'kill') this.#bed.restoreNetwork(member)
   }
 
-  async #judge(round: number, { mode, fault, load, began, electedAt, primaryAt, members, logged }: Round): Promise<boolean> {
+  async #judge(
+    round: number,
+    { mode, fault, load, began, electedAt, primaryAt, members, logged }: Round,
+  ): Promise<boolean> {
     const said = this.#running().map(({ output }, i) => output.stderr.slice(logged[i]))
     const hasStopped = said.some((text) => text.includes('so signing has stopped for it'))
     this.#heads.push(...load.heads)
@@ -229,7 +241,8 @@ class Rounds {
     if (problems.length > 0) {
       this.#sum.failed++
       console.error(`round ${round + 1} failed:\n  ${problems.slice(0, 20).join('\n  ')}`)
-      for (const [i, text] of said.entries()) writeFileSync(join(values.logs, `failover-${round + 1}-server-${i}.log`), text)
+      for (const [i, text] of said.entries())
+        writeFileSync(join(values.logs, `failover-${round + 1}-server-${i}.log`), text)
     }
     return hasStopped
   }
