@@ -14,10 +14,14 @@ export function* blobsInNdb(bytes: Buffer, mostBytes: number): Generator<Buffer 
   if (bytes.length < slotPageBytes || bytes.readUInt32LE(4) !== 0) throw damaged()
   const slotsEnd = bytes.readUInt32LE(12) * slotPageBytes
   if (slotsEnd < slotPageBytes || slotsEnd > bytes.length) throw damaged()
+  // Without it each slot could lead to the same large blob.
+  const seen = new Set<number>()
   for (let at = headerBytes; at + slotBytes <= slotsEnd; at += slotBytes) {
     if (bytes.readUInt32LE(at) !== slotMagic) throw damaged()
     const [index, start] = [bytes.readUInt32LE(at + 4), bytes.readUInt32LE(at + 8) * blockBytes]
-    if (index !== 0) yield blobAt(bytes, index, start, mostBytes)
+    if (index === 0) continue
+    yield seen.has(index) ? undefined : blobAt(bytes, index, start, mostBytes)
+    seen.add(index)
   }
 }
 

@@ -154,6 +154,13 @@ test('a damaged file is a gap, whatever is damaged in it, and never an error', a
   }
 })
 
+test('slots of ndb that lead to one blob give one package, and a gap for each other', async () => {
+  const bytes = ndbDatabase([blobs[0]!])
+  bytes.copy(bytes, 48, 32, 48)
+  const { packages, gaps } = await readRpmDatabase(path, bytes)
+  assert.deepEqual([packages.length, gaps.length], [1, 1])
+})
+
 test('pages that lead to themselves or to each other end the reading', async () => {
   const sqlite = sqliteDatabase(
     Array.from({ length: 50 }, () => Buffer.alloc(400)),

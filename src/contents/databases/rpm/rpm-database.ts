@@ -10,8 +10,8 @@ import { blobsInNdb, ndbMagic } from './ndb-packages.ts'
 import { type RpmHeader, readRpmHeader } from './rpm-header.ts'
 import { blobsInSqlite, sqliteMagic } from './sqlite-rows.ts'
 
-/** The largest package header that is read, and how many packages and files of languages of one database are. */
-const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, ownedFiles: 20_000 }
+/** The largest package header, and how many packages, files and files of languages of one database are looked at. */
+const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, files: 5_000_000, ownedFiles: 20_000 }
 const maxText = 512
 const atOnce = 10
 
@@ -19,11 +19,12 @@ const atOnce = 10
 export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Found> {
   const all: (RpmHeader | Entry)[] = []
   const owned: [path: string, name: string][] = []
+  const files = { left: limits.files }
   let damage: Gap | undefined
   try {
     for (const one of headersIn(path, bytes)) {
       if (all.length >= limits.entries) throw new Unreadable('LIMIT_EXCEEDED', `more than ${limits.entries} packages`)
-      if ('files' in one) addOwned(one, owned)
+      if ('files' in one) addOwned(one, owned, files)
       // Its blob is not held any longer.
       all.push('files' in one ? { ...one, files: noFiles } : one)
       if (all.length % atOnce === 0) await setImmediate()
@@ -123,11 +124,12 @@ function packageOf(header: RpmHeader, epochs: ReadonlyMap<string, string>): Entr
 }
 
 /** Of the files of a package those that name packages of languages, or are programs. */
-function addOwned(header: RpmHeader, owned: [path: string, name: string][]): void {
+function addOwned(header: RpmHeader, owned: [path: string, name: string][], files: { left: number }): void {
   try {
     for (const path of header.files()) {
+      if (files.left-- <= 0 || owned.length >= limits.ownedFiles) return
       const isWanted = watchOf(path) !== 'program' || /(?:^|\/)(?:s?bin|libexec)\//.test(path)
-      if (isWanted && owned.length < limits.ownedFiles) owned.push([path, header.name])
+      if (isWanted) owned.push([path, header.name])
     }
   } catch (error) {
     // Without its list of files nobody is known to own them, which hides nothing.
