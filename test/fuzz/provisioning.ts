@@ -11,6 +11,7 @@ const filters = [
   'userName eq "jo@acme.example"',
   `externalId eq "a\\"b" and ${user}:userName eq "x" AND id eq "1"`,
   'userName eq "\\u0061"',
+  `emails[type eq "work" and value co "@acme.example"] or not (active eq "False") and ${user}:meta.created gt "2026-11-29T08:00:00Z"`,
 ]
 const schemas = ['urn:ietf:params:scim:api:messages:2.0:PatchOp']
 const patches = [

@@ -17,7 +17,6 @@ import { dropScimUsers } from '../scim/scim-users.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
-import { problemOfGroupsClaim } from './groups-claim.ts'
 import {
   aProvider,
   type Discovery,
@@ -27,6 +26,7 @@ import {
   identityProviderType,
   type Oidc,
   type ProviderInput,
+  problemOfGroupsClaim,
   providerLimits,
   scopePattern,
   subjectRule,
