@@ -25,10 +25,15 @@ export function ecosystemOf(kind: PackageKind, distribution: Distribution): stri
   return kinds[kind].ecosystem || distributionEcosystem(kind as DistributionKind, distribution)
 }
 
+/** The ecosystem of the packages of a distribution itself; empty where OSV has none for it. */
+export function ecosystemOfDistribution(distribution: Distribution): string {
+  return distributionKinds.map((kind) => ecosystemOf(kind, distribution)).join('')
+}
+
 /** Whether what is said of packages in one is said of those in the other: of a release only the last number may differ. */
 export function isSameDistribution(one: Distribution, other: Distribution): boolean {
   if (one.id !== other.id) return false
-  const [first, second] = [one, other].map((of) => distributionKinds.map((kind) => ecosystemOf(kind, of)).join(''))
+  const [first, second] = [one, other].map(ecosystemOfDistribution)
   return one.version === other.version || (first !== '' && first === second)
 }
 

@@ -17,16 +17,6 @@ export function parseJson(bytes: Uint8Array, most: number, what: string): Json {
   }
 }
 
-/** What a statement of in-toto is about, in an envelope or without; anything else as it is. */
-export function statedBy(document: Json, most: number, what: string): Json {
-  const { payload, payloadType } = document
-  const statement =
-    payloadType === 'application/vnd.in-toto+json' && typeof payload === 'string'
-      ? parseJson(Buffer.from(payload, 'base64'), most, what)
-      : document
-  return /^https:\/\/in-toto\.io\/Statement\//.test(textOf(statement._type)) ? asObject(statement.predicate) : statement
-}
-
 export const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.map(asObject) : [])

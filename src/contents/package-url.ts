@@ -1,4 +1,8 @@
+// Package URLs: https://github.com/package-url/purl-spec.
+
+import { goModulePath, goRelease, isGoItself } from '#versions/go-names.ts'
 import { projectName } from '#versions/pep503.ts'
+import { distributionWithCodename, releaseNamed } from './codenames.ts'
 import {
   type Distribution,
   distributionKinds,
@@ -9,53 +13,107 @@ import {
 } from './packages.ts'
 import { archAndModule, sourcePackageOf } from './rpm-module.ts'
 
-type Parsed = { kind: PackageKind; namespace: string[]; name: string; version: string; qualifiers: URLSearchParams }
+type Parsed = {
+  type: string
+  namespace: string[]
+  name: string
+  version: string
+  qualifiers: URLSearchParams
+  subpath: string
+}
+
+/** The name and the version that a document has of a package besides the package URL. */
+export type Besides = { name?: string; version?: string }
+
+/** A package; or the type that is not compared; or which part of the package URL is missing. */
+export type PackageUrlRead = { package: Package } | { type: string } | { missing: 'name' | 'version' }
+
+/** Reads the package that a package URL names. A version that the package URL lacks is that of the document. */
+export function readPackageUrl(
+  url: string,
+  { name: named = '', version: versionBesides = '' }: Besides = {},
+): PackageUrlRead {
+  const parsed = parse(url)
+  if (!parsed || parsed.name === '') return { missing: 'name' }
+  const { type, qualifiers } = parsed
+  const kind = packageKinds.find((known) => known === type)
+  if (!kind) return { type }
+  const given = { ...parsed, version: parsed.version || assertedVersion(versionBesides) }
+  const name = nameIn(kind, given, named)
+  const version = versionIn(kind, name, given)
+  if (version === '') return { missing: 'version' }
+  if (!isOfDistribution({ kind }))
+    return { package: { kind, name, version, origin: name, originVersion: version, arch: '' } }
+  const [module, stream] = (kind === 'rpm' ? (qualifiers.get('rpmmod') ?? '') : '').split(':')
+  return {
+    package: {
+      ...{ kind, name, version, ...originIn(qualifiers, name, version), arch: qualifiers.get('arch') ?? '' },
+      ...(module && stream ? { module: `${module}:${stream}` } : {}),
+    },
+  }
+}
 
 /** The package that a package URL names, when it is of a kind that we compare and has a version. */
 export function packageOf(url: string): Package | undefined {
-  const parsed = parse(url)
-  if (!parsed) return undefined
-  const { kind, qualifiers } = parsed
-  const name = nameIn(parsed)
-  const version = withEpoch(kind, parsed.version, qualifiers.get('epoch') ?? '')
-  if (name === '' || version === '') return undefined
-  if (!isOfDistribution({ kind })) return { kind, name, version, origin: name, originVersion: version, arch: '' }
-  const [module, stream] = (kind === 'rpm' ? (qualifiers.get('rpmmod') ?? '') : '').split(':')
-  return {
-    ...{ kind, name, version, ...originIn(qualifiers, name, version), arch: qualifiers.get('arch') ?? '' },
-    ...(module && stream ? { module: `${module}:${stream}` } : {}),
-  }
+  const read = readPackageUrl(url)
+  return 'package' in read ? read.package : undefined
 }
 
 /** The distribution that a package URL says its package to be of, such as Alpine's in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
 export function distributionOf(url: string): Distribution | undefined {
-  const { kind, namespace = [], qualifiers } = parse(url) ?? {}
-  const [id] = namespace
-  if (!kind || !isOfDistribution({ kind }) || !id || namespace.length > 1) return undefined
-  const distro = qualifiers?.get('distro') ?? ''
-  const [, named, release] = kind === 'rpm' ? (/^([a-z_-]{1,40})-(\d[\w.-]{0,40})$/.exec(distro) ?? []) : []
-  if (named !== undefined && release !== undefined) return { id: named, version: release }
-  const version = distro.startsWith(`${id}-`) ? distro.slice(id.length + 1) : /^\d/.test(distro) ? distro : ''
+  const { type = '', namespace = [], qualifiers } = parse(url) ?? {}
+  if (!distributionKinds.some((one) => one === type) || namespace.length > 1) return undefined
+  const distro = (qualifiers?.get('distro') ?? '').trim()
+  const [, system, number] = type === 'rpm' ? (/^([a-z_-]{1,40})-(\d[\w.-]{0,40})$/.exec(distro) ?? []) : []
+  if (system !== undefined && number !== undefined) return { id: system, version: number }
+  const id = namespace[0]?.toLowerCase() ?? idIn(distro)
+  if (id === '') return undefined
+  const rest = distro.toLowerCase().startsWith(`${id}-`) ? distro.slice(id.length + 1) : distro
+  const release = releaseNamed(id, rest)
+  const isRelease = release !== rest || rest !== distro || /^v?\d|^edge$/i.test(rest)
+  const version = isRelease ? release : ''
   return { id: id.slice(0, 128).toWellFormed(), version: version.slice(0, 128).toWellFormed() }
 }
 
+/** Without a namespace `distro` alone names the distribution: `debian-12` or `bookworm`. */
+const idIn = (distro: string): string =>
+  distributionWithCodename(distro) ?? /^([a-z]+)-v?\d/i.exec(distro)?.[1]?.toLowerCase() ?? ''
+
 function parse(url: string): Parsed | undefined {
-  const [, type = '', path = '', query = ''] = /^pkg:\/*([A-Za-z0-9.+-]+)\/([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
-  const kind = packageKinds.find((known) => known === type.toLowerCase())
+  const [, type, path = '', query = '', fragment = ''] =
+    /^pkg:\/*([A-Za-z0-9.+-]{1,64})\/([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/is.exec(url.trim()) ?? []
+  if (type === undefined) return undefined
   const at = path.lastIndexOf('@')
-  if (!kind || at < 1) return undefined
-  const parts = path.slice(0, at).split('/').map(decoded)
+  // At the beginning of a part it belongs to the name, such as that of a scope of npm.
+  const end = at > 0 && path[at - 1] !== '/' ? at : path.length
+  const parts = path.slice(0, end).split('/').map(decoded)
   const qualifiers = new URLSearchParams(query.replaceAll('+', '%2B'))
-  const version = decoded(path.slice(at + 1))
-  return { kind, namespace: parts.slice(0, -1).filter(Boolean), name: parts.at(-1)!, version, qualifiers }
+  return {
+    type: type.toLowerCase(),
+    namespace: parts.slice(0, -1).filter(Boolean),
+    name: parts.at(-1)!,
+    version: decoded(path.slice(end + 1)).trim(),
+    qualifiers: new URLSearchParams(
+      [...qualifiers].map(([key, value]): [string, string] => [key.toLowerCase(), value]),
+    ),
+    subpath: fragment.split('/').filter(Boolean).map(decoded).join('/'),
+  }
 }
 
+/** SPDX writes that it does not say. */
+const assertedVersion = (text: string): string => (['NOASSERTION', 'NONE'].includes(text) ? '' : text.trim())
+
 /** As the advisories of the ecosystem write it. */
-function nameIn({ kind, namespace, name }: Parsed): string {
-  if (name === '') return ''
-  if (kind === 'golang' || kind === 'npm') return [...namespace, name].join('/')
+function nameIn(kind: PackageKind, { namespace, name, subpath, version }: Parsed, named: string): string {
+  if (kind === 'golang') return goModulePath({ path: [...namespace, name].join('/'), subpath, version, named })
+  if (kind === 'npm') return [...namespace, name].join('/')
   if (kind === 'maven') return [...namespace, name].join(':')
   return kind === 'pypi' ? projectName(name) : name
+}
+
+function versionIn(kind: PackageKind, name: string, { version, qualifiers }: Parsed): string {
+  if (kind === 'deb' || kind === 'rpm') return version && withEpoch(version, qualifiers.get('epoch') ?? '')
+  return kind === 'golang' && isGoItself(name) ? goRelease(version) : version
 }
 
 /** The package URL of a package, in a distribution where that is known. */
@@ -94,10 +152,8 @@ function sameEpoch(version: string, source: string): string {
   return `${epoch}${source}`
 }
 
-function withEpoch(kind: PackageKind, version: string, epoch: string): string {
-  return (kind === 'deb' || kind === 'rpm') && /^[1-9][0-9]*$/.test(epoch) && !version.includes(':')
-    ? `${epoch}:${version}`
-    : version
+function withEpoch(version: string, epoch: string): string {
+  return /^[1-9][0-9]*$/.test(epoch) && !version.includes(':') ? `${epoch}:${version}` : version
 }
 
 function decoded(text: string): string {

@@ -2,6 +2,7 @@
 import type { ImageContents, UnreadableReason } from './packages.ts'
 import type { ScanReport } from './reports/scan-report.ts'
 import type { Signed } from './reports/signed.ts'
+import type { SbomContents } from './sbom.ts'
 
 /** The layers of one image, one SBOM, one report of a scanner, or which keys have signed one. Their bytes are asked for piece by piece. */
 export type Question =
@@ -12,9 +13,10 @@ export type Question =
 export type Piece = { bytes: Uint8Array } | { end: true }
 export type ToReader = { question: Question } | { piece: Piece }
 
-/** Undefined contents: nothing in the layers says what is installed. */
+/** Undefined contents: nothing in the layers says what is installed, or the document is no SBOM. */
 export type Answer =
   | { contents: ImageContents | undefined }
+  | { sbom: SbomContents | undefined }
   | { report: ScanReport }
   | { signed: Signed }
   | { reason: UnreadableReason; message: string }

@@ -30,12 +30,9 @@ async function* bytesOf(source: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function contentsOf(
-  question: Exclude<Question, { report: true } | { signedBy: readonly string[] }>,
-): Promise<ImageContents | undefined> {
-  if ('sbom' in question) return readSbom(await wholeOf(bytesOf(0)))
+async function contentsOf(count: number): Promise<ImageContents | undefined> {
   const layers = Array.from(
-    { length: question.layers },
+    { length: count },
     (_, i): Layer =>
       async () =>
         bytesOf(i),
@@ -61,7 +58,8 @@ async function answerTo(question: Question): Promise<Answer> {
       const { signedBy, verifiedBytes } = question
       return { signed: readSigners(await wholeOf(bytesOf(0)), signedBy, verifiedBytes) }
     }
-    return { contents: await contentsOf(question) }
+    if ('sbom' in question) return { sbom: readSbom(await wholeOf(bytesOf(0))) }
+    return { contents: await contentsOf(question.layers) }
   } catch (error) {
     if (error instanceof Unreadable) return { reason: error.reason, message: error.message }
     return { failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }

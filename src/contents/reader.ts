@@ -8,20 +8,20 @@ import { type ImageContents, Unreadable } from './packages.ts'
 import type { Answer, FromReader, Piece, Question, ToReader } from './reader-messages.ts'
 import type { ScanReport } from './reports/scan-report.ts'
 import type { Signed } from './reports/signed.ts'
+import type { SbomContents } from './sbom.ts'
 
 /** One after the other. The process is started when it is needed, and again after one that had to be ended. */
 export type Reader = {
   /** What the layers of an image say is installed; undefined when they say nothing of packages. Throws Unreadable when the fault is in them. */
   readLayers(layers: readonly Layer[], signal: AbortSignal): Promise<ImageContents | undefined>
-  readSbom(sbom: Layer, signal: AbortSignal): Promise<ImageContents | undefined>
+  /** Undefined for a statement of another kind. Throws Unreadable as well. */
+  readSbom(sbom: Layer, signal: AbortSignal): Promise<SbomContents | undefined>
   /** What a scanner's report says. Throws Unreadable when the fault is in it. */
   readReport(report: Layer, signal: AbortSignal): Promise<ScanReport>
   /** Who has signed a report, of public keys in PEM. Throws Unreadable as well. */
   readSigners(report: Layer, keys: readonly string[], signal: AbortSignal): Promise<Signed>
   [Symbol.asyncDispose](): Promise<void>
 }
-
-type Contents = { contents: ImageContents | undefined }
 
 export const readerLimits = {
   ...{ heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 },
@@ -70,11 +70,13 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
     if ('failure' in answer) throw new Error(answer.failure)
     return answer
   }
-  const contentsIn = async (asked: Promise<Contents>) => (await asked).contents
   return {
-    readLayers: (layers, signal) =>
-      contentsIn(ask({ layers: layers.length }, layers, limits.layersMs, signal) as Promise<Contents>),
-    readSbom: (sbom, signal) => contentsIn(ask({ sbom: true }, [sbom], limits.sbomMs, signal) as Promise<Contents>),
+    readLayers: async (layers, signal) => {
+      const answer = await ask({ layers: layers.length }, layers, limits.layersMs, signal)
+      return (answer as { contents: ImageContents | undefined }).contents
+    },
+    readSbom: async (sbom, signal) =>
+      ((await ask({ sbom: true }, [sbom], limits.sbomMs, signal)) as { sbom: SbomContents | undefined }).sbom,
     readReport: async (report, signal) =>
       ((await ask({ report: true }, [report], limits.sbomMs, signal)) as { report: ScanReport }).report,
     readSigners: async (report, keys, signal) => {

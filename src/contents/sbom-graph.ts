@@ -1,7 +1,7 @@
 // Reads all that an SBOM says of components and how they belong together: SPDX 2.2 and 2.3, CycloneDX 1.2 to 1.7, in JSON.
 import { asObject, type Json, objectsIn, textOf } from './json.ts'
 import { Unreadable } from './packages.ts'
-import { parseSbom } from './sbom.ts'
+import { parseSbom, purlsOf } from './sbom.ts'
 
 export type PackageNode = {
   id: string
@@ -82,9 +82,7 @@ function spdx(document: Json): SbomGraph {
         version: textOf(one.versionInfo),
         license: [textOf(one.licenseConcluded), textOf(one.licenseDeclared)].find(isAsserted) ?? '',
         description: textOf(one.description) || textOf(one.summary),
-        purl: textOf(
-          objectsIn(one.externalRefs).find(({ referenceType }) => referenceType === 'purl')?.referenceLocator,
-        ),
+        purl: purlsOf(one)[0] ?? '',
       }),
     ),
     files: objectsIn(document.files).map((one) =>

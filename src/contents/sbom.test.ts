@@ -6,8 +6,8 @@ import { packageOf } from './package-url.ts'
 import { isOfDistribution } from './packages.ts'
 import { readSbom } from './sbom.ts'
 
-const sbom = (name: string) => readSbom(fixture(`contents/sboms/${name}`))
-const ofJson = (document: object) => readSbom(Buffer.from(JSON.stringify(document)))
+const sbom = (name: string) => readSbom(fixture(`contents/sboms/${name}`))!
+const ofJson = (document: object) => readSbom(Buffer.from(JSON.stringify(document)))!
 const musl = { kind: 'apk', name: 'musl', version: '1.2.3-r0', origin: 'musl', originVersion: '1.2.3-r0', arch: '' }
 
 const ofDistribution = (name: string) => {
@@ -80,12 +80,19 @@ test('packages of kinds that are not compared are a gap', () => {
   }))
   const { packages, gaps } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })
   assert.deepEqual(packages, [])
-  assert.deepEqual(gaps, [{ path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 2 packages of nuget' }])
+  assert.deepEqual(gaps, [
+    { path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 3 packages of nuget' },
+    { path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 1 package of generic' },
+  ])
 })
 
 test('a package without a package URL is a gap, and what is no package is none', () => {
   const gap = (count: number) => [
-    { path: '', reason: 'UNIDENTIFIED', message: `an SBOM names ${count} packages without a package URL` },
+    {
+      path: '',
+      reason: 'UNIDENTIFIED',
+      message: `an SBOM names ${count === 1 ? '1 package' : `${count} packages`} without a package URL`,
+    },
   ]
   const [library, framework] = ['library', 'framework'].map((type) => ({ type, name: 'left', version: '1' }))
   const others = ['file', 'container', 'application', 'operating-system'].map((type) => ({ type, name: 'x' }))
@@ -122,7 +129,7 @@ test('without an operating system in the document its packages tell the distribu
   assert.deepEqual(distribution, { id: 'alpine', version: '3.16.2' })
 })
 
-test('an in-toto statement gives what its SBOM names, in an envelope or without', () => {
+test('an in-toto statement gives what its SBOM names, plainly, in an envelope and in a bundle of Sigstore', () => {
   const predicate = JSON.parse(fixture('contents/sboms/bom.spdx.json').toString()) as object
   const statement = {
     _type: 'https://in-toto.io/Statement/v0.1',
@@ -130,14 +137,34 @@ test('an in-toto statement gives what its SBOM names, in an envelope or without'
     subject: [{ name: 'pkg:docker/x', digest: { sha256: 'a'.repeat(64) } }],
     predicate,
   }
-  const payload = Buffer.from(JSON.stringify(statement)).toString('base64')
-  const plain = sbom('bom.spdx.json')
-  assert.deepEqual(ofJson(statement), plain)
-  assert.deepEqual(ofJson({ payloadType: 'application/vnd.in-toto+json', payload, signatures: [] }), plain)
+  const payloadOf = (document: object) => Buffer.from(JSON.stringify(document)).toString('base64')
+  const payloadType = 'application/vnd.in-toto+json'
+  const envelopeOf = (document: object) => ({ payloadType, payload: payloadOf(document), signatures: [] })
+  const bundleOf = (dsseEnvelope: object, version = '.v0.3+json') => ({
+    ...{ mediaType: `application/vnd.dev.sigstore.bundle${version}`, verificationMaterial: {}, dsseEnvelope },
+  })
+  const plain = { ...sbom('bom.spdx.json'), subjects: [`sha256:${'a'.repeat(64)}`] }
+  const sealed = { ...plain, sealed: true }
+  assert.deepEqual(ofJson(statement), { ...plain, sealed: false })
+  assert.deepEqual(ofJson(envelopeOf(statement)), sealed)
+  assert.deepEqual(ofJson(bundleOf(envelopeOf(statement))), sealed)
+  assert.deepEqual(ofJson(bundleOf(envelopeOf(statement), '+json;version=0.2')), sealed)
+  const asText = { ...statement, predicate: { Data: JSON.stringify(predicate), Timestamp: '2026-01-01T00:00:00Z' } }
+  assert.deepEqual(ofJson(envelopeOf(asText)), sealed)
+  assert.deepEqual(ofJson(envelopeOf({ ...statement, predicate: JSON.stringify(predicate) })), sealed)
+
   const other = { ...statement, predicateType: 'https://slsa.dev/provenance/v1', predicate: { builder: 1 } }
-  assert.throws(() => ofJson(other), { name: 'Unreadable', reason: 'UNSUPPORTED' })
-  const empty = { payloadType: 'application/vnd.in-toto+json', payload: '%%' }
-  assert.throws(() => ofJson(empty), { name: 'Unreadable', reason: 'DAMAGED' })
+  const signature = { mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json', messageSignature: {} }
+  const otherPayload = { payloadType: 'application/vnd.dev.cosign.simplesigning.v1+json', payload: payloadOf({}) }
+  for (const one of [other, envelopeOf(other), bundleOf(envelopeOf(other)), signature, otherPayload, envelopeOf({})]) {
+    assert.equal(ofJson(one), undefined)
+  }
+  assert.throws(() => ofJson({ payloadType, payload: '%%' }), { name: 'Unreadable', reason: 'DAMAGED' })
+  const unsupported = { name: 'Unreadable', reason: 'UNSUPPORTED' }
+  assert.throws(
+    () => ofJson({ ...statement, predicateType: 'https://syft.dev/bom', predicate: { artifacts: [] } }),
+    unsupported,
+  )
 })
 
 test('what several sides name is together what an image contains, and none of them hides anything', () => {

@@ -1,99 +1,92 @@
 // Reads the packages that an SBOM names: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON, by themselves or stated in
-// in-toto. Only package URLs count, since they alone say of what kind a package is. What is said besides is not looked at.
+// in-toto. Only package URLs make a package, since they alone say of what kind it is. Every other package is a coverage gap.
 
-import { type Json, objectsIn, parseJson, statedBy, textOf } from './json.ts'
-import { distributionOf, packageOf } from './package-url.ts'
-import {
-  type Distribution,
-  type Gap,
-  type ImageContents,
-  isOfDistribution,
-  type Package,
-  PackageList,
-  Unreadable,
-} from './packages.ts'
+import { asObject, type Json, objectsIn, parseJson, textOf } from './json.ts'
+import { type ImageContents, isOfDistribution, type Package, Unreadable } from './packages.ts'
+import { envelopeIn, isInToto, isSigstoreBundle, subjectsOf } from './reports/envelope.ts'
+import { SbomEntries } from './sbom-entries.ts'
 
 /** No honest SBOM of the permitted size has as many; bounds what parsing it can cost in memory. */
 const maxValues = 2_000_000
 
-/** Throws Unreadable for anything that is not an SBOM in one of the formats. */
-export function readSbom(bytes: Uint8Array): ImageContents {
-  const document = statedBy(parseSbom(bytes, maxValues), maxValues, 'SBOM')
+/**
+ * Contents that an SBOM names. A statement of in-toto has subjects, the digests that it is about, and is sealed if it came in an
+ * envelope.
+ */
+export type SbomContents = ImageContents & { subjects?: string[]; sealed?: boolean }
+
+/** Whether the predicate of a statement of in-toto is an SBOM, by its type. */
+export const isSbomType = (predicateType: string): boolean =>
+  /^https:\/\/(?:spdx\.dev\/Document|cyclonedx\.org\/(?:bom|schema)|syft\.dev\/bom)/i.test(predicateType)
+
+/**
+ * Reads an SBOM by itself, or one that is stated in in-toto: plainly, in an envelope (DSSE) or in a bundle of Sigstore. Undefined
+ * for a statement of another kind, and for a signature. Throws Unreadable for anything else that is not an SBOM in one of the formats.
+ */
+export function readSbom(bytes: Uint8Array): SbomContents | undefined {
+  const document = parseSbom(bytes, maxValues)
+  if (isSignature(document)) return undefined
+  const envelope = envelopeIn(document)
+  const statement = envelope ? parseJson(envelope.payload, maxValues, 'statement') : document
+  if (!isInToto(statement)) return envelope ? undefined : contentsIn(statement)
+  if (!isSbomType(textOf(statement.predicateType))) return undefined
+  const contents = contentsIn(predicateOf(statement))
+  return { ...contents, subjects: subjectsOf(statement), sealed: envelope !== undefined }
+}
+
+/** A bundle or an envelope without a statement of in-toto has a signature of something else. */
+function isSignature(document: Json): boolean {
+  const isBundle = isSigstoreBundle(document)
+  const { payload, payloadType } = isBundle ? asObject(document.dsseEnvelope) : document
+  if (payload === undefined) return isBundle
+  return typeof payloadType === 'string' && payloadType !== 'application/vnd.in-toto+json'
+}
+
+/** Earlier versions of cosign have the SBOM as a text in the predicate. */
+function predicateOf({ predicate }: Json): Json {
+  const text = typeof predicate === 'string' ? predicate : asObject(predicate).Data
+  return typeof text === 'string' ? parseJson(Buffer.from(text), maxValues, 'SBOM') : asObject(predicate)
+}
+
+function contentsIn(document: Json): ImageContents {
   if (document.bomFormat === 'CycloneDX' && /^1\.[2-7]$/.test(textOf(document.specVersion))) return cycloneDx(document)
   if (/^SPDX-2\.[23]$/.test(textOf(document.spdxVersion))) return spdx2(document)
-  if (/^https:\/\/spdx\.org\/rdf\/3\./.test(textOf(document['@context']))) return spdx3(document)
+  const contexts = [document['@context']].flat().map(textOf)
+  if (contexts.some((one) => /^https:\/\/spdx\.org\/rdf\/3\./.test(one))) return spdx3(document)
   throw new Unreadable('UNSUPPORTED', 'the SBOM is neither SPDX 2.2, 2.3 or 3.0 nor CycloneDX 1.2 to 1.7')
 }
 
 /** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
 export const parseSbom = (bytes: Uint8Array, most: number): Json => parseJson(bytes, most, 'SBOM')
 
-/** Kinds of packages that vulnerabilities are known of, and that we cannot compare. */
-const otherEcosystems = new Set('alpm cocoapods composer conan conda cran hackage hex julia nuget pub swift'.split(' '))
-
-/** The packages of one document, and the distribution that it names, or else that of its packages. */
-class Named {
-  readonly #list = new PackageList()
-  #said: Distribution | undefined
-  #ofPackages: Distribution | undefined
-  readonly #notCompared = new Map<string, number>()
-  #unnamed = 0
-
-  distribution(name: unknown, version: unknown): void {
-    this.#said = { id: textOf(name).slice(0, 128), version: textOf(version).slice(0, 128) }
-  }
-
-  /** A package without a package URL, of which nobody can say what it is. */
-  addUnnamed(): void {
-    this.#unnamed++
-  }
-
-  /** `refined` adds what the document says of a package besides. */
-  add(url: string, refined: (found: Package) => Package = (found) => found): void {
-    const found = packageOf(url)
-    if (found) {
-      this.#ofPackages ??= distributionOf(url)
-      this.#list.add(refined(found))
-    } else {
-      this.#noteOther(url)
-    }
-  }
-
-  #noteOther(url: string): void {
-    const type = /^pkg:\/*([a-z]+)\/[^?#]+@/i.exec(url)?.[1]?.toLowerCase() ?? ''
-    if (otherEcosystems.has(type)) this.#notCompared.set(type, (this.#notCompared.get(type) ?? 0) + 1)
-  }
-
-  contents(): ImageContents {
-    const gaps = [...this.#notCompared].map(([type, count]): Gap => {
-      return { path: '', reason: 'UNSUPPORTED', message: `an SBOM names ${count} packages of ${type}` }
-    })
-    if (this.#unnamed > 0) {
-      const message = `an SBOM names ${this.#unnamed} packages without a package URL`
-      gaps.push({ path: '', reason: 'UNIDENTIFIED', message })
-    }
-    const said = this.#said?.id ? this.#said : (this.#ofPackages ?? this.#said)
-    const packages = this.#list.sorted()
-    const hasDatabase = packages.some(isOfDistribution)
-    return { packages, distribution: said ?? { id: '', version: '' }, hasDatabase, gaps }
-  }
-}
+/** Components of these types are no packages, unless they have a package URL. */
+const otherComponents: ReadonlySet<string> = new Set(
+  'container cryptographic-asset data device file operating-system'.split(' '),
+)
 
 function cycloneDx(document: Json): ImageContents {
-  const named = new Named()
+  const entries = new SbomEntries()
+  const main = asObject(asObject(document.metadata).component)
   // Components nest, so deep that recursion could not follow.
-  const left = [objectsIn(document.components)]
+  const left = [[main], objectsIn(document.components)]
   for (let components = left.pop(); components; components = left.pop()) {
     for (const component of components) {
       if (component.components) left.push(objectsIn(component.components))
-      if (component.type === 'operating-system') named.distribution(component.name, component.version)
-      const purl = textOf(component.purl)
-      // The others stand for files, images and the like.
-      if (purl === '' && ['library', 'framework'].includes(textOf(component.type))) named.addUnnamed()
-      else named.add(purl, (found) => withTrivySource(found, component))
+      addComponent(entries, component, component === main)
     }
   }
-  return named.contents()
+  return entries.contents()
+}
+
+function addComponent(entries: SbomEntries, component: Json, isMain: boolean): void {
+  const [type, name, version, purl] = ['type', 'name', 'version', 'purl'].map((key) => textOf(component[key]))
+  if (type === 'operating-system') entries.setDistribution(name!, version!)
+  // An application without a version is a list of packages, such as a lock file.
+  const isApplication = type === 'application' && version === ''
+  const isPackage = !isMain && !otherComponents.has(type!) && !isApplication && [type, name].some(Boolean)
+  const hasCpe = textOf(component.cpe) !== '' && type !== 'operating-system'
+  const entry = { purls: purl === '' ? [] : [purl!], name: name!, version: version!, isPackage: isPackage || hasCpe }
+  entries.add(entry, (found) => withTrivySource(found, component))
 }
 
 /** Trivy keeps the origin in properties of its own. */
@@ -108,33 +101,60 @@ function withTrivySource(found: Package, component: Json): Package {
   return { ...found, origin, originVersion: version === '' ? found.version : joined }
 }
 
-/** Whether it may be a package by its purpose; others stand for files, images and the like. */
-const isPackage = (purpose: unknown): boolean =>
-  ['', 'LIBRARY', 'FRAMEWORK', 'INSTALL'].includes(textOf(purpose).toUpperCase())
+/** Whether it is a package by its purpose. An application without a version is a list of packages, such as a lock file. */
+function isPackage(purpose: unknown, version: string): boolean {
+  const word = textOf(purpose).toUpperCase()
+  return word === 'APPLICATION' ? version !== '' : ['', 'LIBRARY', 'FRAMEWORK', 'INSTALL', 'MODULE'].includes(word)
+}
 /** What Trivy and Syft call what is no package, where they say no purpose. */
 const standsFor = /^SPDXRef-(?:OperatingSystem|Application|ContainerImage|Filesystem|Repository|DocumentRoot)\b/
 
+/** References of SPDX, whose type may be a word in capitals or the address of one. */
+const isPurl = ({ type, locator }: Reference): boolean => isOfType('purl', type) || /^pkg:/i.test(locator)
+const isCpe = ({ type }: Reference): boolean => isOfType('cpe22type', type) || isOfType('cpe23type', type)
+
+type Reference = { type: string; locator: string }
+
+const isOfType = (word: string, type: string): boolean =>
+  type.toLowerCase().replace(/\/$/, '').split(/[/#]/).at(-1) === word
+
+const referencesOf = (entry: Json): Reference[] =>
+  objectsIn(entry.externalRefs).map((one) => {
+    return { type: textOf(one.referenceType), locator: textOf(one.referenceLocator).trim() }
+  })
+
+/** The package URLs of a package of SPDX 2. */
+export const purlsOf = (entry: Json): string[] =>
+  referencesOf(entry)
+    .filter(isPurl)
+    .map(({ locator }) => locator)
+
 function spdx2(document: Json): ImageContents {
-  const named = new Named()
+  const entries = new SbomEntries()
   const { documentDescribes } = document
-  const roots = new Set([
+  const described = new Set([
     ...(Array.isArray(documentDescribes) ? documentDescribes.map(textOf) : []),
     ...objectsIn(document.relationships)
       .filter(({ relationshipType }) => relationshipType === 'DESCRIBES')
       .map(({ relatedSpdxElement }) => textOf(relatedSpdxElement)),
   ])
-  for (const entry of objectsIn(document.packages)) {
-    if (entry.primaryPackagePurpose === 'OPERATING-SYSTEM' || /^SPDXRef-OperatingSystem/.test(textOf(entry.SPDXID))) {
-      named.distribution(entry.name, entry.versionInfo)
-    }
-    const reference = objectsIn(entry.externalRefs).find(({ referenceType }) => referenceType === 'purl')
-    const purl = textOf(reference?.referenceLocator)
-    const isPart = isPackage(entry.primaryPackagePurpose) && !roots.has(textOf(entry.SPDXID))
-    if (purl === '' && isPart && !standsFor.test(textOf(entry.SPDXID))) named.addUnnamed()
-    else named.add(purl, (found) => withBuiltFrom(found, textOf(entry.sourceInfo)))
+  const packages = objectsIn(document.packages)
+  const image = onlyOne(packages.filter(({ SPDXID }) => described.has(textOf(SPDXID))))
+  for (const entry of packages) {
+    const [id, name, version] = [textOf(entry.SPDXID), textOf(entry.name), textOf(entry.versionInfo)]
+    const isSystem = entry.primaryPackagePurpose === 'OPERATING-SYSTEM' || /^SPDXRef-OperatingSystem/.test(id)
+    if (isSystem) entries.setDistribution(name, version)
+    const isPart = isPackage(entry.primaryPackagePurpose, version) && entry !== image && !standsFor.test(id)
+    const hasCpe = !isSystem && referencesOf(entry).some(isCpe)
+    entries.add({ purls: purlsOf(entry), name, version, isPackage: isPart || hasCpe }, (found) =>
+      withBuiltFrom(found, textOf(entry.sourceInfo)),
+    )
   }
-  return named.contents()
+  return entries.contents()
 }
+
+/** A document describes the image as one element. Each of several is a package. */
+const onlyOne = (roots: readonly Json[]): Json | undefined => (roots.length === 1 ? roots[0] : undefined)
 
 /** Trivy says `built package from: <origin> <version>`. */
 function withBuiltFrom(found: Package, sourceInfo: string): Package {
@@ -144,18 +164,30 @@ function withBuiltFrom(found: Package, sourceInfo: string): Package {
     : found
 }
 
+const packageTypes: ReadonlySet<string> = new Set(['software_Package', 'ai_AIPackage', 'dataset_DatasetPackage'])
+
 function spdx3(document: Json): ImageContents {
-  const named = new Named()
+  const entries = new SbomEntries()
   const graph = objectsIn(document['@graph'])
   const roots = new Set(
     graph.flatMap(({ rootElement }) => (Array.isArray(rootElement) ? rootElement : [rootElement]).map(textOf)),
   )
-  for (const entry of graph) {
-    if (entry.type !== 'software_Package') continue
-    const identifier = objectsIn(entry.externalIdentifier).find((one) => one.externalIdentifierType === 'packageUrl')
-    const purl = textOf(entry.software_packageUrl ?? identifier?.identifier)
-    if (purl === '' && isPackage(entry.software_primaryPurpose) && !roots.has(textOf(entry.spdxId))) named.addUnnamed()
-    else named.add(purl)
+  const packages = graph.filter(({ type }) => packageTypes.has(textOf(type)))
+  const image = onlyOne(packages.filter(({ spdxId }) => roots.has(textOf(spdxId))))
+  for (const entry of packages) {
+    const [name, version] = [textOf(entry.name), textOf(entry.software_packageVersion)]
+    const purpose = entry.software_primaryPurpose
+    if (purpose === 'operatingSystem') entries.setDistribution(name, version)
+    const identifiers = objectsIn(entry.externalIdentifier).map((one) => {
+      return { type: textOf(one.externalIdentifierType), locator: textOf(one.identifier).trim() }
+    })
+    const purls = identifiers.filter(({ type, locator }) => isOfType('packageurl', type) || /^pkg:/i.test(locator))
+    const isPart = isPackage(purpose, version) && entry !== image
+    const hasCpe = purpose !== 'operatingSystem' && identifiers.some(({ type }) => /^cpe2[23]$/.test(type))
+    entries.add({
+      purls: [textOf(entry.software_packageUrl).trim(), ...purls.map(({ locator }) => locator)].filter(Boolean),
+      ...{ name, version, isPackage: isPart || hasCpe },
+    })
   }
-  return named.contents()
+  return entries.contents()
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
+import * as attached from '#domains/registry/images/attached.store.ts'
 import * as contents from '#domains/registry/images/image-contents.store.ts'
 import * as history from '#domains/registry/tags/tag-history.store.ts'
 import { listAbout } from '#domains/vulnerabilities/advisories/publication.store.ts'
@@ -56,9 +57,10 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   endRead: (tx) => contents.endRead(tx, read),
   isQueued: (tx) => contents.isQueued(tx, 1, [digest, 'x']),
   typesOf: (tx) => contents.typesOf(tx, 1, digest),
-  listSbomsAndStatements: (tx) => contents.listSbomsAndStatements(tx, 1, digest),
-  listIndexesWith: (tx) => contents.listIndexesWith(tx, 1, digest),
-  listSboms: (tx) => contents.listSboms(tx, 1, digest),
+  listSbomsAndStatements: (tx) => attached.listSbomsAndStatements(tx, 1, digest),
+  listIndexesWith: (tx) => attached.listIndexesWith(tx, 1, digest),
+  listSboms: (tx) => attached.listSboms(tx, 1, digest),
+  listEnvelopes: (tx) => attached.listEnvelopes(tx, 1, digest, 10),
   queueIndexesWith: (tx) => contents.queueIndexesWith(tx, 1, digest, time),
   deleteContents: (tx) => contents.deleteContents(tx, 1),
   movesBetween: (tx) => history.movesBetween(tx, 1, 'latest', { from: time, to: time, most: 10 }),

@@ -1,5 +1,6 @@
 // What a program that Go has made says of its modules: debug/buildinfo of Go, format of Go 1.18 and later.
 
+import { goRelease } from '#versions/go-names.ts'
 import type { Found, Package } from '../packages.ts'
 import { languagePackage } from './language-package.ts'
 
@@ -139,7 +140,7 @@ function textAt(bytes: Buffer, at: number): { text: string; bytes: Buffer; end: 
 
 /** Lines such as `dep  example.com/module  v1.2.3  h1:…`, with tabs between; `=>` says what was taken instead of the last. */
 function modulesOf(path: string, { go, modules }: BuildInfo): Found {
-  const found: [name: string, version: string][] = [['stdlib', goVersion(go)]]
+  const found: [name: string, version: string][] = [['stdlib', goRelease(go)]]
   let tooMany = false
   for (const line of modules.split('\n')) {
     const [word, name, version = ''] = line.split('\t')
@@ -153,12 +154,4 @@ function modulesOf(path: string, { go, modules }: BuildInfo): Found {
   const packages = found.map(([name, version]): Package => languagePackage('golang', name, version, path))
   const message = `more than ${maxModules} modules`
   return { packages, gaps: tooMany ? [{ path, reason: 'LIMIT_EXCEEDED', message }] : [] }
-}
-
-/** As the advisories about Go itself write it: go1.21rc2 is 1.21.0-rc.2. What was built from no release is not a version. */
-function goVersion(go: string): string {
-  const [, release, kind, number] = /^go(\d+\.\d+(?:\.\d+)?)(?:(rc|beta)(\d+))?(?![\w.])/.exec(go) ?? []
-  if (release === undefined) return go.slice(0, 100)
-  const whole = release.split('.').length === 2 ? `${release}.0` : release
-  return kind === undefined ? whole : `${whole}-${kind}.${number}`
 }

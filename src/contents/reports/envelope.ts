@@ -13,7 +13,7 @@ export const maxSignedBytes = 8 * 2 ** 20
 
 /** Undefined where the document is none. Throws Unreadable for one that nobody honest writes. */
 export function envelopeIn(document: Json): Envelope | undefined {
-  const isBundle = /^application\/vnd\.dev\.sigstore\.bundle\b/.test(textOf(document.mediaType))
+  const isBundle = isSigstoreBundle(document)
   const { payloadType, payload, signatures } = isBundle ? asObject(document.dsseEnvelope) : document
   if (isBundle && payload === undefined) throw new Unreadable('UNSUPPORTED', 'the bundle has no envelope')
   if (typeof payloadType !== 'string' || typeof payload !== 'string') return undefined
@@ -28,6 +28,13 @@ export function envelopeIn(document: Json): Envelope | undefined {
   }
   return { payloadType, payload: bytesOf(payload, 'payload'), signatures: signed.filter(({ length }) => length > 0) }
 }
+
+/** Media types of a statement in an envelope (DSSE) and in a bundle of Sigstore, by themselves or as layers of attestations. */
+export const isEnvelopeType = (type: string): boolean =>
+  /^application\/vnd\.(?:dsse\.envelope\.v1\+json$|dev\.sigstore\.bundle\b)/.test(type)
+
+export const isSigstoreBundle = (document: Json): boolean =>
+  /^application\/vnd\.dev\.sigstore\.bundle\b/.test(textOf(document.mediaType))
 
 /** Node leaves out what is no base64, so two readers might see two documents. */
 function bytesOf(text: string, what: string): Buffer {

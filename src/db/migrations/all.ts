@@ -88,6 +88,7 @@ import { migration as tagParts } from './0133-expand-tag-parts.ts'
 import { migration as signers } from './0134-expand-signers.ts'
 import { migration as toldHistories } from './0138-expand-told-histories.ts'
 import { migration as storedCheckpoints } from './0140-expand-stored-checkpoints.ts'
+import { migration as envelopedSboms } from './0144-expand-enveloped-sboms.ts'
 import { migration as scimEmails } from './0146-expand-scim-emails.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -181,5 +182,6 @@ export const migrations: readonly Migration[] = [
   signers,
   toldHistories,
   storedCheckpoints,
+  envelopedSboms,
   scimEmails,
 ]

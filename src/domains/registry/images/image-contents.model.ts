@@ -21,7 +21,7 @@ export const knowsDistribution = (source: ContentsSource): boolean =>
 
 /**
  * Which reader we are: what an earlier one has read is read again in the background. 0 knew packages of distributions only,
- * 1 knows those of languages as well, 2 those of rpm and gaps for each entry that is no package.
+ * 1 knows those of languages as well, 2 those of rpm, every entry of an SBOM, SBOMs in envelopes, and gaps for the rest.
  */
 export const readerVersion = 2
 
@@ -57,6 +57,9 @@ export const sbomTypes = ['application/spdx+json', 'text/spdx+json', 'applicatio
 
 /** What a statement of a builder or a scanner calls itself; what it states may be an SBOM. */
 export const statementType = 'application/vnd.in-toto+json'
+
+/** How many statements in envelopes are looked at of one image, the newest first; the others are a coverage gap. */
+export const maxEnvelopes = 100
 
 /** How many SBOMs of one image are tried, the newest first. */
 export const maxSboms = 10

@@ -13,6 +13,7 @@ import {
   type UnreadableReason,
 } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
+import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -30,7 +31,7 @@ import {
 import * as store from './image-contents.store.ts'
 import { hasRoom } from './image-room.service.ts'
 import { sizeOfImage } from './images.service.ts'
-import { type ImageRead, imagesOf, type Reading, readImage } from './read-image.ts'
+import { type ImageRead, imagesOf, type Reading, readBesides, readImage } from './read-image.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
 export type { ContentsRecord, ContentsSpan } from './image-contents.model.ts'
@@ -45,11 +46,16 @@ export async function queueContents(
   now: string,
 ): Promise<void> {
   if (hasContents(mediaType, artifactType)) await store.queueRead(tx, repo, digest, now)
-  const isSbom = [...sbomTypes, statementType].some((type) => type === artifactType)
+  const isSbom = [...sbomTypes, statementType].some((type) => type === artifactType) || isEnvelopeType(artifactType)
   for (const image of new Set([...(isSbom && subject !== '' ? [subject] : []), ...attested])) {
-    const about = await store.typesOf(tx, repo, image)
-    if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, image, now)
+    await queueAttested(tx, repo, image, now)
   }
+}
+
+/** Queues an image that something else was stated about. Call `app.images.pushed.notify` after the commit. */
+export async function queueAttested(tx: Tx, repo: number, image: string, now: string): Promise<void> {
+  const about = await store.typesOf(tx, repo, image)
+  if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, image, now)
 }
 
 /** What is known of a repo's images, before it is deleted. */
@@ -184,7 +190,10 @@ async function outcomeOf(reading: Reading, digest: string): Promise<Outcome | un
   const manifest = await findManifest(app.db, repo, digest)
   if (!manifest) return undefined
   try {
-    if (manifestTypes[manifest.mediaType] === 'index') return await readIndex(app.db, repo, imagesOf(manifest), signal)
+    if (manifestTypes[manifest.mediaType] === 'index') {
+      const outcome = await readIndex(app.db, repo, imagesOf(manifest), signal)
+      return outcome && { ...outcome, ...(await readBesides(reading, digest, outcome)) }
+    }
     return fromRead(await readImage(reading, manifest))
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error

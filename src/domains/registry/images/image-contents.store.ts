@@ -2,15 +2,12 @@ import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { Manifest } from '../manifests/manifests.model.ts'
 import {
   type ContentsGap,
   type ContentsRecord,
   contentsSources,
   contentsStates,
-  maxSboms,
   readerVersion,
-  statementType,
 } from './image-contents.model.ts'
 
 type Row = Omit<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & {
@@ -290,35 +287,6 @@ export async function typesOf(reader: Reader, repo: number, digest: string) {
   return reader.get<{ mediaType: string; artifactType: string }>(sql`
     SELECT media_type AS "mediaType", artifact_type AS "artifactType"
       FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
-}
-
-/** `sbomTypes` and `statementType`, in the very words of the index, without which it would not be used. */
-const mayHaveSbom = sql`
-  artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json',
-                    'application/vnd.in-toto+json')`
-
-/** The manifests of SBOMs that refer to the image, the newest first. */
-export async function listSboms(reader: Reader, repo: number, subject: string): Promise<Manifest[]> {
-  return reader.all(sql`
-    SELECT digest, media_type AS "mediaType", content FROM manifests
-     WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} AND artifact_type <> ${statementType}
-     ORDER BY id DESC LIMIT ${maxSboms}`)
-}
-
-/** The same with statements about the image. */
-export async function listSbomsAndStatements(reader: Reader, repo: number, subject: string): Promise<Manifest[]> {
-  return reader.all(sql`
-    SELECT digest, media_type AS "mediaType", content FROM manifests
-     WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} ORDER BY id DESC LIMIT ${maxSboms}`)
-}
-
-/** The indexes that list the manifest, which are no more than `maxIndexesWith`, the newest first. */
-export async function listIndexesWith(reader: Reader, repo: number, digest: string): Promise<string[]> {
-  const rows = await reader.all<{ id: number; digest: string }>(sql`
-    SELECT m.id, m.digest
-      FROM manifest_links l JOIN manifests m ON m.repo_id = l.repo_id AND m.digest = l.manifest
-     WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1`)
-  return rows.sort((one, other) => other.id - one.id).map((row) => row.digest)
 }
 
 /** Images of a repo that an earlier reader has read, and that do not wait to be read again. */

@@ -1,17 +1,29 @@
 // Reads what one image contains: its layers, and what SBOMs and statements about it name besides.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
+import { isSameDistribution } from '#contents/ecosystems.ts'
 import { joinContents, withMissingDatabase } from '#contents/join.ts'
 import type { Layer } from '#contents/layers/layers.ts'
-import { type Gap, type ImageContents, Unreadable } from '#contents/packages.ts'
+import { type Gap, type ImageContents, isOfDistribution, type Package, Unreadable } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import { maxSbomBytes } from '#contents/reader-messages.ts'
+import { isEnvelopeType } from '#contents/reports/envelope.ts'
+import { isSbomType } from '#contents/sbom.ts'
 import { findRepoBlob } from '../blobs/blobs.store.ts'
 import { attestedBy, readListed, staysElsewhere } from '../manifests/manifest-document.ts'
 import type { Descriptor, Manifest } from '../manifests/manifests.model.ts'
 import { findManifest, findManifests } from '../manifests/manifests.store.ts'
-import { type ContentsSource, maxSboms, sbomTypes, statementType } from './image-contents.model.ts'
-import { listIndexesWith, listSbomsAndStatements } from './image-contents.store.ts'
+import { findTagNamed } from '../tags/tags.store.ts'
+import { listEnvelopes, listIndexesWith, listSbomsAndStatements } from './attached.store.ts'
+import {
+  type ContentsRecord,
+  type ContentsSource,
+  knowsDistribution,
+  maxEnvelopes,
+  maxSboms,
+  sbomTypes,
+  statementType,
+} from './image-contents.model.ts'
 
 /** Content that the manifest lists is not in the repo, though it may still be pushed. */
 export class BlobMissing extends Error {
@@ -26,18 +38,57 @@ export type Reading = { app: App; reader: Reader; repo: number; signal: AbortSig
 
 /** Throws Unreadable when the fault is in the image. */
 export async function readImage(reading: Reading, manifest: Manifest): Promise<ImageRead> {
-  const said = [await readReferrers(reading, manifest.digest), await readAttestations(reading, manifest.digest)]
-  const named = said.filter((one) => one !== undefined)
+  const named = await readAttached(reading, manifest.digest)
   const inLayers = await readLayers(reading, manifest).catch((error: unknown) => {
-    if (named.length === 0) throw error
+    if (!named?.packages.length) throw error
     return gapOf(error)
   })
-  const contents = withMissingDatabase(joinContents(inLayers ? [inLayers, ...named] : named))
-  if (!inLayers && named.length === 0) return { contents: undefined, source: 'none' }
+  if (!inLayers && !named) return { contents: undefined, source: 'none' }
+  const contents = withMissingDatabase(joinContents([inLayers, named].filter((one) => one !== undefined)))
   if (!contents.hasDatabase) return { contents, source: 'languages' }
-  if (named.length === 0) return { contents, source: 'layers' }
+  if (!named?.packages.length) return { contents, source: 'layers' }
   return { contents, source: inLayers?.hasDatabase ? 'layersAndSbom' : 'sbom' }
 }
+
+/** What SBOMs and statements about an image or an index name; undefined where they say nothing. */
+export async function readAttached(reading: Reading, digest: string): Promise<ImageContents | undefined> {
+  const said = [
+    await readReferrers(reading, digest),
+    await readAttestationTag(reading, digest),
+    await readAttestations(reading, digest),
+  ]
+  return joined(said.filter((one) => one !== undefined))
+}
+
+type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & { packages: readonly Package[] }
+
+/** Contents of an index with those that SBOMs of the index itself name; nothing where these say nothing. */
+export async function readBesides(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
+  const named = index.state === 'unreadable' ? undefined : await readAttached(reading, digest)
+  if (!named) return {}
+  const { id, version } = named.distribution
+  const isOther =
+    id !== '' && index.distribution.id !== '' && !isSameDistribution(named.distribution, index.distribution)
+  const others = isOther ? named.packages.filter(isOfDistribution).length : 0
+  const message = `an SBOM of the index names ${others} packages of ${`${id} ${version}`.trim()}, which its images are not`
+  const gaps: Gap[] = others === 0 ? [] : [{ path: '', reason: 'UNSUPPORTED', message }]
+  const packages = isOther ? named.packages.filter((one) => !isOfDistribution(one)) : named.packages
+  const ofImages = { ...index, packages: [...index.packages], hasDatabase: knowsDistribution(index.source) }
+  const contents = joinContents([
+    { ...ofImages, gaps: index.gaps as Gap[], hasDatabase: index.state === 'known' && ofImages.hasDatabase },
+    { ...named, packages, gaps: [...named.gaps, ...gaps], hasDatabase: packages.some(isOfDistribution) },
+  ])
+  const source = contents.hasDatabase ? 'images' : 'languagesOfImages'
+  return {
+    state: 'known',
+    source,
+    packages: contents.packages,
+    distribution: contents.distribution,
+    gaps: contents.gaps,
+  }
+}
+
+const joined = (all: readonly ImageContents[]) => (all.length === 0 ? undefined : joinContents(all))
 
 async function readLayers({ app, reader, repo, signal }: Reading, manifest: Manifest) {
   const layers = readListed(manifest).layers.filter(({ mediaType }) => isArchive.test(mediaType))
@@ -48,24 +99,51 @@ async function readLayers({ app, reader, repo, signal }: Reading, manifest: Mani
   )
 }
 
-/** What an SBOM says is known even where the layers are not; that they are not is said with it. */
-function gapOf(error: unknown): ImageContents {
+/** Whatever else is known of the image, that a part of it was not read is a coverage gap. */
+function gapOf(error: unknown, what = 'the layers were'): ImageContents {
   if (!(error instanceof Unreadable) && !(error instanceof BlobMissing)) throw error
   const reason = error instanceof Unreadable ? error.reason : 'BLOB_MISSING'
-  const gap: Gap = { path: '', reason, message: `the layers were not read: ${error.message}` }
+  const gap: Gap = { path: '', reason, message: `${what} not read: ${error.message}` }
   return { packages: [], distribution: { id: '', version: '' }, hasDatabase: false, gaps: [gap] }
 }
 
-/** What the newest SBOM or statement that refers to the image says, if it names any package. */
+/** What the newest SBOM or statement that refers to the image says and names a package, with the gaps of newer ones. */
 async function readReferrers(reading: Reading, digest: string): Promise<ImageContents | undefined> {
-  for (const sbom of await listSbomsAndStatements(reading.app.db, reading.repo, digest)) {
-    const { layers } = readListed(sbom)
+  const { attached, left } = await listAttached(reading, digest)
+  const said: ImageContents[] =
+    left > 0 ? [gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some statements were')] : []
+  for (const one of attached) {
+    const { layers } = readListed(one)
     const statements = layers.filter(mayStateSbom)
-    const one = layers.find(({ mediaType }) => sbomTypes.some((type) => type === mediaType)) ?? layers[0]
-    const contents = await readDocuments(reading, statements.length > 0 ? statements : one ? [one] : [])
-    if (contents) return contents
+    const sbom = layers.find(({ mediaType }) => sbomTypes.some((type) => type === mediaType)) ?? layers[0]
+    const contents = await readDocuments(reading, digest, statements.length > 0 ? statements : sbom ? [sbom] : [])
+    if (contents) said.push(contents)
+    if (contents?.packages.length) break
   }
-  return undefined
+  return joined(said)
+}
+
+const tooMany = `more than ${maxEnvelopes} refer to the image`
+
+/** Newest first. `left`: how many more there may be, of which nobody knows whether they are SBOMs. */
+async function listAttached({ app: { db }, repo }: Reading, digest: string) {
+  const envelopes = await listEnvelopes(db, repo, digest, maxEnvelopes + 1)
+  const sboms = envelopes.filter(({ annotations }) => mayBeSbom(annotations['dev.sigstore.bundle.predicateType']))
+  const numbers = new Map(sboms.slice(0, maxSboms).map(({ id, digest }) => [digest, id]))
+  const found = await findManifests(db, repo, [...numbers.keys()])
+  const attached = [
+    ...(await listSbomsAndStatements(db, repo, digest)),
+    ...found.map((one) => ({ ...one, id: numbers.get(one.digest)! })),
+  ]
+  return { attached: attached.sort((one, other) => other.id - one.id), left: envelopes.length - maxEnvelopes }
+}
+
+/** What the attestations say under the tag that cosign gives them. */
+async function readAttestationTag(reading: Reading, digest: string): Promise<ImageContents | undefined> {
+  const { app, repo } = reading
+  const tag = await findTagNamed(app.db, repo, `${digest.replace(':', '-')}.att`)
+  const manifest = tag && tag.digest !== '' ? await findManifest(app.db, repo, tag.digest) : undefined
+  return manifest && readDocuments(reading, digest, readListed(manifest).layers.filter(mayStateSbom).reverse())
 }
 
 /** What builders state about the image in the newest index that lists it together with statements. */
@@ -78,35 +156,47 @@ async function readAttestations(reading: Reading, digest: string): Promise<Image
     const digests = attestations.slice(0, maxSboms).map((entry) => entry.digest)
     if (digests.length === 0) continue
     const found = await findManifests(app.db, repo, digests)
-    const contents = await readDocuments(reading, found.flatMap((one) => readListed(one).layers).filter(mayStateSbom))
+    const layers = found.flatMap((one) => readListed(one).layers)
+    const contents = await readDocuments(reading, digest, layers.filter(mayStateSbom))
     if (contents) return contents
   }
   return undefined
 }
 
-const sbomPredicate = /^https:\/\/(?:spdx\.dev\/Document|cyclonedx\.org\/bom)/
-
 /** Where the annotation that says what is stated is missing, the statement itself does. */
+const mayBeSbom = (predicate: unknown): boolean => typeof predicate !== 'string' || isSbomType(predicate)
+
+/** Cosign writes the type of the predicate into an annotation of another name than BuildKit does. */
 function mayStateSbom({ mediaType, annotations }: Descriptor): boolean {
-  const predicate = annotations['in-toto.io/predicate-type']
-  return mediaType === statementType && (typeof predicate !== 'string' || sbomPredicate.test(predicate))
+  const isStatement = mediaType === statementType || isEnvelopeType(mediaType)
+  return isStatement && mayBeSbom(annotations['in-toto.io/predicate-type'] ?? annotations.predicateType)
 }
 
-/** Undefined when none of them names a package. */
-async function readDocuments({ app, reader, repo, signal }: Reading, documents: readonly Descriptor[]) {
+/** Undefined when none of them says anything. What is stated about something else does not count. */
+async function readDocuments(
+  { app, reader, repo, signal }: Reading,
+  about: string,
+  documents: readonly Descriptor[],
+): Promise<ImageContents | undefined> {
   const said: ImageContents[] = []
   for (const document of documents.slice(0, maxSboms)) {
     try {
-      const contents = await reader.readSbom(opener(app, repo, document, maxSbomBytes), signal)
-      if (contents && contents.packages.length > 0) said.push(contents)
+      const found = await reader.readSbom(opener(app, repo, document, maxSbomBytes), signal)
+      if (!found) continue
+      const { subjects, sealed, ...contents } = found
+      const isElsewhere = subjects && (subjects.length > 0 || sealed) && !subjects.includes(about)
+      if (isElsewhere) app.log.info('sbom is about something else', { repo, sbom: document.digest })
+      else if (contents.packages.length + contents.gaps.length > 0) said.push(contents)
     } catch (error) {
-      // The layers say it too, and better than a broken document.
-      if (!(error instanceof Unreadable) && !(error instanceof BlobMissing)) throw error
-      app.log.info('sbom passed over', { repo, sbom: document.digest, error: error.message })
+      said.push(gapOf(error, 'an SBOM was'))
+      app.log.info('sbom not read', { repo, sbom: document.digest, error: (error as Error).message })
     }
   }
-  return said.length === 0 ? undefined : joinContents(said)
+  if (documents.length > maxSboms) said.push(gapOf(new Unreadable('LIMIT_EXCEEDED', tooManySboms), 'some SBOMs were'))
+  return joined(said)
 }
+
+const tooManySboms = `a manifest has more than ${maxSboms}`
 
 /** Signatures and attestations pass for images by their config, but what they hold is no part of a file system. */
 const isArchive = /[.+]tar(?:[.+]|$)/i

@@ -13,7 +13,7 @@ import { forgetScansOf, queueScans } from '#domains/scanning/scanners/scan-queue
 import type { Precondition } from '#lib/preconditions.ts'
 import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
-import { queueContents } from '../images/image-contents.service.ts'
+import { queueAttested, queueContents } from '../images/image-contents.service.ts'
 import { isScannable } from '../images/scannable.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { heldOf, keptOf, Look } from '../retention/kept.service.ts'
@@ -97,12 +97,13 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       if (subject !== undefined) {
         const { layers } = document.listed
         await queueAttestations(tx, work, repo, { digest: manifest.digest, subject, layers })
+        if (changed) await queueAttested(tx, repo.id, subject, work.cause.now)
       }
       await emitOf(tx, work, repo, push, { tag: name, previousDigest })
     }
     return 'stored'
   })
-  if (isNew) work.app.images.pushed.notify()
+  if (isNew || tags.some(attestedByTag)) work.app.images.pushed.notify()
   if (isNew && isScannable(document)) work.app.scanning.scans.notify()
   if (mayBeReport(document) || tags.some(attestedByTag)) work.app.scanning.reported.notify()
   return result

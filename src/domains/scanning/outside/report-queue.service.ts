@@ -1,5 +1,6 @@
 // Takes in reports of other scanners, to be read in the background.
 import type { Work } from '#app.ts'
+import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import { isVexType } from '#contents/reports/vex-statement.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -26,13 +27,12 @@ export function mayBeReport({ artifactType, annotations, subject }: Omit<Referri
   const predicate = annotations['in-toto.io/predicate-type'] ?? annotations['dev.sigstore.bundle.predicateType']
   if (artifactType === 'application/vnd.in-toto+json') return isScan(predicate ?? '')
   // Not everybody who puts a statement in an envelope says on the outside what it is about.
-  if (isEnvelope.test(artifactType)) return predicate === undefined || isScan(predicate)
+  if (isEnvelopeType(artifactType)) return predicate === undefined || isScan(predicate)
   return reportTypes.includes(artifactType)
 }
 const isScan = (predicate: string): boolean =>
   isVexType(predicate) ||
   /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns)\b/.test(predicate)
-const isEnvelope = /^application\/vnd\.(?:dsse\.envelope\.v1\+json$|dev\.sigstore\.bundle\b)/
 
 /** The image that a tag has attestations of, as cosign names them; undefined for other tags. */
 export function attestedByTag(tag: string): string | undefined {
@@ -49,7 +49,7 @@ export async function queueAttestations(
   pushed: Pick<Referring, 'digest' | 'subject' | 'layers'>,
 ): Promise<void> {
   const attestations = pushed.layers.filter(({ mediaType, annotations: { predicateType } }) => {
-    return isEnvelope.test(mediaType) && (typeof predicateType !== 'string' || isScan(predicateType))
+    return isEnvelopeType(mediaType) && (typeof predicateType !== 'string' || isScan(predicateType))
   })
   for (const { digest: rawDigest } of attestations.slice(-mostAttestations)) {
     const about = { repo, digest: pushed.subject, origin: 'attestation' as const, referrer: pushed.digest }
@@ -65,7 +65,7 @@ export async function queueAttestations(
  */
 export async function queuePushed(tx: Tx, work: Work, repo: NewReport['repo'], pushed: Referring): Promise<void> {
   const types = [...reportTypes, 'application/vnd.in-toto+json']
-  const isMeant = (type: string) => types.includes(type) || isEnvelope.test(type)
+  const isMeant = (type: string) => types.includes(type) || isEnvelopeType(type)
   const layer = pushed.layers.find(({ mediaType }) => isMeant(mediaType)) ?? pushed.layers[0]
   if (!layer) return
   await queueOne(tx, work, {

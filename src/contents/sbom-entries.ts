@@ -1,0 +1,119 @@
+// Entries of one SBOM. Each becomes packages or counts in a coverage gap, unless it stands for something that is no package.
+import { releaseNamed } from './codenames.ts'
+import { ecosystemOfDistribution, isSameDistribution } from './ecosystems.ts'
+import { distributionOf, readPackageUrl } from './package-url.ts'
+import {
+  type Distribution,
+  type Gap,
+  type GapReason,
+  type ImageContents,
+  isOfDistribution,
+  type Package,
+  PackageList,
+} from './packages.ts'
+
+export type SbomEntry = {
+  purls: readonly string[]
+  name: string
+  version: string
+  /** Whether it counts as a package without a package URL, too; files, images and the like do not. */
+  isPackage: boolean
+}
+
+/** Package URLs of these types name the image itself, others or layers: their contents are read elsewhere. */
+const imageTypes: ReadonlySet<string> = new Set(['oci', 'docker'])
+
+/** How many types that are not compared are named one by one. */
+const maxTypes = 20
+
+/** The main module of a program has no version, as the build information says. */
+const isGoModule = /^\s*pkg:\/*golang\//i
+
+export class SbomEntries {
+  readonly #list = new PackageList()
+  #named: Distribution | undefined
+  readonly #ofPackages = new Map<string, { distribution: Distribution; count: number }>()
+  readonly #notCompared = new Map<string, number>()
+  readonly #missing = { purl: 0, name: 0, version: 0 }
+
+  /** The operating system that the document names. */
+  setDistribution(name: string, version: string): void {
+    const release = releaseNamed(name.toLowerCase(), version)
+    this.#named = { id: name.slice(0, 128).toWellFormed(), version: release.slice(0, 128).toWellFormed() }
+  }
+
+  /** `refine` adds origins that the document has outside of package URLs. */
+  add({ purls, isPackage, ...besides }: SbomEntry, refine: (found: Package) => Package = (found) => found): void {
+    const distinct = [...new Set(purls)]
+    // The version of an entry with several package URLs is that of one of them.
+    const known = distinct.length === 1 ? besides : { ...besides, version: '' }
+    for (const purl of distinct) this.#addPurl(purl, known, refine)
+    if (distinct.length === 0 && isPackage) this.#missing.purl++
+  }
+
+  #addPurl(purl: string, besides: { name: string; version: string }, refine: (found: Package) => Package): void {
+    const version = besides.version || (isGoModule.test(purl) ? '(devel)' : '')
+    const read = readPackageUrl(purl, { ...besides, version })
+    if ('missing' in read) this.#missing[read.missing]++
+    else if ('type' in read) {
+      if (!imageTypes.has(read.type)) this.#noteOther(read.type)
+    } else {
+      this.#noteDistribution(purl)
+      this.#list.add(refine(read.package))
+    }
+  }
+
+  #noteOther(given: string): void {
+    const type = this.#notCompared.has(given) || this.#notCompared.size < maxTypes ? given : 'other types'
+    this.#notCompared.set(type, (this.#notCompared.get(type) ?? 0) + 1)
+  }
+
+  #noteDistribution(purl: string): void {
+    const distribution = distributionOf(purl)
+    if (!distribution) return
+    const key = `${distribution.id} ${distribution.version}`
+    const before = this.#ofPackages.get(key)
+    if (before) before.count++
+    else if (this.#ofPackages.size < maxTypes) this.#ofPackages.set(key, { distribution, count: 1 })
+  }
+
+  contents(): ImageContents {
+    const packages = this.#list.sorted()
+    const distribution = this.#distribution()
+    const hasDatabase = packages.some(isOfDistribution)
+    return { packages, distribution, hasDatabase, gaps: [...this.#gaps(), ...this.#otherDistributions(distribution)] }
+  }
+
+  #distribution(): Distribution {
+    const ofPackages = [...this.#ofPackages.values()].map((one) => one.distribution)
+    // Of the operating system some documents have another name than packages do, or no release.
+    const all = [...(this.#named ? [this.#named] : []), ...ofPackages]
+    const known = all.find((one) => ecosystemOfDistribution(one) !== '')
+    return known ?? all.find(({ id }) => id !== '') ?? { id: '', version: '' }
+  }
+
+  #gaps(): Gap[] {
+    const gapOf = (reason: GapReason, message: string): Gap => ({ path: '', reason, message })
+    const { purl, name, version } = this.#missing
+    return [
+      ...[...this.#notCompared].map(([type, count]) =>
+        gapOf('UNSUPPORTED', `an SBOM names ${counted(count)} of ${type}`),
+      ),
+      ...(purl > 0 ? [gapOf('UNIDENTIFIED', `an SBOM names ${counted(purl)} without a package URL`)] : []),
+      ...(name > 0 ? [gapOf('UNIDENTIFIED', `an SBOM names ${counted(name)} by a damaged package URL`)] : []),
+      ...(version > 0 ? [gapOf('UNIDENTIFIED', `an SBOM names ${counted(version)} without a version`)] : []),
+    ]
+  }
+
+  /** All packages of a distribution are compared as those of the one release that the image has. */
+  #otherDistributions(meant: Distribution): Gap[] {
+    return [...this.#ofPackages.values()].flatMap(({ distribution: { id, version }, count }): Gap[] => {
+      if (version === '' || meant.version === '' || isSameDistribution({ id, version }, meant)) return []
+      const [given, taken] = [`${id} ${version}`, `${meant.id} ${meant.version}`]
+      const message = `an SBOM names ${counted(count)} of ${given}, compared as if of ${taken}`
+      return [{ path: '', reason: 'UNSUPPORTED', message }]
+    })
+  }
+}
+
+const counted = (count: number): string => `${count} ${count === 1 ? 'package' : 'packages'}`
