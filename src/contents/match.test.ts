@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compareVersions } from '#versions/order.ts'
+import { compareInstalled, compareVersions } from '#versions/order.ts'
+import type { RangeEvent } from '#versions/ranges.ts'
 import { fixesFor, type Installed, isCleared, type Statement, type Verdict, verdictOf } from './match.ts'
 
 const apk = (one: string, other: string) => compareVersions('apk', one, other)
@@ -100,3 +101,33 @@ test('the fixes are those above the installed version', () => {
   assert.deepEqual(fixesFor(libssl, until('3.1.4-r5'), apk), ['3.1.4-r5'])
   assert.deepEqual(fixesFor(libssl, until('', { ranges: [] }), apk), [])
 })
+
+const torch: Installed = {
+  name: 'torch',
+  version: '2.0.1+cu118',
+  origin: 'torch',
+  originVersion: '2.0.1+cu118',
+  arch: '',
+}
+const pep440 = (one: string, other: string) => compareInstalled('pep440', one, other)
+const about = (more: Partial<Statement>): Statement => {
+  return { name: 'torch', ranges: [], versions: [], state: 'affected', qualifiers: {}, ...more }
+}
+const ending = (end: RangeEvent): Partial<Statement> => ({
+  ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, end] }],
+})
+for (const [what, said, verdict] of [
+  ['last affected', ending({ lastAffected: '2.0.1' }), 'vulnerable'],
+  ['last affected before', ending({ lastAffected: '2.0.0' }), 'clear'],
+  ['last affected in another build', ending({ lastAffected: '2.0.1+cpu' }), 'clear'],
+  ['fixed', ending({ fixed: '2.0.1' }), 'clear'],
+  ['fixed in the same build', ending({ fixed: '2.0.1+cu118' }), 'clear'],
+  ['fixed in a later build', ending({ fixed: '2.0.1+cu121' }), 'vulnerable'],
+  ['named', { versions: ['2.0.1'] }, 'vulnerable'],
+  ['named beside a range', { ...ending({ fixed: '1.0' }), versions: ['2.0.1'] }, 'vulnerable'],
+  ['named as another build', { versions: ['2.0.1+cpu'] }, 'clear'],
+] as const) {
+  test(`a local version of Python whose public one is ${what}: ${verdict}`, () => {
+    assert.equal(verdictOf(torch, about(said as Partial<Statement>), pep440), verdict)
+  })
+}

@@ -73,8 +73,8 @@ function coveredBy(
   if (qualifiers.except?.includes(version)) return 'no'
   if (versions.includes(version)) return 'yes'
   const compare = order ?? (() => undefined)
-  if (ranges.length > 0) return inRanges(version, ranges, compare)
-  if (versions.length === 0) return 'yes'
+  if (ranges.length === 0 && versions.length === 0) return 'yes'
   // Two spellings of one version are the same.
-  return versions.some((one) => compare(version, one) === 0) ? 'yes' : 'no'
+  if (versions.some((one) => compare(version, one) === 0)) return 'yes'
+  return inRanges(version, ranges, compare)
 }

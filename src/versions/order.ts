@@ -3,7 +3,7 @@ import { compareApk } from './apk.ts'
 import { compareDeb } from './deb.ts'
 import { compareGem } from './gem.ts'
 import { compareMaven } from './maven.ts'
-import { comparePep440 } from './pep440.ts'
+import { comparePep440, localLabel } from './pep440.ts'
 import { compareRpm } from './rpm.ts'
 import { compareSemver } from './semver.ts'
 
@@ -28,6 +28,15 @@ const maxLength = 512
 export function compareVersions(scheme: Scheme, one: string, other: string): number | undefined {
   if (one.length > maxLength || other.length > maxLength) return undefined
   return orders[scheme](one, other)
+}
+
+/**
+ * Compares an installed version with one that an advisory or a question names. The local label of a Python version counts only
+ * where the other one has a label too: 2.0.1+cu118 is 2.0.1, as PEP 440 says of specifiers.
+ */
+export function compareInstalled(scheme: Scheme, installed: string, stated: string): number | undefined {
+  const isPublic = scheme === 'pep440' && stated.length <= maxLength && localLabel(stated) === ''
+  return compareVersions(scheme, isPublic ? installed.split('+', 1)[0]! : installed, stated)
 }
 
 /** By the ecosystems of OSV, https://ossf.github.io/osv-schema/#defined-ecosystems. */

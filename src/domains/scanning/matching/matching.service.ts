@@ -4,7 +4,7 @@ import { verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { addBytes } from '#domains/registry/blobs/usage.service.ts'
-import { compareVersions, type Scheme, schemeOf } from '#versions/order.ts'
+import { compareInstalled, type Scheme, schemeOf } from '#versions/order.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
 import type { MatchedComponent, StoredComponent } from '../lists/lists.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
@@ -141,7 +141,7 @@ const schemes: Readonly<Record<string, Scheme>> = { apk: 'apk', deb: 'deb', rpm:
 /** The order of the versions of a component; undefined when there is none that we know. */
 export function orderOf({ kind, ecosystem }: { kind: string; ecosystem: string }): VersionOrder | undefined {
   const scheme = schemes[kind] ?? schemeOf(ecosystem)
-  return scheme && ((one, other) => compareVersions(scheme, one, other))
+  return scheme && ((one, other) => compareInstalled(scheme, one, other))
 }
 
 /** How bad each is, by its number. */

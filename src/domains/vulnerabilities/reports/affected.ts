@@ -1,7 +1,7 @@
 // Whether an advisory says that a package is vulnerable. See docs/resolved-vulnerabilities.md.
 import { schemeOfKind } from '#contents/ecosystems.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
-import { compareVersions } from '#versions/order.ts'
+import { compareInstalled } from '#versions/order.ts'
 import type { Advisory, AdvisoryEvent } from '../advisories/publication.service.ts'
 
 /** By what an advisory names an artifact: the package and what it was built from. */
@@ -25,7 +25,7 @@ function isVulnerable({ events }: Advisory, { kind }: Package, version: string):
   const { fixedVersion, patchedVersions } = last.data
   if (last.type === 'patched') return !(Array.isArray(patchedVersions) && patchedVersions.includes(version))
   if (last.type !== 'fixed') return true
-  const order = compareVersions(schemeOfKind(kind), version, String(fixedVersion))
+  const order = compareInstalled(schemeOfKind(kind), version, String(fixedVersion))
   return order !== undefined && order < 0
 }
 
