@@ -35,4 +35,6 @@ export function withMissingDatabase(contents: ImageContents): ImageContents {
   return { ...contents, gaps: gaps.all() }
 }
 
-const keyOf = ({ kind, name, version }: Package): string => `${kind}\0${name}\0${version}`
+/** Package URLs have the names of Go modules in lower case, and binaries as they are. */
+const keyOf = ({ kind, name, version }: Package): string =>
+  `${kind}\0${kind === 'golang' ? name.toLowerCase() : name}\0${version}`

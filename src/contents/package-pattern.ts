@@ -1,4 +1,6 @@
 // What is asked of packages: a package URL with a version or without, and versions in a range.
+
+import { goNamesOf } from '#versions/go-names.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
 import { distributionOf, packageOf, packageUrl } from './package-url.ts'
 import type { PackageKind } from './packages.ts'
@@ -45,9 +47,16 @@ export function isMeant(
   one: { kind: string; name: string; version: string },
   ofDistribution: string,
 ): boolean {
-  if (kind !== one.kind || name !== one.name || (version !== '' && version !== one.version)) return false
+  if (kind !== one.kind || !isSameName(kind, name, one.name) || (version !== '' && version !== one.version))
+    return false
   return distribution === '' || distribution === ofDistribution
 }
+
+/** Names under which a package that is asked for may be stored. */
+export const namesMeant = ({ kind, name }: PackagePattern): string[] => (kind === 'golang' ? goNamesOf(name) : [name])
+
+const isSameName = (kind: PackageKind, one: string, other: string): boolean =>
+  one === other || (kind === 'golang' && one.toLowerCase() === other.toLowerCase())
 
 const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
   '<': (order) => order < 0,

@@ -129,21 +129,24 @@ function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<R
   }
 }
 
-/** The times and ids of what has changed are a list beside the database. A mirror need not have it. */
+/**
+ * The times and ids of what has changed are a list beside the database. A mirror need not have it. The number in a fingerprint is
+ * raised when records are read in another way, so that an upgraded server reads all of them again.
+ */
 async function fetchOsv(source: Source, options: FetchOptions): Promise<Fetched> {
   const list = join(options.folder, 'modified_id.csv')
-  const since = /^modified:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
+  const since = /^modified2:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
   const hasList = await download(options, `${source.url}modified_id.csv`, list, '').then(() => true, onlyWithoutList)
   const { ids, newest } = hasList && since !== '' ? await changedSince(list, since) : nothingKnown
   if (ids) {
     return { records: singleRecords(source, options, ids), end: () => modifiedUntil(newest), complete: false }
   }
-  const etag = /^etag:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
+  const etag = /^etag2:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
   const file = join(options.folder, 'all.zip')
   const found = await download(options, `${source.url}all.zip`, file, hasList ? '' : etag)
   if (!found) return asBefore(options)
   if (hasList) return wholeAndSince(source, options, { file, list, made: found.buildTime })
-  const fingerprint = found.etag === '' ? '' : `etag:${found.etag}`
+  const fingerprint = found.etag === '' ? '' : `etag2:${found.etag}`
   return { records: zipRecords(file), end: () => ({ fingerprint, buildTime: found.buildTime }), complete: true }
 }
 
@@ -152,7 +155,7 @@ const nothingKnown = { ids: undefined, newest: '' }
 function modifiedUntil(time: string): { fingerprint: string; buildTime: string } {
   return time === ''
     ? { fingerprint: '', buildTime: '' }
-    : { fingerprint: `modified:${time}`, buildTime: new Date(time).toISOString() }
+    : { fingerprint: `modified2:${time}`, buildTime: new Date(time).toISOString() }
 }
 
 /**

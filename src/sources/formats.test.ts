@@ -264,3 +264,41 @@ test('a fix of a module of rpm is for the stream that the record names', () => {
   assert.equal(streamOf('Important: nodejs:18 security update', '1:18.16.1-1.el9'), undefined)
   assert.equal(streamOf('Important: nodejs:18 security update', fixed, '', 'Debian:12'), undefined)
 })
+
+test('an ecosystem that names a repository is the ecosystem, and one that names a release stays', () => {
+  const ecosystemOf = (ecosystem: string) => osv(inPackage(ecosystem, 'a:b')).affected[0]?.ecosystem
+  assert.equal(ecosystemOf('Maven:https://repository.example/maven2'), 'Maven')
+  assert.equal(ecosystemOf('PyPI:http://index.example'), 'PyPI')
+  assert.equal(ecosystemOf('Debian:12'), 'Debian:12')
+})
+
+test('a record about a module of Go is found by its name as it is and in lower case', () => {
+  const named = (name: string) => osv(inPackage('Go', name)).affected.map((one) => one.name)
+  const [name, lower] = ['github.com/Masterminds/goutils', 'github.com/masterminds/goutils']
+  assert.deepEqual(named(name), [name, lower])
+  assert.deepEqual(named(lower), [lower])
+  assert.deepEqual(
+    osv(inPackage('npm', 'JSONStream')).affected.map((one) => one.name),
+    ['JSONStream'],
+  )
+})
+
+const [zero, fix] = [{ introduced: '0' }, { fixed: '2.0.0' }]
+for (const [known, events, end] of [
+  ['<= 29.0', [zero], { lastAffected: '29.0' }],
+  ['>= 1.0, <= 29.0', [zero], { lastAffected: '29.0' }],
+  ['< 15.5.1', [{ introduced: '15.5.1-canary.0' }], { limit: '15.5.1' }],
+  ['= 1.2.3', [zero], undefined],
+  ['<= 1.9.9', [zero, fix], undefined],
+  ['unknown', [zero], undefined],
+  [7, [zero], undefined],
+] as const) {
+  test(`GitHub's last known range ${known} beside ${JSON.stringify(events)} is ${JSON.stringify(end)}`, () => {
+    const more = {
+      ranges: [{ type: 'ECOSYSTEM', events }],
+      database_specific: { last_known_affected_version_range: known },
+    }
+    const [affected] = osv(inPackage('Maven', 'com.google.guava:guava', more)).affected
+    assert.deepEqual(affected?.ranges[0]?.events, [...events, ...(end ? [end] : [])])
+  })
+}

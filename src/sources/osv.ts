@@ -6,7 +6,8 @@ import type {
   SeverityLevel,
   SourceRecord,
 } from '#domains/scanning/records/records.model.ts'
-import { compareVersions, schemeOf } from '#versions/order.ts'
+import { goNamesOf } from '#versions/go-names.ts'
+import { compareInstalled, schemeOf } from '#versions/order.ts'
 import { projectName } from '#versions/pep503.ts'
 import { inRanges, type RangeEvent, type VersionRange } from '#versions/ranges.ts'
 import { isModular } from '#versions/rpm.ts'
@@ -83,9 +84,9 @@ function referencesOf(value: unknown): string[] {
 function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
   if (one.package === undefined || one.package === null) return []
   const named = objectAt(one.package, `${path}.package`)
-  const ecosystem = requiredAt(named.ecosystem, `${path}.package.ecosystem`)
+  const ecosystem = withoutRepository(requiredAt(named.ecosystem, `${path}.package.ecosystem`))
   const name = requiredAt(named.name, `${path}.package.name`)
-  const ranges = rangesOf(one.ranges, `${path}.ranges`)
+  const ranges = withKnownEnd(rangesOf(one.ranges, `${path}.ranges`), one.database_specific)
   const listed = textsAt(one.versions, `${path}.versions`)
   const versions = ranges.length > 0 ? besideRanges(ecosystem, listed, ranges) : listed
   if (ranges.length === 0 && versions.length === 0) return []
@@ -93,17 +94,37 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
     objectAt(one.ecosystem_specific ?? {}, `${path}.ecosystem_specific`).urgency,
     `${path}.urgency`,
   )
-  return [
-    {
-      ecosystem,
-      name: ecosystem === 'PyPI' ? projectName(name) : name,
-      ranges,
-      versions,
-      state: urgency === 'end-of-life' ? 'wont_fix' : 'affected',
-      severity: levelFor(one, path, record, urgency),
-      qualifiers: { ...(urgency === '' ? {} : { urgency }), ...streamOf(named, ranges, record) },
-    },
-  ]
+  return namesIn(ecosystem, name).map((name) => ({
+    ecosystem,
+    name,
+    ranges,
+    versions,
+    state: urgency === 'end-of-life' ? 'wont_fix' : 'affected',
+    severity: levelFor(one, path, record, urgency),
+    qualifiers: { ...(urgency === '' ? {} : { urgency }), ...streamOf(named, ranges, record) },
+  }))
+}
+
+/** A record of Maven may name the repository that the package comes from, such as `Maven:https://repository.example/maven2`. */
+const withoutRepository = (ecosystem: string): string => ecosystem.replace(/^([^:]+):https?:\/\/.*$/s, '$1')
+
+function namesIn(ecosystem: string, name: string): string[] {
+  if (ecosystem === 'Go') return goNamesOf(name)
+  return [ecosystem === 'PyPI' ? projectName(name) : name]
+}
+
+/**
+ * GitHub writes the end of a range without a fix beside it: `<= 29.0`. The ranges themselves win where they have an end of any
+ * kind. What is below a version that is no fix is limited by it.
+ */
+function withKnownEnd(ranges: VersionRange[], specific: unknown): VersionRange[] {
+  const { last_known_affected_version_range: text } = (specific ?? {}) as Json
+  const [, operator, version] = typeof text === 'string' ? (/(<=?)\s*([^\s<>=,]{1,256})\s*$/.exec(text) ?? []) : []
+  const [range] = ranges
+  if (version === undefined || !range || ranges.length > 1) return ranges
+  if (range.events.some((event) => !('introduced' in event)) || range.events.length > 1) return ranges
+  const end: RangeEvent = operator === '<=' ? { lastAffected: version } : { limit: version }
+  return [{ ...range, events: [...range.events, end] }]
 }
 
 /** The module stream that a fix is for: Red Hat, AlmaLinux and Rocky Linux name it in the first line of the record. */
@@ -136,7 +157,7 @@ function besideRanges(ecosystem: string, listed: readonly string[], ranges: read
   const scheme = schemeOf(ecosystem)
   const events = ranges.reduce((sum, range) => sum + range.events.length, 0)
   if (!scheme || distributionSchemes.has(scheme) || listed.length * events > maxComparisons) return []
-  const order = (one: string, other: string) => compareVersions(scheme, one, other)
+  const order = (one: string, other: string) => compareInstalled(scheme, one, other)
   return listed.filter((version) => inRanges(version, ranges, order) !== 'yes')
 }
 

@@ -1,7 +1,15 @@
 // Images that contain a package, wherever the caller may look.
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
-import { type Bounds, boundsOf, isMeant, isWithin, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
+import {
+  type Bounds,
+  boundsOf,
+  isMeant,
+  isWithin,
+  namesMeant,
+  type PackagePattern,
+  patternOf,
+} from '#contents/package-pattern.ts'
 import { placesFor } from '#domains/registry/rules/places.service.ts'
 import type { FieldViolation } from '#lib/errors.ts'
 import { invalid, refuseIfAny } from '#lib/errors.ts'
@@ -60,6 +68,19 @@ const rowsAtOnce = 500
 
 /** The packages of a list that are meant; those of which it is certain first. */
 async function hitsIn(
+  call: Call,
+  wanted: Wanted,
+  list: { listNo: number; distribution: string },
+  most: number,
+): Promise<Hit[]> {
+  const hits: Hit[] = []
+  for (const name of namesOf(wanted)) hits.push(...(await hitsNamed(call, { ...wanted, name }, list, most)))
+  return hits.sort((one, other) => Number(one.isUncertain) - Number(other.isUncertain)).slice(0, most)
+}
+
+const namesOf = ({ name, pattern }: Wanted): string[] => (pattern ? namesMeant(pattern) : [name])
+
+async function hitsNamed(
   { app: { db }, signal }: Call,
   wanted: Wanted,
   { listNo, distribution }: { listNo: number; distribution: string },
@@ -121,12 +142,14 @@ function wantedBy({ name, ecosystem, version, versionRange, purl }: PackageQuery
 
 async function componentsFor(db: Call['app']['db'], wanted: Wanted, most: number): Promise<number[]> {
   const numbers: number[] = []
-  for (let after = 0; numbers.length < most; ) {
-    const some = await componentsNamed(db, wanted.name, { after, upTo: Number.MAX_SAFE_INTEGER, most: 1000 })
-    const last = some.at(-1)
-    if (!last) break
-    after = last.componentNo
-    for (const one of some) if (fitOf(wanted, one) !== 'no') numbers.push(one.componentNo)
+  for (const name of namesOf(wanted)) {
+    for (let after = 0; numbers.length < most; ) {
+      const some = await componentsNamed(db, name, { after, upTo: Number.MAX_SAFE_INTEGER, most: 1000 })
+      const last = some.at(-1)
+      if (!last) break
+      after = last.componentNo
+      for (const one of some) if (fitOf({ ...wanted, name }, one) !== 'no') numbers.push(one.componentNo)
+    }
   }
   return numbers
 }

@@ -11,6 +11,7 @@ import {
   publicPlace,
 } from '#domains/vulnerabilities/advisories/publication.service.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { goNamesOf } from '#versions/go-names.ts'
 import { queueAdvisories } from '../queue/queue.service.ts'
 import { beginSource, findSource, putSlice, retire, type SourceRecord } from '../records/records.service.ts'
 import { findCurrent } from '../records/records.store.ts'
@@ -86,20 +87,24 @@ function recordOf(
     withdrawTime: '',
     severities: [],
     references: [],
-    affected: ecosystems.map((ecosystem) => ({
-      ecosystem,
-      name: artifactName,
-      ranges:
-        last.type === 'fixed'
-          ? [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: String(fixedVersion) }] }]
-          : [],
-      versions: [],
-      state: states[last.type] ?? 'affected',
-      severity: '',
-      qualifiers: { ...(arch === '' ? {} : { arch }), ...(except.length > 0 ? { except } : {}) },
-    })),
+    affected: ecosystems.flatMap((ecosystem) =>
+      namesOf(artifactType, artifactName).map((name) => ({
+        ecosystem,
+        name,
+        ranges:
+          last.type === 'fixed'
+            ? [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: String(fixedVersion) }] }]
+            : [],
+        versions: [],
+        state: states[last.type] ?? 'affected',
+        severity: '',
+        qualifiers: { ...(arch === '' ? {} : { arch }), ...(except.length > 0 ? { except } : {}) },
+      })),
+    ),
   }
 }
+
+const namesOf = (type: string, name: string): string[] => (type === 'golang' ? goNamesOf(name) : [name])
 
 /** To detect something, not to look into it, or to move it says nothing for certain. */
 const inconclusive: ReadonlySet<string> = new Set(['detection', 'analysisNotPlanned', 'componentLocationChanged'])
