@@ -116,7 +116,19 @@ async function inflate(zip: ZipFile, entry: Entry, most: number, budget: Archive
 function noted(path: string, text: string): Found {
   const said = (key: string): string => fieldOf(text, key, '=:')
   const [group, artifact] = [said('groupId'), said('artifactId')]
-  return identified('maven', path, group && artifact && `${group}:${artifact}`, said('version'))
+  const version = qualifiedBy(path, artifact, said('version'))
+  return identified('maven', path, group && artifact && `${group}:${artifact}`, version)
+}
+
+/**
+ * The file may name a qualifier that the notes lack, as `mssql-jdbc-12.10.2.jre11.jar` does. What follows on a hyphen is a
+ * classifier, which is no part of the version.
+ */
+function qualifiedBy(path: string, artifact: string, version: string): string {
+  const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
+  const start = `${artifact}-${version}`
+  const rest = version !== '' && file.startsWith(start) ? file.slice(start.length) : ''
+  return /^\.[A-Za-z][\w.-]{0,100}$/.test(rest) ? `${version}${rest}` : version
 }
 
 /** The parts of a name such as `guava-31.1-jre`. The version begins at the first digit after a hyphen that permits one. */

@@ -274,3 +274,26 @@ test('more than any image has is cut off, and that it was is a gap', async () =>
   const large = await contentsOf([{ x: goProgram('go1.21.3', modulesOf(6000)) }])
   assert.deepEqual([large?.packages.length, large?.gaps[0]?.reason], [5000, 'LIMIT_EXCEEDED'])
 })
+
+test('a qualifier in the name of an archive belongs to the version, and a classifier does not', async () => {
+  const jdbc = zipOf(pom('com.acme', 'jdbc', '12.10.2'))
+  const found = await contentsOf([
+    {
+      'a/jdbc-12.10.2.jre11.jar': jdbc,
+      'b/jdbc-12.10.2.jar': jdbc,
+      'c/jdbc-12.10.21.jar': jdbc,
+      'd/app.war': zipOf({ ...pom('com.acme', 'app', '1'), 'WEB-INF/lib/jdbc-12.10.2.jre8.jar': jdbc }),
+      'e/epoll-4.1.Final-linux-x86_64.jar': zipOf(pom('com.acme', 'epoll', '4.1.Final')),
+    },
+  ])
+  assert.deepEqual(
+    found?.packages.map(({ name, version, locations }) => [name, version, locations]),
+    [
+      ['com.acme:app', '1', ['d/app.war']],
+      ['com.acme:epoll', '4.1.Final', ['e/epoll-4.1.Final-linux-x86_64.jar']],
+      ['com.acme:jdbc', '12.10.2', ['b/jdbc-12.10.2.jar', 'c/jdbc-12.10.21.jar']],
+      ['com.acme:jdbc', '12.10.2.jre11', ['a/jdbc-12.10.2.jre11.jar']],
+      ['com.acme:jdbc', '12.10.2.jre8', ['d/app.war!/WEB-INF/lib/jdbc-12.10.2.jre8.jar']],
+    ],
+  )
+})
