@@ -31,6 +31,7 @@ import {
 import * as store from './image-contents.store.ts'
 import { hasRoom } from './image-room.service.ts'
 import { sizeOfImage } from './images.service.ts'
+import { packagesIn, packagesText } from './package-texts.service.ts'
 import { type ImageRead, imagesOf, type Reading, readBesides, readImage } from './read-image.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
@@ -122,44 +123,12 @@ export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk)
   const text = await store.findPackages(reader, list)
   walk.spend(1, text?.length ?? 0)
   if (text === undefined) return undefined
-  return (JSON.parse(text) as PackageRow[]).map(
-    ([kind, name, version, origin, originVersion, arch, locations, ownerName = '', ownerVersion = '', module]) => ({
-      ...{ kind, name, version, origin, originVersion, arch },
-      ...(module === undefined ? {} : { module }),
-      ...(locations && locations.length > 0 ? { locations } : {}),
-      ...(ownerName === '' ? {} : { owner: { name: ownerName, version: ownerVersion } }),
-    }),
-  )
+  return packagesIn(text)
 }
 
 /** What is kept of the next list of packages behind the hash: once for each distribution that has it. */
 export async function nextContents(reader: DbReader, after: string): Promise<store.KeptList[]> {
   return store.nextContents(reader, after)
-}
-
-/** A package as it is stored; where it was found and whose that is only where that is known. */
-type PackageRow = [
-  kind: Package['kind'],
-  name: string,
-  version: string,
-  origin: string,
-  originVersion: string,
-  arch: string,
-  locations?: string[],
-  ownerName?: string,
-  ownerVersion?: string,
-  module?: string,
-]
-
-function packagesText(packages: readonly Package[]): string {
-  return JSON.stringify(
-    packages.map((one) => [
-      ...[one.kind, one.name, one.version, one.origin, one.originVersion, one.arch],
-      ...(one.locations || one.owner || one.module ? [one.locations ?? []] : []),
-      ...(one.owner || one.module ? [one.owner?.name ?? '', one.owner?.version ?? ''] : []),
-      ...(one.module ? [one.module] : []),
-    ]),
-  )
 }
 
 /** The same packages mean something else in another distribution. Lists of earlier readers keep the hash of their text alone. */

@@ -1,0 +1,39 @@
+// Text of a list of packages, as it is stored.
+import type { Package } from '#contents/packages.ts'
+
+/** A package as it is stored; where it was found and whose that is only where that is known. */
+type PackageRow = [
+  kind: Package['kind'],
+  name: string,
+  version: string,
+  origin: string,
+  originVersion: string,
+  arch: string,
+  locations?: string[],
+  ownerName?: string,
+  ownerVersion?: string,
+  module?: string,
+]
+
+export function packagesText(packages: readonly Package[]): string {
+  return JSON.stringify(
+    packages.map((one) => [
+      ...[one.kind, one.name, one.version, one.origin, one.originVersion, one.arch],
+      ...(one.locations || one.owner || one.module ? [one.locations ?? []] : []),
+      ...(one.owner || one.module ? [one.owner?.name ?? '', one.owner?.version ?? ''] : []),
+      ...(one.module ? [one.module] : []),
+    ]),
+  )
+}
+
+/** The packages of a stored list. */
+export function packagesIn(text: string): Package[] {
+  return (JSON.parse(text) as PackageRow[]).map(
+    ([kind, name, version, origin, originVersion, arch, locations, ownerName = '', ownerVersion = '', module]) => ({
+      ...{ kind, name, version, origin, originVersion, arch },
+      ...(module === undefined ? {} : { module }),
+      ...(locations && locations.length > 0 ? { locations } : {}),
+      ...(ownerName === '' ? {} : { owner: { name: ownerName, version: ownerVersion } }),
+    }),
+  )
+}
