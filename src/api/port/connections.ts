@@ -1,5 +1,6 @@
 // How many connections one client may have open: each costs memory before it has asked for anything.
 import { networkOf } from '#lib/net/source-address.ts'
+import { connecting } from '#lib/turns/connecting.ts'
 
 export type Connections = {
   /** Whether one more may be opened from there; then `close` has to be called once it is closed. */
@@ -16,6 +17,7 @@ export function createConnections(
   const open = new Map<string, number>()
   return {
     open(address) {
+      connecting.note()
       if (isExempt(address)) return true
       const network = networkOf(address)
       const count = open.get(network) ?? 0

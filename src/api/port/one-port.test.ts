@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type http from 'node:http'
 import http2 from 'node:http2'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { turns } from '#lib/turns/turns.ts'
 import { connectRaw, type RawConnection, takeResponse } from '../../../test/support/raw-http.ts'
 import { createConnections } from './connections.ts'
 import { createOnePort } from './one-port.ts'
@@ -308,4 +309,20 @@ test('addresses are counted apart, those of a network of IPv6 together, and thos
   assert.deepEqual(['10.0.0.1', '10.0.0.1'].map(open), [true, true])
   connections.close('192.0.2.1')
   assert.deepEqual(['192.0.2.1', '192.0.2.1'].map(open), [true, false])
+})
+
+test('accepts many connections at once beside long work, not one in each of its turns', async () => {
+  await using echo = await startEcho()
+  const wanted = 30
+  let [accepted, rounds] = [0, 0]
+  echo.server.on('connection', () => accepted++)
+  await turns.next()
+  const sockets = Array.from({ length: wanted }, () => connect(echo.port, '127.0.0.1'))
+  for (; accepted < wanted; rounds++) {
+    await turns.next()
+    const until = performance.now() + 6
+    while (performance.now() < until);
+  }
+  for (const socket of sockets) socket.destroy()
+  assert.ok(rounds < wanted / 2, `${rounds} turns of the work`)
 })

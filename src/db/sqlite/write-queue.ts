@@ -1,5 +1,6 @@
 // Writers wait here for the one connection that writes, and share commits: those that wait run one after the other, each in
 // a savepoint, and one commit answers them all. Callers that have used less time of the thread go first.
+import { connecting } from '#lib/turns/connecting.ts'
 import { chargeBackground, FairQueue } from '#lib/turns/fair-queue.ts'
 import type { createCommits } from '../changes.ts'
 import type { Outcome } from '../guard.ts'
@@ -51,7 +52,7 @@ export class WriteQueue {
   async #flushAll(): Promise<void> {
     while (this.#jobs.length > 0) {
       // All requests that the event loop has ready get to queue before the batch starts.
-      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise<void>((resolve) => connecting.behind(resolve))
       await this.#flush()
     }
     this.#flushing = undefined

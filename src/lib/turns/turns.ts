@@ -1,5 +1,6 @@
 // Turns of the event loop for what takes long. Whoever waits with a plain `setImmediate` runs in the next turn with all the
 // others that wait: a hundred of three milliseconds each make one turn of three hundred, in which no request is answered.
+import { connecting } from './connecting.ts'
 import { chargeBackground, FairQueue } from './fair-queue.ts'
 import type { Shares } from './shares.ts'
 
@@ -42,14 +43,14 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
   }
   const proceed = (hasTime: boolean): void => {
     if (hasTime) run()
-    else if (waiting.length > 0) setImmediate(begin)
+    else if (waiting.length > 0) connecting.behind(begin)
     else isBegun = false
   }
   return {
     next: () =>
       new Promise((resume) => {
         waiting.push({ resume, number: ++asked })
-        if (!isBegun) setImmediate(begin)
+        if (!isBegun) connecting.behind(begin)
         isBegun = true
       }),
   }
