@@ -47,6 +47,7 @@ import type { ClientRanges } from './lib/net/client-ranges.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
 import type { SinkClient } from './lib/net/sink-client.ts'
+import type { FailureLog } from './lib/noted/failure-log.ts'
 import type { RegistryClient } from './lib/registries/registry-client.ts'
 import type { Resource } from './lib/resource.ts'
 import type { Signal } from './lib/signal.ts'
@@ -63,6 +64,8 @@ export type App = {
   /** Whose names count beside ours, if the settings name somebody. */
   vendor: Vendor | undefined
   log: Logger
+  /** Failures that repeat, as those of requests while the database is away. */
+  failures: FailureLog
   metrics: Metrics
   db: Db
   /** What the domains keep. */

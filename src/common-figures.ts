@@ -1,8 +1,12 @@
 // Figures of a database that several servers share: one of the servers shows them.
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Wanted } from './domains/events/delivery/depth.store.ts'
 
-/** What is the same on every server of a database is shown by the one that `isFirst`. `clock` is that of the database. */
-export type Sight = { isFirst: () => boolean; clock: () => Date }
+/**
+ * What is the same on every server of a database is shown by the one that `isFirst`. `clock` is that of the database. `wants` says
+ * whether a subscription wants events of a type.
+ */
+export type Sight = { isFirst: () => boolean; clock: () => Date; wants?: Wanted }
 export const alone: Sight = { isFirst: () => true, clock: () => new Date() }
 
 /** So long a database may take for its part of what is shown. */

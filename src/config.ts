@@ -166,7 +166,7 @@ export const settings = {
     env: 'PINFOLD_QUOTA_PENDING_DELIVERIES',
     parse: whole(0, 2 ** 31 - 1),
     default: '10000',
-    doc: 'How many pending deliveries of an organization are stored. Each subscription may have 16 in any case.',
+    doc: 'How many pending deliveries of an organization are stored: those that failed, replays and redeliveries. Each subscription may have 16 in any case.',
   }),
   peopleIssuers: setting({
     env: 'PINFOLD_PEOPLE_ISSUERS',

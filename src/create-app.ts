@@ -6,9 +6,13 @@ import { blobPlace, openBlobs } from './blobs/open.ts'
 import type { Observe } from './blobs/operations.ts'
 import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
+import type { Sight } from './common-figures.ts'
 import { type Config, vendorOf } from './config.ts'
 import { type Clocks, createSkew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
+import { isUnavailable } from './db/unavailable.ts'
+import type { Wanted } from './domains/events/delivery/depth.store.ts'
+import { wants } from './domains/events/delivery/wants.ts'
 import { createAudience } from './domains/events/outbox/audience.ts'
 import { createRegistryEvents } from './domains/events/outbox/emit-registry.ts'
 import { aPull, aPush } from './domains/events/outbox/registry-events.model.ts'
@@ -44,6 +48,7 @@ import { createThreadTime } from './lib/budgets/thread-time.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { createLapsing } from './lib/caches/lapsing.ts'
 import { createRemembered } from './lib/caches/remembered.ts'
+import { AppError } from './lib/errors.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { clientRanges } from './lib/net/client-ranges.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
@@ -52,6 +57,7 @@ import { createOutgoingStreams } from './lib/net/outgoing-streams.ts'
 import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
 import { createDropped } from './lib/noted/dropped.ts'
+import { createFailureLog } from './lib/noted/failure-log.ts'
 import { createHostPaces } from './lib/registries/host-paces.ts'
 import { createRegistryClient } from './lib/registries/registry-client.ts'
 import { createRegistryTokens } from './lib/registries/registry-tokens.ts'
@@ -84,9 +90,8 @@ export async function createApp(
   await installBuiltInRoles(db, clock().toISOString())
   const keyring = await openKeys(config, { db, sealer }, clock)
   const caches = openCaches(db, config, clock, monotonic)
-  const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
-  const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
-  const metrics = createMetrics(db, config.vulnerabilitySources, { isFirst: () => fleet.isFirst, clock }, tracer.isOn)
+  const { failures, lastSeen } = openFailures(db, log, opening)
+  const metrics = openMetrics(config, db, { isFirst: () => fleet.isFirst, clock }, tracer.isOn)
   metrics.watchClock(skew.offsetMs)
   const checkpointGuard = createCheckpointGuard()
   metrics.watchLedgerLogs(() => checkpointGuard.suspended)
@@ -94,11 +99,11 @@ export async function createApp(
   await tieBlobs(db, store.blobs, blobPlace(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const parts = { config, db, events, eventTable, log, metrics, clock, fleet }
+  const parts = { config, db, events, eventTable, failures, log, metrics, clock, fleet }
   const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
   const { toClouds, sinkClient, ...ways } = openOutgoing(config, log, clock, monotonic)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
-  const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
+  const feed = opening.adopt(createFeed({ db, failures, events }, config.streamsPerCaller), (open) => open.close())
   const spending = openBudgets(config, metrics, opening, monotonic)
   const done = opening.move()
   return {
@@ -106,6 +111,7 @@ export async function createApp(
     version,
     vendor: vendorOf(config),
     log,
+    failures,
     metrics,
     db,
     resources,
@@ -322,13 +328,29 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
   }
 }
 
+/** Metrics of this process, and of the database that several may share. */
+function openMetrics(config: Config, db: Db, sight: Sight, isTraced: boolean): Metrics {
+  const vendor = vendorOf(config)
+  const wanted: Wanted = (one, type) =>
+    wants({ vendor }, { ...one, types: JSON.parse(one.types) }, { type, subject: '' })
+  return createMetrics(db, config.vulnerabilitySources, { ...sight, wants: wanted }, isTraced)
+}
+
+/** The log of failures that repeat, and the last use of identities, whose failures are some. */
+function openFailures(db: Db, log: Logger, opening: AsyncDisposableStack): Pick<App, 'failures' | 'lastSeen'> {
+  const isAway = (error: unknown) => isUnavailable(error) || (error instanceof AppError && error.code === 'UNAVAILABLE')
+  const failures = opening.adopt(createFailureLog(log, isAway), (open) => open.close())
+  const onError = (error: unknown) => failures.repeated('last use of identities could not be written', error)
+  return { failures, lastSeen: opening.adopt(createLastSeen(db, onError), (open) => open.close()) }
+}
+
 /** What a pull leaves: a count, and an event where somebody wants it. */
 function openPulls(
-  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'metrics' | 'clock' | 'fleet'>,
+  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'failures' | 'log' | 'metrics' | 'clock' | 'fleet'>,
   opening: AsyncDisposableStack,
   monotonic: () => number,
 ): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
-  const { config, db, eventTable, log, metrics, clock, fleet } = parts
+  const { config, db, eventTable, failures, log, metrics, clock, fleet } = parts
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendorOf(config)?.token)
   const audiences = {
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
@@ -347,14 +369,14 @@ function openPulls(
   }
   const perMinute = () => config.registryEventsPerOrganization / fleet.nodes
   const registryEvents = createRegistryEvents(parts, audiences, perMinute, {
-    failed: (error: unknown) => log.error('registry events could not be written', { error }),
+    failed: (error: unknown) => failures.repeated('registry events could not be written', error),
     dropped: (kind, count) => dropped[kind].add(count),
   })
   const usage = createDigestUsage(db, {
-    failed: (error: unknown) => log.error('usage of digests could not be written', { error }),
+    failed: (error: unknown) => failures.repeated('usage of digests could not be written', error),
     dropped: (count) => dropped.counts.add(count),
   })
-  const refusals = createRefusalLog(db, (error: unknown) => log.error('refusals could not be written', { error }))
+  const refusals = createRefusalLog(db, (error: unknown) => failures.repeated('refusals could not be written', error))
   return {
     registryEvents: opening.adopt(registryEvents, (open) => open.close()),
     usage: opening.adopt(usage, (open) => open.close()),

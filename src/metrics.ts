@@ -359,13 +359,13 @@ function deliveryMetrics(
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
-      'Stored deliveries that wait, by why: nothing (ready), their sink fails (blocked), or their subscription is paused',
-    oldest: 'Age of the oldest event that waits for delivery, stored as a delivery or not yet',
+      'Events that wait for delivery, by why: nothing (ready), their sink fails (blocked), or their subscription is paused; at most 1000 without an attempt are counted of each of 100 subscriptions',
+    oldest: 'Age of the oldest event that waits for delivery',
   }
   const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
-      const depths = await inCommon(sight, () => readDepth(db, sight.clock().getTime()))
+      const depths = await inCommon(sight, () => readDepth(sight.wants ?? (() => true), db, sight.clock().getTime()))
       // What was shown may be shown by another server now.
       shown.reset()
       if (depths) for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))

@@ -64,7 +64,12 @@ const works: Record<string, (tx: Tx) => Promise<unknown>> = {
   'pending deliveries of an organization': (tx) => behind.countPending(tx, 'a', 500),
   'deliveries above those that are kept': (tx) => retention.trimDeliveries(tx, 1, 500, 200),
   'what a queue that is behind gets next': (tx) => behind.eventsBetween(tx, { after: 1, upTo: 9, group: 'a' }, 250),
-  'how far behind a queue is': (tx) => behind.findFollower(tx, 1, 'node'),
+  'what a queue that is behind gets next of a subject': (tx) =>
+    behind.eventsOfSubject(tx, { subject: 'b', after: 1, upTo: 9, group: 'a' }, 32),
+  'which events go to a queue': (tx) => behind.findFollower(tx, 1, 'node'),
+  'how far a queue has got': (tx) => behind.findProgress(tx, 1),
+  'progress of a queue': (tx) =>
+    behind.saveProgress(tx, 1, 'node', { position: 9, set: new Map(), removed: ['b'], isDone: false, isNews: true }),
   'old events': (tx) => retention.sweepEvents(tx, time, 200),
   'old deliveries': (tx) => retention.sweepDeliveries(tx, time, 200),
   'deliveries of nobody': (tx) => retention.sweepDeleted(tx, 200),

@@ -71,7 +71,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'events/delivery/coalesced.ts',
     'events/delivery/deliver.ts',
     'events/delivery/lanes.ts',
-    'events/delivery/look-ahead.ts',
+    'events/delivery/queue-reader.ts',
     'events/delivery/results.ts',
     'events/delivery/routing.ts',
     'events/delivery/sink-queue.ts',

@@ -88,6 +88,8 @@ import { migration as tagParts } from './0133-expand-tag-parts.ts'
 import { migration as signers } from './0134-expand-signers.ts'
 import { migration as toldHistories } from './0138-expand-told-histories.ts'
 import { migration as storedCheckpoints } from './0140-expand-stored-checkpoints.ts'
+import { migration as deliveryLanes } from './0141-expand-delivery-lanes.ts'
+import { migration as eventsBySubject } from './0142-expand-events-by-subject.ts'
 import { migration as envelopedSboms } from './0144-expand-enveloped-sboms.ts'
 import { migration as scimEmails } from './0146-expand-scim-emails.ts'
 
@@ -182,6 +184,8 @@ export const migrations: readonly Migration[] = [
   signers,
   toldHistories,
   storedCheckpoints,
+  deliveryLanes,
+  eventsBySubject,
   envelopedSboms,
   scimEmails,
 ]

@@ -1,6 +1,7 @@
-// Subscriptions that are behind: a position in the order of events in place of a delivery for each of them. And how many
-// deliveries are stored and pending.
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+// Events behind the position of a queue, which have no delivery yet, and how far a queue has got: its position, and the
+// subjects whose events before it have not all been tried. And how many deliveries are stored and pending.
+import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
 import { type OrderedEvent, orderedColumns } from './deliveries.store.ts'
 
 /** Pending deliveries of a subscription, counted no further than `most`. */
@@ -24,18 +25,14 @@ export async function countPending(
   return row!.count
 }
 
-export async function setRoom(tx: Tx, subscription: number, room: number): Promise<void> {
-  await tx.run(sql`UPDATE delivery_queues SET room = ${room} WHERE subscription_id = ${subscription}`)
-}
+export type Follower = { uid: string; group: string; types: string; vendor: string }
 
-export type Follower = { behind: number; uid: string; group: string; types: string; vendor: string }
-
-/** The node's queue, if it is behind. Call `lockRouting` first where it has to stay as it is. */
+/** Which events go to a queue of the node. */
 export function findFollower(reader: Reader, subscription: number, node: string): Promise<Follower | undefined> {
   return reader.get<Follower>(sql`
-    SELECT q.behind, s.uid, s.parent_uid AS "group", s.types, s.vendor
+    SELECT s.uid, s.parent_uid AS "group", s.types, s.vendor
       FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
-     WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.behind > 0`)
+     WHERE q.subscription_id = ${subscription} AND q.owner = ${node}`)
 }
 
 /** What anybody may see of the events of a group and below it, of the positions from `after` to `upTo`, in order. */
@@ -47,6 +44,19 @@ export function eventsBetween(
   return reader.all(sql`
     SELECT ${orderedColumns} FROM events_outbox
      WHERE position > ${after} AND position <= ${upTo} AND position > 0 AND audience = 'CUSTOMER'
+       AND (event_group = ${group} OR (event_group > ${`${group}/`} AND event_group < ${`${group}0`}))
+     ORDER BY position LIMIT ${limit}`)
+}
+
+/** The same for one subject. */
+export function eventsOfSubject(
+  reader: Reader,
+  { subject, after, upTo, group }: { subject: string; after: number; upTo: number; group: string },
+  limit: number,
+): Promise<OrderedEvent[]> {
+  return reader.all(sql`
+    SELECT ${orderedColumns} FROM events_outbox
+     WHERE subject = ${subject} AND position > ${after} AND position <= ${upTo} AND position > 0 AND audience = 'CUSTOMER'
        AND (event_group = ${group} OR (event_group > ${`${group}/`} AND event_group < ${`${group}0`}))
      ORDER BY position LIMIT ${limit}`)
 }
@@ -79,14 +89,88 @@ export async function lastEmpty(reader: Reader, position: number, upTo: number):
   return row ? row.position - 1 : upTo
 }
 
-/** `behind` is 0 for no longer. Somebody counts again before it gets more. */
-export async function setBehind(tx: Tx, subscription: number, behind: number): Promise<void> {
-  await tx.run(sql`UPDATE delivery_queues SET behind = ${behind}, room = 0 WHERE subscription_id = ${subscription}`)
+/** Subjects by the position up to which their events have been tried. */
+export type Behind = ReadonlyMap<string, number>
+
+/** How a queue has moved on. Call `lockRouting` first to save it. */
+export type Checkpoint = {
+  /** All events up to here have been tried, except those behind the positions of subjects. */
+  position: number
+  /** Subjects that are new or have moved on. */
+  set: Behind
+  /** Subjects of which no event before `position` is left. */
+  removed: readonly string[]
+  /** All events that were read have been tried. */
+  isDone: boolean
+  /** It differs from what is in the database. */
+  isNews: boolean
 }
 
-/** Leaves out what was before `position`. */
-export async function passOver(tx: Tx, subscription: number, position: number): Promise<void> {
+const perStatement = 50
+
+/**
+ * Where to go on: behind `position`, and with the subjects in `lanes`. A queue without a position has tried, or has stored,
+ * all events that there are.
+ */
+export async function findProgress(
+  reader: Reader,
+  subscription: number,
+): Promise<{ behind: number; position: number; lanes: Map<string, number> }> {
+  const row = await reader.get<{ behind: number; position: number }>(sql`
+    SELECT q.behind, r.position FROM events_router r JOIN delivery_queues q ON q.subscription_id = ${subscription}
+     WHERE r.id = 1`)
+  const lanes = await reader.all<{ subject: string; position: number }>(sql`
+    SELECT subject, position FROM delivery_lanes WHERE subscription_id = ${subscription}`)
+  const behind = row?.behind ?? 0
+  return {
+    behind,
+    position: behind || (row?.position ?? 0),
+    lanes: new Map(lanes.map(({ subject, position }) => [subject, position])),
+  }
+}
+
+/** False when the queue is not the node's any more; then nothing is written. */
+export async function saveProgress(
+  tx: Tx,
+  subscription: number,
+  node: string,
+  { position, set, removed }: Checkpoint,
+): Promise<boolean> {
+  const saved = await tx.run(sql`
+    UPDATE delivery_queues SET behind = ${position} WHERE subscription_id = ${subscription} AND owner = ${node}`)
+  if (saved === 0) return false
+  for (const some of chunks(removed, perStatement)) {
+    await tx.run(sql`DELETE FROM delivery_lanes WHERE subscription_id = ${subscription} AND subject IN (${list(some)})`)
+  }
+  for (const some of chunks([...set], perStatement)) {
+    const rows = some.map(([subject, at]) => sql`(${subscription}, ${subject}, ${at})`)
+    await tx.run(sql`
+      INSERT INTO delivery_lanes (subscription_id, subject, position) VALUES ${join(rows, ', ')}
+      ON CONFLICT (subscription_id, subject) DO UPDATE SET position = excluded.position`)
+  }
+  return true
+}
+
+/** For a server that starts: queues whose subjects an earlier version has left are served again. */
+export async function wakeLeftLanes(tx: Tx): Promise<void> {
   await tx.run(sql`
-    UPDATE delivery_queues SET behind = ${position}
-     WHERE subscription_id = ${subscription} AND behind > 0 AND behind < ${position}`)
+    UPDATE delivery_queues SET generation = generation + 1, due_time = ''
+     WHERE generation = served AND deleted = 0 AND subscription_id IN (SELECT subscription_id FROM delivery_lanes)`)
+}
+
+/** Events of such subjects up to `upTo`, by type, counted no further than `most`. */
+export function countInLanes(
+  reader: Reader,
+  { id, uid, group, upTo }: { id: number; uid: string; group: string; upTo: number },
+  most: number,
+): Promise<{ type: string; count: number }[]> {
+  return reader.all(sql`
+    SELECT type, count(*) AS count FROM (
+      SELECT o.type FROM delivery_lanes l
+        JOIN events_outbox o ON o.subject = l.subject AND o.position > l.position AND o.position <= ${upTo}
+                            AND o.position > 0 AND o.audience = 'CUSTOMER'
+       WHERE l.subscription_id = ${id} AND l.subject <> ${uid}
+         AND (o.event_group = ${group} OR (o.event_group > ${`${group}/`} AND o.event_group < ${`${group}0`}))
+       LIMIT ${most}) AS counted
+     GROUP BY type`)
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { DutySite } from '#duty.ts'
 import { createTrust, type Heartbeats, type Trust, watchHeartbeats } from '#lib/heartbeats.ts'
-import { type CaughtUp, catchUp } from './behind.ts'
+import { wakeLeftLanes } from './behind.store.ts'
 import { type Coalesced, coalesced } from './coalesced.ts'
 import * as queueStore from './queues.store.ts'
 import { createResults, type Results } from './results.ts'
@@ -52,7 +52,6 @@ class DeliveryWorker implements Deliveries {
   readonly #looking: Coalesced
   readonly #beating: Coalesced
   readonly #leaseMs: number
-  #catchUps: Promise<unknown> = Promise.resolve()
   #stops: (() => void)[] = []
   #closing = false
   #lookTimer: NodeJS.Timeout | undefined
@@ -83,6 +82,7 @@ class DeliveryWorker implements Deliveries {
     const looking = events.queued.subscribe(() => this.#looking.run())
     this.#stops = [routing, looking, ...(db.shared ? this.#startTimers() : [])]
     if (!db.shared) await db.tx((tx) => queueStore.freeAllQueues(tx), rowLocks)
+    await db.tx((tx) => wakeLeftLanes(tx), rowLocks)
     this.#routing.run()
     this.#looking.run()
     log.debug('delivering', { node: this.#site.node })
@@ -94,7 +94,7 @@ class DeliveryWorker implements Deliveries {
     this.#closing = true
     for (const stop of this.#stops) stop()
     clearTimeout(this.#lookTimer)
-    await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle(), this.#catchUps])
+    await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle()])
     const until = monotonic() + graceMs
     const busy = () => [...this.#queues.values()].some((queue) => queue.inFlight > 0)
     while (busy() && monotonic() < until) await sleep(5)
@@ -117,7 +117,6 @@ class DeliveryWorker implements Deliveries {
       node: this.#site.node,
       results: this.#results,
       maySend: () => !this.#closing && leaseHolds(),
-      catchUp: (subscription, most) => this.#catchingUp(subscription, most),
       limit: (queue) => {
         const others = this.#sharing(queue)
         const taken = others.reduce((sum, { inFlight }) => sum + inFlight, 0)
@@ -133,19 +132,6 @@ class DeliveryWorker implements Deliveries {
         else if (next.dueTime !== undefined) this.#lookAt(next.dueTime)
       },
     }
-  }
-
-  /** One at a time, so that whoever has many queues never fills that of the database's writer. */
-  #catchingUp(subscription: number, deliveries: number): Promise<CaughtUp> {
-    const { db } = this.#app
-    const work = async (): Promise<CaughtUp> => {
-      // Its turn may come when there is nobody left to send anything.
-      if (this.#closing) return { added: 0, isBehind: true, isFull: true }
-      return db.tx((tx) => catchUp(this.#app, tx, subscription, this.#site.node, { deliveries }), routes)
-    }
-    const mine = this.#catchUps.then(work)
-    this.#catchUps = mine.catch(() => {})
-    return mine
   }
 
   /** The other queues with the same sink. */

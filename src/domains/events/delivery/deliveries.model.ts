@@ -21,7 +21,10 @@ export type AttemptResult = (typeof attemptResults)[number]
 
 /** A delivery that waits, as whoever sends it needs it. `nextTime` is empty, or when to try again. */
 export type Waiting = {
+  /** 0 for an event that has not been tried: it has no row yet. */
   id: number
+  /** The position of such an event; 0 for a row. */
+  position: number
   event: number
   subject: string
   attempts: number

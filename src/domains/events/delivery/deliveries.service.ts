@@ -20,7 +20,7 @@ import { trimDeliveries } from '../outbox/retention.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import { attempt } from './attempt.ts'
-import { countBehind } from './behind.store.ts'
+import { countBehind, countInLanes } from './behind.store.ts'
 import * as model from './deliveries.model.ts'
 import * as store from './deliveries.store.ts'
 import { bumpQueues, pauseQueue, resumeQueue } from './queues.store.ts'
@@ -189,10 +189,13 @@ async function change(
   return shown(call, after)
 }
 
-/** Settings that count events behind the queue's position as waiting too. */
+/** Settings that count events that have not been tried as waiting too. */
 async function shown({ app }: Call, { settings, subscriber }: store.Found): Promise<model.Settings> {
   if (subscriber.behind === 0) return settings
-  const behind = await countBehind(app.db, subscriber, model.maxCountedBehind)
+  const behind = [
+    ...(await countBehind(app.db, subscriber, model.maxCountedBehind)),
+    ...(await countInLanes(app.db, { ...subscriber, upTo: subscriber.behind }, model.maxCountedBehind)),
+  ]
   const counts = behind.filter(({ type }) => wants(app, subscriber, { type, subject: '' })).map(({ count }) => count)
   return { ...settings, waiting: counts.reduce((sum, count) => sum + count, settings.waiting) }
 }

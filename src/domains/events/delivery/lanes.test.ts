@@ -6,7 +6,7 @@ import { Lanes, laneRows } from './lanes.ts'
 let lastId = 0
 const row = (subject: string, more: Partial<Waiting> = {}): Waiting => {
   const id = ++lastId
-  return { id, event: id, subject, attempts: 0, nextTime: '', createTime: '', ...more }
+  return { id, position: 0, event: id, subject, attempts: 0, nextTime: '', createTime: '', ...more }
 }
 const rows = (subject: string, count: number) => Array.from({ length: count }, () => row(subject))
 const ids = (taken: readonly { rows: Waiting[] }[]) => taken.map((lane) => lane.rows[0]!.id)

@@ -1,5 +1,5 @@
-// The waiting deliveries of one subscription, as far as its owner has read them: one lane for each subject. Within a lane
-// nothing overtakes; lanes do not wait for each other. Pure: the caller reads rows and says what time it is.
+// The pending deliveries and events of one subscription, as far as its owner has read them: one lane for each subject.
+// Within a lane nothing overtakes; lanes do not wait for each other. Pure: the caller reads rows and says what time it is.
 import type { Waiting } from './deliveries.model.ts'
 
 export type Lane = {
@@ -7,8 +7,12 @@ export type Lane = {
   rows: Waiting[]
   /** There are more rows behind those, no further than the caller has read. */
   more: boolean
-  /** The id of the last row that the lane has taken. */
+  /** The id of the last stored row that the lane has taken. */
   last: number
+  /** There are more events behind `position`, no further than the caller has read. */
+  moreEvents: boolean
+  /** The position of the last event that the lane has taken; 0 if none. */
+  position: number
   busy: boolean
   /** When the first row may be tried, in milliseconds. */
   dueAt: number
@@ -23,24 +27,23 @@ export class Lanes {
   readonly #ready = new Set<Lane>()
   readonly #resting = new Set<Lane>()
   readonly #hungry = new Set<Lane>()
+  #lastEnded = 0
 
-  get size(): number {
-    return this.#lanes.size
+  /** The highest position of an event whose first attempt has ended. */
+  get lastEnded(): number {
+    return this.#lastEnded
   }
 
-  /** Whether a subject has rows in hand, or more to be read again. */
   has(subject: string): boolean {
     return this.#lanes.has(subject)
   }
 
-  /** Whether at least so many rows are in hand. */
-  hasRows(count: number): boolean {
-    let rows = 0
-    for (const lane of this.#lanes.values()) {
-      rows += lane.rows.length
-      if (rows >= count) return true
-    }
-    return false
+  all(): Iterable<Lane> {
+    return this.#lanes.values()
+  }
+
+  get size(): number {
+    return this.#lanes.size
   }
 
   get readyCount(): number {
@@ -52,28 +55,60 @@ export class Lanes {
     for (const set of [this.#ready, this.#resting, this.#hungry]) set.delete(lane)
     if (lane.busy) return
     if (lane.rows.length === 0) {
-      if (lane.more) this.#hungry.add(lane)
+      if (lane.more || lane.moreEvents) this.#hungry.add(lane)
     } else if (lane.dueAt <= now) this.#ready.add(lane)
     else this.#resting.add(lane)
   }
 
-  /** Adds rows that stand behind all that were added before. */
+  #laneOf(subject: string): Lane {
+    const known = this.#lanes.get(subject)
+    if (known) return known
+    const lane = { subject, rows: [], more: false, last: 0, moreEvents: false, position: 0, busy: false, dueAt: 0 }
+    this.#lanes.set(subject, lane)
+    return lane
+  }
+
+  /** Adds stored rows that stand behind all that were added before. */
   add(rows: readonly Waiting[], now: number): void {
     for (const row of rows) {
-      const { subject } = row
-      const lane = this.#lanes.get(subject) ?? { subject, rows: [], more: false, last: 0, busy: false, dueAt: 0 }
-      this.#lanes.set(subject, lane)
+      const lane = this.#laneOf(row.subject)
       if (lane.more || lane.rows.length >= laneRows) {
         lane.more = true
         continue
       }
-      lane.rows.push(row)
       lane.last = row.id
-      // Only a first row changes where the lane stands; others would move it behind lanes that are younger.
-      if (lane.rows.length > 1) continue
-      lane.dueAt = dueAtOf(row)
-      this.#sort(lane, now)
+      this.#push(lane, row, now)
     }
+  }
+
+  /** Adds events that stand behind all that were added before. */
+  addEvents(events: readonly Waiting[], now: number): void {
+    for (const event of events) {
+      const lane = this.#laneOf(event.subject)
+      if (lane.more || lane.moreEvents || lane.rows.length >= laneRows) {
+        if (lane.position === 0) lane.position = event.position - 1
+        lane.moreEvents = true
+        continue
+      }
+      lane.position = event.position
+      this.#push(lane, event, now)
+    }
+  }
+
+  #push(lane: Lane, row: Waiting, now: number): void {
+    lane.rows.push(row)
+    // Only a first row changes where the lane stands; others would move it behind lanes that are younger.
+    if (lane.rows.length > 1) return
+    lane.dueAt = dueAtOf(row)
+    this.#sort(lane, now)
+  }
+
+  /** Adds a subject that has events behind a position. */
+  addBehind(subject: string, position: number, now: number): void {
+    const lane = this.#laneOf(subject)
+    lane.moreEvents = true
+    lane.position = position
+    this.#sort(lane, now)
   }
 
   /** Lanes that have nothing left but what the caller has to read again. */
@@ -81,11 +116,19 @@ export class Lanes {
     return [...this.#hungry]
   }
 
-  /** What a hungry lane had behind it. */
+  /** The stored rows that a hungry lane had behind it. */
   feed(lane: Lane, rows: readonly Waiting[], more: boolean, now: number): void {
     lane.rows.push(...rows)
     lane.more = more
     lane.last = rows.at(-1)?.id ?? lane.last
+    this.#settle(lane, now)
+  }
+
+  /** The events that a hungry lane had behind it, up to a position. */
+  feedEvents(lane: Lane, events: readonly Waiting[], position: number, more: boolean, now: number): void {
+    lane.rows.push(...events)
+    lane.moreEvents = more
+    lane.position = position
     this.#settle(lane, now)
   }
 
@@ -125,7 +168,8 @@ export class Lanes {
   /** The first row is done with. */
   done(lane: Lane, now: number): void {
     lane.busy = false
-    lane.rows.shift()
+    const row = lane.rows.shift()
+    this.#lastEnded = Math.max(this.#lastEnded, row?.position ?? 0)
     this.#settle(lane, now)
   }
 
@@ -133,16 +177,44 @@ export class Lanes {
   #settle(lane: Lane, now: number): void {
     const first = lane.rows[0]
     lane.dueAt = first ? dueAtOf(first) : 0
-    if (!first && !lane.more) this.#lanes.delete(lane.subject)
+    if (!first && !lane.more && !lane.moreEvents) this.#lanes.delete(lane.subject)
     this.#sort(lane, now)
   }
 
-  /** The first row stays, and waits. */
+  /** The first row stays, and waits. That of an event is a row only once it is stored: until then its lane is busy. */
   retry(lane: Lane, dueAt: number, now: number): void {
-    lane.busy = false
-    lane.rows[0]!.attempts++
+    const row = lane.rows[0]!
+    this.#lastEnded = Math.max(this.#lastEnded, row.position)
+    row.position = 0
+    row.attempts++
     lane.dueAt = dueAt
+    lane.busy = row.id === 0
     this.#sort(lane, now)
+  }
+
+  /** Whether a stored row is that of an event in hand which does not know its id yet. */
+  isBeingStored({ subject, event }: Waiting): boolean {
+    const first = this.#lanes.get(subject)?.rows[0]
+    return first !== undefined && first.id === 0 && first.position === 0 && first.event === event
+  }
+
+  /** The first row, which was that of an event, is stored with this id. */
+  stored(lane: Lane, id: number, now: number): void {
+    lane.rows[0]!.id = id
+    lane.busy = false
+    this.#sort(lane, now)
+  }
+
+  /** Leaves out the events up to a position. Nothing may be on its way. */
+  passOver(position: number, now: number): void {
+    for (const lane of [...this.#lanes.values()]) {
+      const left = lane.rows.filter((row) => row.position === 0 || row.position > position)
+      if (lane.moreEvents) lane.position = Math.max(lane.position, position)
+      if (left.length === lane.rows.length) continue
+      const isFirst = left[0] === lane.rows[0]
+      lane.rows = left
+      if (!isFirst) this.#settle(lane, now)
+    }
   }
 
   /** Nothing waits for a time any more. */

@@ -15,7 +15,7 @@ export type QueueState = {
   resets: number
   /** When there is something to do; empty for now. */
   dueTime: string
-  /** The position of the last event that it has its deliveries of; 0 while each event makes one at once. */
+  /** The position behind which its events have not been tried; 0 if there are none. */
   behind: number
 }
 export type OwnedQueue = QueueState
@@ -24,7 +24,7 @@ const columns = sql`
   subscription_id AS "subscription", owner, beat, generation, failures, blocked_until AS "blockedUntil", resets,
   due_time AS "dueTime", behind`
 
-/** What a queue has got: deliveries, none since it falls behind at a position, or more events while it is behind. */
+/** What a queue has got: stored deliveries, its first event behind a position, or more events while it has a position. */
 export type Got = { deliveries: number } | { behind: number } | 'more'
 
 /** Tells the queues what they have got; those of nobody become the node's, unless their sink is blocked. */
@@ -93,17 +93,20 @@ export async function freeAllQueues(tx: Tx): Promise<void> {
 
 /**
  * Gives a queue back: served to the end when `dueTime` is undefined, else with something to do at that time. False when
- * it has got something meanwhile, or is not the node's.
+ * it has got something meanwhile, or is not the node's. `isDone` says that all its events have been tried; call `lockRouting`
+ * first.
  */
 export async function releaseQueue(
   tx: Tx,
-  { subscription, generation }: { subscription: number; generation: number },
+  { subscription, generation, isDone }: { subscription: number; generation: number; isDone: boolean },
   node: string,
   dueTime: string | undefined,
 ): Promise<boolean> {
   const served = dueTime === undefined ? sql`generation` : sql`served`
+  // Routing tells a paused queue nothing, so its position stays.
+  const behind = isDone ? sql`CASE WHEN paused = 0 THEN 0 ELSE behind END` : sql`behind`
   const released = await tx.run(sql`
-    UPDATE delivery_queues SET owner = '', served = ${served}, due_time = ${dueTime ?? ''}
+    UPDATE delivery_queues SET owner = '', served = ${served}, due_time = ${dueTime ?? ''}, behind = ${behind}
      WHERE subscription_id = ${subscription} AND owner = ${node} AND generation = ${generation}`)
   return released > 0
 }

@@ -1,5 +1,5 @@
-// What came of attempts, written for many at a time: one commit for each would allow as many deliveries a second as a
-// disk has syncs.
+// Results of attempts, written for many at a time: one commit for each would allow as many deliveries a second as a disk
+// has syncs. The first attempt of an event writes its delivery, and moves the queue on in the same transaction.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
@@ -7,8 +7,10 @@ import { ownCause } from '#lib/cause.ts'
 import { type NewEvent, newEvent, queueEvents } from '../outbox/emit.ts'
 import { trimDeliveries } from '../outbox/retention.store.ts'
 import type { Outcome } from './attempt.ts'
+import { type Checkpoint, saveProgress } from './behind.store.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } from './queues.store.ts'
+import { insertDeliveries, lockRouting } from './routing.store.ts'
 import { insertAttempts, markDelivered, markFailed } from './sending.store.ts'
 
 /** Subscriptions of which ended deliveries are counted. One that is forgotten is trimmed a little later. */
@@ -16,9 +18,20 @@ const mostCounted = 10_000
 
 export type Pause = { uid: string; group: string; types: string; reason: string }
 
+/** How far a queue has got, apart from what it has not told yet. */
+export type Progress = {
+  /** `undefined` when nothing of the queue was read. */
+  checkpoint(): Checkpoint | undefined
+  /** It is written. The queue has this position now. */
+  saved(checkpoint: Checkpoint, position: number): void
+}
+
 export type Entry = {
   subscription: number
+  /** The row; 0 for the first attempt of an event, which has none. */
   delivery: number
+  /** What such a row is of. */
+  event: { event: number; subject: string; createTime: string }
   /** `undefined` when there was nothing left to send. */
   outcome: Outcome | undefined
   /** When the attempt began. */
@@ -32,11 +45,16 @@ export type Entry = {
   pause?: Pause
 }
 
+type Released = { subscription: number; generation: number }
+
 export type Results = {
-  /** Resolves once it is written. After a power cut the last deliveries may be sent again. */
-  record(entry: Entry): Promise<void>
+  /**
+   * Resolves once it is written, with the id of the delivery; 0 when the queue belongs to another node, which makes the attempt
+   * again. After a power cut the last deliveries may be sent again.
+   */
+  record(entry: Entry, progress: Progress): Promise<number>
   /** Gives the queue back behind everything that was recorded; see `releaseQueue`. */
-  release(queue: { subscription: number; generation: number }, dueTime: string | undefined): Promise<boolean>
+  release(queue: Released, dueTime: string | undefined, progress: Progress): Promise<boolean>
   /** Removes the oldest deliveries that have ended, when there are more than are kept. */
   trim(subscription: number): Promise<void>
   /** Gives the queue back as it is. */
@@ -45,7 +63,16 @@ export type Results = {
   close(): Promise<void>
 }
 
-type Waiting = { write(tx: Tx): Promise<unknown>; entry?: Entry; resolve(value: unknown): void }
+type Waiting = {
+  write(tx: Tx, written: { id: number; isDone: boolean }): Promise<unknown>
+  entry?: Entry
+  /** The queue whose progress is written too. */
+  moved?: { subscription: number; progress: Progress; isReleased: boolean }
+  resolve(value: unknown): void
+}
+
+/** The progress of the queues of a batch. Taken when the batch is: what has ended since comes with the next one. */
+type Moved = Map<number, { progress: Progress; checkpoint: Checkpoint; isReleased: boolean }>
 
 /** Long enough to collect some, and short against what a receiver takes. */
 const collectMs = 10
@@ -54,11 +81,11 @@ const retryMs = 500
 const triesAtEnd = 5
 
 export function createResults(
-  app: Pick<App, 'db' | 'log' | 'clock' | 'events' | 'eventTable'>,
+  app: Pick<App, 'db' | 'failures' | 'clock' | 'events' | 'eventTable'>,
   node: string,
   keep = kept,
 ): Results {
-  const { db, log } = app
+  const { db, failures } = app
   /** Deliveries that ended since the last trim, by subscription. */
   const ended = new Newest<number, number>(mostCounted)
   let waiting: Waiting[] = []
@@ -69,12 +96,15 @@ export function createResults(
   const flushOnce = async (): Promise<boolean> => {
     const batch = waiting
     waiting = []
+    const moved = movedIn(batch)
     try {
-      const values = await db.tx((tx) => writeBatch(tx, batch), { isolation: 'rowLocks', durability: 'later' })
+      const work = db.tx((tx) => writeBatch(tx, batch, moved, node), { isolation: 'rowLocks', durability: 'later' })
+      const { values, saved } = await work
+      for (const { progress, checkpoint, position } of saved) progress.saved(checkpoint, position)
       for (const [i, { resolve }] of batch.entries()) resolve(values[i])
       return true
     } catch (error) {
-      log.error('results of deliveries could not be written', { error })
+      failures.repeated('results of deliveries could not be written', error)
       waiting = [...batch, ...waiting]
       return false
     }
@@ -103,16 +133,22 @@ export function createResults(
     add<void>({ write: (tx) => trimDeliveries(tx, subscription, keep.deliveries, keep.trimmed) })
 
   return {
-    async record(entry) {
-      await add<void>({ entry, write: (tx) => writeEntry(tx, app, entry) })
-      if (entry.state === deliveryStates.waiting) return
-      const count = (ended.get(entry.subscription) ?? 0) + 1
-      if (count < keep.every) return void ended.set(entry.subscription, count)
-      ended.delete(entry.subscription)
-      void trim(entry.subscription)
+    async record(entry, progress) {
+      const { subscription } = entry
+      const moved = { subscription, progress, isReleased: false }
+      const id = await add<number>({ entry, moved, write: (tx, written) => writeEntry(tx, app, entry, written.id) })
+      if (entry.state === deliveryStates.waiting || id === 0) return id
+      const count = (ended.get(subscription) ?? 0) + 1
+      if (count >= keep.every) void trim(subscription)
+      ended.set(subscription, count % keep.every)
+      return id
     },
     trim,
-    release: (queue, dueTime) => add<boolean>({ write: (tx) => releaseQueue(tx, queue, node, dueTime) }),
+    release: (queue, dueTime, progress) =>
+      add<boolean>({
+        moved: { subscription: queue.subscription, progress, isReleased: true },
+        write: (tx, { isDone }) => releaseQueue(tx, { ...queue, isDone }, node, dueTime),
+      }),
     free: (subscription) => add<void>({ write: (tx) => freeQueue(tx, subscription, node) }),
     async close() {
       for (let tries = 0; tries < triesAtEnd && (flushing || waiting.length > 0); tries++) {
@@ -126,27 +162,91 @@ export function createResults(
   }
 }
 
-/** Most entries are deliveries that went well, which two statements write for all of them. */
-async function writeBatch(tx: Tx, batch: readonly Waiting[]): Promise<unknown[]> {
+function movedIn(batch: readonly Waiting[]): Moved {
+  const found: Moved = new Map()
+  for (const { moved } of batch) {
+    if (!moved) continue
+    const known = found.get(moved.subscription)
+    const checkpoint = known?.checkpoint ?? moved.progress.checkpoint()
+    const isReleased = moved.isReleased || (known?.isReleased ?? false)
+    if (checkpoint) found.set(moved.subscription, { progress: moved.progress, checkpoint, isReleased })
+  }
+  return found
+}
+
+type Saved = { progress: Progress; checkpoint: Checkpoint; position: number }
+
+async function writeBatch(
+  tx: Tx,
+  batch: readonly Waiting[],
+  moved: Moved,
+  node: string,
+): Promise<{ values: unknown[]; saved: Saved[] }> {
   const entries = batch.flatMap(({ entry }) => (entry ? [entry] : []))
-  const delivered = entries.filter(({ state }) => state === deliveryStates.delivered).map(({ delivery }) => delivery)
+  const isNew = new Set(entries.filter(({ delivery }) => delivery === 0).map(({ subscription }) => subscription))
+  const toSave = [...moved].filter(
+    ([id, { checkpoint, isReleased }]) => checkpoint.isNews || isReleased || isNew.has(id),
+  )
+  if (toSave.length > 0) await lockRouting(tx)
+  const saved = new Map<number, Saved>()
+  for (const [id, { progress, checkpoint }] of toSave) {
+    const isMine = (!checkpoint.isNews && !isNew.has(id)) || (await saveProgress(tx, id, node, checkpoint))
+    if (isMine) saved.set(id, { progress, checkpoint, position: checkpoint.position })
+  }
+  const ids = await writeRows(tx, entries, (subscription) => saved.has(subscription))
+  const values: unknown[] = []
+  for (const one of batch) {
+    const place = one.moved && saved.get(one.moved.subscription)
+    const isDone = place?.checkpoint.isDone ?? false
+    const value = await one.write(tx, { id: (one.entry && ids.get(one.entry)) ?? 0, isDone })
+    if (place && one.moved?.isReleased && isDone && value === true) place.position = 0
+    values.push(value)
+  }
+  return { values, saved: [...saved.values()] }
+}
+
+/**
+ * Most entries are deliveries that went well, which a few statements write for all of them. First attempts of queues that are
+ * not the node's are left out. Answers with the ids of the rows.
+ */
+async function writeRows(
+  tx: Tx,
+  entries: readonly Entry[],
+  isMine: (subscription: number) => boolean,
+): Promise<Map<Entry, number>> {
+  const stored = entries.filter(({ delivery }) => delivery !== 0)
+  const created = entries.filter(({ delivery, subscription }) => delivery === 0 && isMine(subscription))
+  const first = await insertDeliveries(
+    tx,
+    created.map(({ subscription, event, state, nextTime }) => ({ ...event, subscription, ended: { state, nextTime } })),
+  )
+  const ids = new Map([
+    ...stored.map((entry) => [entry, entry.delivery] as const),
+    ...created.map((entry, i) => [entry, first + i] as const),
+  ])
+  const delivered = stored.filter(({ state }) => state === deliveryStates.delivered).map(({ delivery }) => delivery)
   if (delivered.length > 0) await markDelivered(tx, delivered)
-  const attempts = entries.flatMap(({ delivery, outcome, time }) => {
+  const attempts = [...ids].flatMap(([{ outcome, time }, delivery]) => {
     return outcome ? [{ delivery, ...outcome, createTime: time }] : []
   })
   if (attempts.length > 0) await insertAttempts(tx, attempts)
-  const values: unknown[] = []
-  for (const one of batch) values.push(await one.write(tx))
-  return values
+  return ids
 }
 
-async function writeEntry(tx: Tx, app: Pick<App, 'clock' | 'events' | 'eventTable'>, entry: Entry): Promise<void> {
+async function writeEntry(
+  tx: Tx,
+  app: Pick<App, 'clock' | 'events' | 'eventTable'>,
+  entry: Entry,
+  id: number,
+): Promise<number> {
   const { subscription, delivery, state, nextTime, sink, pause } = entry
-  if (state !== deliveryStates.delivered) await markFailed(tx, delivery, state, nextTime)
+  if (id === 0) return id
+  if (delivery !== 0 && state !== deliveryStates.delivered) await markFailed(tx, delivery, state, nextTime)
   if (sink) await setSinkState(tx, subscription, sink)
   if (pause && (await pauseQueue(tx, subscription, pause.reason))) {
     await queueEvents(tx, app, pausedEvent(app, pause))
   }
+  return id
 }
 
 /** What a request to pause would have written, but that nobody has asked. */

@@ -19,8 +19,8 @@ export function pendingOf(reader: Reader, organization: string): Promise<number>
 
 type Asked = { id: number; uid: string; wanted: number; most?: number }
 
-/** How many of the wanted deliveries may be stored. Call `lockRouting` first, so that nobody stores others meanwhile. */
-export async function roomFor(app: Pick<App, 'config'>, tx: Tx, asked: Asked): Promise<number> {
+/** How many of the wanted deliveries may be stored. It is exact if `lockRouting` was called first. */
+export async function roomFor(app: Pick<App, 'config'>, tx: Reader, asked: Asked): Promise<number> {
   const { id, uid, wanted, most = mostWaiting } = asked
   const waiting = await store.countWaiting(tx, id, most)
   const sure = Math.min(sureRoom, most) - waiting

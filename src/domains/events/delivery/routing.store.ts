@@ -1,4 +1,6 @@
+// Reads and writes of routing, and the insertion of deliveries.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { type DeliveryState, deliveryStates } from './deliveries.model.ts'
 
 /** What of an event decides who gets it. */
 export type UnroutedEvent = {
@@ -16,13 +18,17 @@ export type Subscriber = {
   types: string
   /** The token of whose names it uses; empty for ours. */
   vendor: string
-  /** How many deliveries it may surely be given. */
-  room: number
   /** See `QueueState`. */
   behind: number
 }
-/** `createTime` is that of the event, or of whoever asked for it once more. */
-export type NewDelivery = { subscription: number; event: number; subject: string; createTime: string }
+/** `createTime` is that of the event, or of whoever asked for it once more. `ended` is how its first attempt ended. */
+export type NewDelivery = {
+  subscription: number
+  event: number
+  subject: string
+  createTime: string
+  ended?: { state: DeliveryState; nextTime: string }
+}
 
 /** How many rows one statement inserts, so that there are not too many different statements. */
 const rowsAtOnce = 50
@@ -58,7 +64,7 @@ export async function orderEvents(tx: Tx, position: number, ids: readonly number
 /** Subscriptions of these groups. Paused ones that are behind are left out: their position says all. */
 export function subscribersAt(tx: Tx, groups: readonly string[]): Promise<Subscriber[]> {
   return tx.all(sql`
-    SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, q.room, q.behind
+    SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, q.behind
       FROM subscriptions s JOIN delivery_queues q ON q.subscription_id = s.id
      WHERE s.parent_uid IN (${list(groups)}) AND (q.behind = 0 OR q.paused = 0)`)
 }
@@ -70,11 +76,15 @@ export async function insertDeliveries(tx: Tx, deliveries: readonly NewDelivery[
     UPDATE events_router SET deliveries = deliveries + ${deliveries.length} WHERE id = 1 RETURNING deliveries AS "last"`)
   const first = row!.last - deliveries.length + 1
   for (let done = 0; done < deliveries.length; done += rowsAtOnce) {
-    const rows = deliveries.slice(done, done + rowsAtOnce).map(({ subscription, event, subject, createTime }, i) => {
-      return sql`(${first + done + i}, ${subscription}, ${event}, ${subject}, ${createTime})`
+    const rows = deliveries.slice(done, done + rowsAtOnce).map((one, i) => {
+      const { subscription, event, subject, createTime, ended } = one
+      const { state, nextTime } = ended ?? { state: deliveryStates.waiting, nextTime: '' }
+      return sql`(${first + done + i}, ${subscription}, ${event}, ${subject}, ${state}, ${ended ? 1 : 0}, ${nextTime},
+                  ${createTime})`
     })
     await tx.run(sql`
-      INSERT INTO deliveries (id, subscription_id, event_id, subject, create_time) VALUES ${join(rows, ', ')}`)
+      INSERT INTO deliveries (id, subscription_id, event_id, subject, state, attempts, next_time, create_time)
+      VALUES ${join(rows, ', ')}`)
   }
   return first
 }

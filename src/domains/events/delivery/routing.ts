@@ -1,19 +1,15 @@
 // From the outbox to the queues of the subscriptions. A commit makes an event visible; routing gives it its position in the
-// one order of events. Each subscription that it concerns gets a delivery, or a position if it has no room for one.
+// one order of events. Each subscription that it concerns keeps the position behind which its events begin; no row is stored
+// for it before an attempt has ended.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import { withRoom } from './behind.ts'
 import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
-import { sureRoom } from './room.service.ts'
 import * as store from './routing.store.ts'
 import { wants } from './wants.ts'
 
-/**
- * How much one transaction routes; more than one works through at once would only make others wait. Of an event that has
- * more deliveries all are made, which is as many as an organisation has subscriptions.
- */
-const routeBatch = { events: 200, deliveries: 2000, waiting: sureRoom }
+/** Events that one transaction routes; more than one works through at once would only make others wait. */
+const mostEvents = 200
 
 export type Routed = {
   events: number
@@ -27,27 +23,32 @@ export type Routed = {
 type Routing = Pick<App, 'vendor'>
 
 /** Routes the oldest events. `node` takes the queues of nobody that get something, unless it is empty. */
-export async function route(app: Routing, tx: Tx, now: string, node: string, most = routeBatch): Promise<Routed> {
-  const { position } = await store.lockRouting(tx)
-  const oldest = await store.unroutedEvents(tx, most.events)
-  if (oldest.length === 0) return { events: 0, isMore: false, queues: [] }
-  const { events, subscribers, wanted, woken } = await deliveriesOf(app, tx, oldest, most.deliveries)
+export async function route(app: Routing, tx: Tx, now: string, node: string, most = mostEvents): Promise<Routed> {
+  // A queue at position 0 has no position, so the first event has a higher one than 1.
+  const position = Math.max((await store.lockRouting(tx)).position, 1)
+  const events = await store.unroutedEvents(tx, most)
+  if (events.length === 0) return { events: 0, isMore: false, queues: [] }
   await store.orderEvents(
     tx,
     position,
     events.map(({ id }) => id),
   )
-  const { deliveries, counts, fallen } = await withRoom(tx, subscribers, wanted, most.waiting)
-  await store.insertDeliveries(tx, deliveries)
+  const wanting = await subscribersOf(app, tx, events)
   const queues: OwnedQueue[] = []
-  const bump = async (subscriptions: readonly number[], got: Got) =>
-    void queues.push(...(await bumpQueues(tx, subscriptions, got, node, now)))
-  const byCount = Map.groupBy(counts.keys(), (subscription) => counts.get(subscription)!)
-  for (const [count, subscriptions] of byCount) await bump(subscriptions, { deliveries: count })
-  if (fallen.length > 0) await bump(fallen, { behind: position })
-  if (woken.length > 0) await bump(woken, 'more')
-  const isMore = oldest.length === most.events || events.length < oldest.length
-  return { events: events.length, isMore, queues: queues.filter(({ owner }) => owner === node && node !== '') }
+  const bump = async (some: readonly store.Subscriber[], got: Got): Promise<void> => {
+    const ids = some.map(({ id }) => id)
+    if (ids.length > 0) queues.push(...(await bumpQueues(tx, ids, got, node, now)))
+  }
+  await bump(
+    wanting.filter(({ behind }) => behind === 0),
+    { behind: position },
+  )
+  await bump(
+    wanting.filter(({ behind }) => behind > 0),
+    'more',
+  )
+  const mine = queues.filter(({ owner }) => owner === node && node !== '')
+  return { events: events.length, isMore: events.length === most, queues: mine }
 }
 
 /**
@@ -79,32 +80,24 @@ export function tellRouted({ events: { routed, queued } }: Pick<App, 'events'>, 
   queued.notify()
 }
 
-/**
- * The first of the events, at least one, and the deliveries that are wanted, not more than `most` if there are several events.
- * `woken` are the subscriptions that are behind and want one of the events.
- */
-async function deliveriesOf(app: Routing, tx: Tx, oldest: readonly store.UnroutedEvent[], most: number) {
-  const isVisible = ({ audience }: store.UnroutedEvent) => audience === 'CUSTOMER'
-  const groups = new Set(oldest.filter(isVisible).flatMap(({ group }) => lineage(group)))
+/** The subscriptions that want one of the events. */
+async function subscribersOf(
+  app: Routing,
+  tx: Tx,
+  events: readonly store.UnroutedEvent[],
+): Promise<store.Subscriber[]> {
+  const visible = events.filter(({ audience }) => audience === 'CUSTOMER')
+  const groups = new Set(visible.flatMap(({ group }) => lineage(group)))
   const subscribers = groups.size === 0 ? [] : await store.subscribersAt(tx, [...groups])
   const parsed = subscribers.map((one) => ({ ...one, types: JSON.parse(one.types) as string[] }))
   const byGroup = Map.groupBy(parsed, ({ group }) => group)
-  const events: store.UnroutedEvent[] = []
-  const wanted: store.NewDelivery[] = []
-  const woken = new Set<number>()
-  for (const event of oldest) {
-    const wanting = isVisible(event)
-      ? lineage(event.group)
-          .flatMap((group) => byGroup.get(group) ?? [])
-          .filter((subscriber) => !woken.has(subscriber.id) && wants(app, subscriber, event))
-      : []
-    if (events.length > 0 && wanted.length + wanting.length > most) break
-    events.push(event)
-    const { id, subject, createTime } = event
-    for (const one of wanting) {
-      if (one.behind > 0) woken.add(one.id)
-      else wanted.push({ subscription: one.id, event: id, subject, createTime })
+  const wanting = new Set<number>()
+  for (const event of visible) {
+    for (const group of lineage(event.group)) {
+      for (const one of byGroup.get(group) ?? []) {
+        if (!wanting.has(one.id) && wants(app, one, event)) wanting.add(one.id)
+      }
     }
   }
-  return { events, subscribers, wanted, woken: [...woken] }
+  return subscribers.filter(({ id }) => wanting.has(id))
 }

@@ -3,7 +3,7 @@ import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { AttemptResult, DeliveryState, Payload, Waiting } from './deliveries.model.ts'
 
 const waiting = sql`
-  id, event_id AS "event", subject, attempts, next_time AS "nextTime", create_time AS "createTime"`
+  id, 0 AS "position", event_id AS "event", subject, attempts, next_time AS "nextTime", create_time AS "createTime"`
 
 /** What waits behind `after`, in order. */
 export function scanWaiting(reader: Reader, subscription: number, after: number, limit: number): Promise<Waiting[]> {

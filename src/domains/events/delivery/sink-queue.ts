@@ -5,13 +5,13 @@
 // it asks for a pause; then one delivery at a time tries it, less and less often, and all the others wait for that one.
 import type { App } from '#app.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
-import { type CaughtUp, lookAhead, passOverBefore } from './behind.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
-import { type Lane, Lanes, laneRows } from './lanes.ts'
-import { LookAhead } from './look-ahead.ts'
+import { positionBefore } from './deliveries.store.ts'
+import type { Lane } from './lanes.ts'
+import { QueueReader } from './queue-reader.ts'
 import { findQueue, type OwnedQueue } from './queues.store.ts'
 import type { Entry, Results } from './results.ts'
-import { sureRoom } from './room.service.ts'
+import { roomFor, sureRoom } from './room.service.ts'
 import * as store from './sending.store.ts'
 
 export type SinkQueueDeps = {
@@ -21,8 +21,6 @@ export type SinkQueueDeps = {
   results: Results
   /** Whether the node may still send for what it owns. */
   maySend(): boolean
-  /** Stores the next deliveries of a queue that is behind, at most so many. */
-  catchUp(subscription: number, most: number): Promise<CaughtUp>
   /** How many deliveries of the queue may be on their way at once, those to the same sink from other queues considered. */
   limit(queue: SinkQueue): number
   /** Fewer of the queue are on their way, which may be what another with the same sink waits for. */
@@ -31,8 +29,6 @@ export type SinkQueueDeps = {
   onEnd(queue: SinkQueue, next: { dueTime: string | undefined } | 'unknown'): void
 }
 
-const rowsAtOnce = 500
-const maxLanes = 20_000
 /** So many attempts at so many subjects that failed in a row, without one that went well, are the sink's fault. */
 const failingAttempts = 10
 const failingSubjects = 3
@@ -40,7 +36,7 @@ const firstWindow = 8
 /** What is due sooner than this is waited for with the queue in hand. */
 const keepMs = 1000
 const giveUpAtOnce = 500
-/** Deliveries that a queue that is behind stores at once, when its sink answers well. */
+/** Subjects that are added at once. */
 const mostAtOnce = 250
 /** A queue that is behind is looked at so often, since an older server in the cluster does not report its events. */
 const behindMs = 30_000
@@ -54,11 +50,8 @@ export class SinkQueue {
   isCrowdedOut = false
   generation: number
   readonly #deps: SinkQueueDeps
-  readonly #lanes = new Lanes()
-  readonly #ahead: LookAhead
-  #cursor = 0
-  #exhausted = false
-  #isBehind: boolean
+  readonly #reader: QueueReader
+  #uid = ''
   /** On their way, and those whose result is not on disk yet: what a crash would repeat. */
   #inFlight = 0
   #window = firstWindow
@@ -74,18 +67,14 @@ export class SinkQueue {
   #ended = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(deps: SinkQueueDeps, { subscription, generation, failures, blockedUntil, resets, behind }: OwnedQueue) {
+  constructor(deps: SinkQueueDeps, { subscription, generation, failures, blockedUntil, resets }: OwnedQueue) {
     this.#deps = deps
     this.subscription = subscription
     this.generation = generation
     this.#failures = failures
     this.#resets = resets
-    this.#isBehind = behind > 0
     this.#blockedUntil = blockedUntil === '' ? 0 : Date.parse(blockedUntil)
-    const { app, node } = deps
-    const hasPending = (subject: string) => this.#lanes.has(subject)
-    const look = (after: number) => lookAhead(app, app.db, { subscription, node, after }, hasPending)
-    this.#ahead = new LookAhead(look, hasPending)
+    this.#reader = new QueueReader(deps.app, { subscription, node: deps.node })
   }
 
   get inFlight(): number {
@@ -101,11 +90,10 @@ export class SinkQueue {
       this.#failures = 0
       this.#blockedUntil = 0
       this.#failing = { attempts: 0, subjects: new Set() }
-      this.#lanes.wake(this.#now())
+      this.#reader.lanes.wake(this.#now())
     }
     this.generation = state.generation
-    this.#isBehind = state.behind > 0
-    this.#exhausted = false
+    this.#reader.note(state.behind)
     this.pump()
   }
 
@@ -143,7 +131,7 @@ export class SinkQueue {
         await this.#step()
       }
     } catch (error) {
-      this.#deps.app.log.error('deliveries could not be read', { error })
+      this.#deps.app.failures.repeated('deliveries could not be read', error)
       this.#pumpIn(keepMs)
     } finally {
       this.#pumping = false
@@ -159,11 +147,16 @@ export class SinkQueue {
       if (this.sink === '' && !(await this.#learnSink())) return this.drop()
       const room = this.#room()
       if (room <= 0) return // A result makes room, of this queue or of another, and comes back here.
-      await this.#read(room)
+      await this.#reader.read(
+        room,
+        () => this.#now(),
+        () => this.#roomForEvents(),
+      )
       // Others may have taken it meanwhile.
       const left = Math.min(room, this.#room())
       if (left <= 0) return
-      const lanes = this.#failures > 0 ? this.#lanes.takeProbe(this.#now()) : this.#lanes.take(left, this.#now())
+      const lanes =
+        this.#failures > 0 ? this.#reader.lanes.takeProbe(this.#now()) : this.#reader.lanes.take(left, this.#now())
       if (lanes.length === 0) break
       await this.#launch(lanes)
     }
@@ -173,6 +166,7 @@ export class SinkQueue {
   async #learnSink(): Promise<boolean> {
     const target = await store.findTarget(this.#deps.app.db, this.subscription, this.#deps.node)
     this.sink = target?.sink ?? ''
+    this.#uid = target?.uid ?? ''
     return target !== undefined
   }
 
@@ -184,36 +178,15 @@ export class SinkQueue {
     return most - this.#inFlight
   }
 
-  async #read(room: number): Promise<void> {
-    const { db } = this.#deps.app
-    const { subscription } = this
-    for (const lane of this.#lanes.hungry()) {
-      const place = { subscription, subject: lane.subject, after: lane.last, upTo: this.#cursor }
-      const rows = await store.scanSubject(db, place, laneRows)
-      this.#lanes.feed(lane, rows, rows.length === laneRows, this.#now())
-    }
-    while (this.#lanes.readyCount < room && this.#lanes.size < maxLanes) {
-      if (this.#exhausted && !(await this.#catchUp())) return
-      const { generation } = this
-      const rows = await store.scanWaiting(db, subscription, this.#cursor, rowsAtOnce)
-      this.#cursor = rows.at(-1)?.id ?? this.#cursor
-      this.#lanes.add(rows, this.#now())
-      if (rows.length < rowsAtOnce && generation === this.generation) this.#exhausted = true
-    }
-  }
-
-  /** False when there is nothing more to read. A sink that fails is tried with what it has. */
-  async #catchUp(): Promise<boolean> {
-    if (!this.#isBehind || this.#ended || !this.#deps.maySend()) return false
-    if (this.#failures > 0 && this.#lanes.size > 0) return false
-    if (this.#lanes.hasRows(sureRoom) && !(await this.#ahead.finds())) return false
-    const { generation } = this
-    const isUnsure = this.#window === firstWindow || this.#failing.attempts >= failingAttempts / 2
-    const most = isUnsure ? firstWindow : Math.min(2 * this.#window, mostAtOnce)
-    const { added, isBehind, isFull } = await this.#deps.catchUp(this.subscription, most)
-    if (generation === this.generation) this.#isBehind = isBehind
-    if (added > 0) this.#exhausted = false
-    return !isFull && (added > 0 || isBehind)
+  /** Subjects of which events may be read. Each may need a row, for which there must be room. */
+  async #roomForEvents(): Promise<number> {
+    const { app, maySend } = this.#deps
+    const { lanes, unstored } = this.#reader
+    // A sink that fails is tried with what is in hand.
+    if (this.#ended || !maySend() || (this.#failures > 0 && lanes.size > 0)) return 0
+    if (lanes.size < sureRoom / 2) return sureRoom - lanes.size
+    const asked = { id: this.subscription, uid: this.#uid, wanted: unstored + mostAtOnce }
+    return (await roomFor(app, app.db, asked)) - unstored
   }
 
   async #launch(lanes: readonly Lane[]): Promise<void> {
@@ -232,7 +205,7 @@ export class SinkQueue {
     } catch (error) {
       this.#inFlight -= lanes.length
       this.#deps.onRoom(this)
-      for (const lane of lanes) this.#lanes.putBack(lane, this.#now())
+      for (const lane of lanes) this.#reader.lanes.putBack(lane, this.#now())
       throw error
     }
     if (!target) {
@@ -249,19 +222,21 @@ export class SinkQueue {
     const row = lane.rows[0]!
     const began = this.#now()
     const time = new Date(began).toISOString()
-    const base = { subscription: this.subscription, delivery: row.id, time }
+    const { id: delivery, event: number, subject, createTime } = row
+    const of = { event: number, subject, createTime }
+    const base = { subscription: this.subscription, delivery, event: of, time }
     if (row.attempts === 0) app.metrics.deliveryLatency.observe((began - Date.parse(row.createTime)) / 1000)
     let entry: Entry
     if (event) {
       const outcome = await attempt(app, url, target, event).catch((error: unknown): Outcome => {
-        app.log.error('delivery could not be made', { error })
+        app.failures.request('delivery could not be made', error, {})
         return { result: 'unreachable', status: 0, durationMs: 0, waitMs: 0 }
       })
       app.metrics.deliveryAttempts.inc({ result: outcome.result })
       app.tracer.past('delivery', { 'pinfold.result': outcome.result }, outcome.durationMs / 1000, false)
       entry = { ...base, outcome, ...this.#judge(lane, outcome, began, target) }
     } else {
-      this.#lanes.done(lane, this.#now())
+      this.#reader.lanes.done(lane, this.#now())
       entry = { ...base, outcome: undefined, state: deliveryStates.givenUp, nextTime: '' }
     }
     if (entry.pause) {
@@ -270,10 +245,12 @@ export class SinkQueue {
     }
     // What went well makes room for the next in its lane at once; the place in flight is taken until it is on disk.
     this.pump()
-    await results.record(entry)
+    const stored = await results.record(entry, this.#reader)
+    this.#reader.recorded(lane, row, stored, entry.state !== deliveryStates.waiting, this.#now())
     this.#inFlight--
     this.#deps.onRoom(this)
-    if (!this.#ended) this.pump()
+    if (stored === 0 && !this.#ended) this.drop()
+    else if (!this.#ended) this.pump()
     else if (this.#inFlight === 0) void this.#giveBack()
   }
 
@@ -287,21 +264,21 @@ export class SinkQueue {
     const now = this.#now()
     const { config } = this.#deps.app
     if (outcome.result === 'delivered') {
-      this.#lanes.done(lane, now)
+      this.#reader.lanes.done(lane, now)
       return { state: deliveryStates.delivered, nextTime: '', ...this.#sinkIsWell(now) }
     }
     const { attempts, createTime } = lane.rows[0]!
     if (outcome.result === 'gone') {
-      this.#lanes.retry(lane, now, now)
+      this.#reader.lanes.retry(lane, now, now)
       return { state: deliveryStates.waiting, nextTime: '', pause: { uid, group, types, reason: goneReason } }
     }
     const sink = this.#sinkFails(lane.subject, outcome, began, now)
     const wait = sink === undefined ? backoffMs(config, attempts + 1) : 0
     if (now - Date.parse(createTime) >= config.deliveryGiveUpMs) {
-      this.#lanes.done(lane, now)
+      this.#reader.lanes.done(lane, now)
       return { state: deliveryStates.givenUp, nextTime: '', ...sink }
     }
-    this.#lanes.retry(lane, now + wait, now)
+    this.#reader.lanes.retry(lane, now + wait, now)
     const nextTime = wait === 0 ? '' : new Date(now + wait).toISOString()
     return { state: deliveryStates.waiting, nextTime, ...sink }
   }
@@ -312,7 +289,7 @@ export class SinkQueue {
     if (this.#failures === 0) return {}
     this.#failures = 0
     this.#blockedUntil = 0
-    this.#lanes.wake(now)
+    this.#reader.lanes.wake(now)
     return { sink: { failures: 0, until: '', resets: this.#resets } }
   }
 
@@ -338,9 +315,9 @@ export class SinkQueue {
   async #rest(): Promise<void> {
     const now = this.#now()
     const blocked = this.#failures > 0 && this.#blockedUntil > now
-    const next = blocked ? this.#blockedUntil : this.#lanes.nextDue()
+    const next = blocked ? this.#blockedUntil : this.#reader.lanes.nextDue()
     // Behind so many that fail, there is more as soon as one of them is done with.
-    const due = blocked || !this.#isBehind ? next : Math.min(next ?? now + keepMs, now + behindMs)
+    const due = blocked || !this.#reader.isBehind ? next : Math.min(next ?? now + keepMs, now + behindMs)
     if (due !== undefined && due - now <= keepMs) return this.#pumpIn(due - now)
     if (blocked) await this.#giveUpOld(now)
     this.#releasing = true
@@ -349,7 +326,7 @@ export class SinkQueue {
     // Not awaited: what comes meanwhile is sent as if nothing had happened.
     const { subscription, generation } = this
     void this.#deps.results
-      .release({ subscription, generation }, dueTime)
+      .release({ subscription, generation }, dueTime, this.#reader)
       .then((released) => this.#released(released, dueTime))
   }
 
@@ -369,7 +346,7 @@ export class SinkQueue {
       if (state?.owner === node) this.note(state)
       else this.drop()
     } catch (error) {
-      app.log.error('a queue could not be read', { error })
+      app.failures.repeated('a queue could not be read', error)
       this.drop()
     }
   }
@@ -381,8 +358,7 @@ export class SinkQueue {
     const some = () =>
       app.db.tx((tx) => store.giveUpOlderThan(tx, this.subscription, time, giveUpAtOnce), { isolation: 'rowLocks' })
     while ((await some()) === giveUpAtOnce) await this.#deps.results.trim(this.subscription)
-    if (!this.#isBehind) return
-    await app.db.tx((tx) => passOverBefore(tx, this.subscription, time), { isolation: 'rowLocks' })
+    this.#reader.passOver(await positionBefore(app.db, time), now)
   }
 
   #pumpIn(ms: number): void {

@@ -4,7 +4,6 @@
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { AppError, unavailable } from '#lib/errors.ts'
-import type { Logger } from '#lib/log.ts'
 import type { Feed, OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
@@ -15,7 +14,7 @@ const batch = 32
 const maxRecent = 1000
 const maxRecentLength = 4 * 1024 * 1024
 
-type Parts = { db: Db; log: Logger; events: Pick<App['events'], 'routed'> }
+type Parts = { db: Db; failures: App['failures']; events: Pick<App['events'], 'routed'> }
 
 /** All events behind `base` and not behind `newest`. Only while somebody follows, so that nobody looks for nothing. */
 type View = { base: number; newest: number | undefined; recent: OrderedEvent[]; length: number; end(): void }
@@ -104,9 +103,9 @@ class EventFeed implements Feed {
   }
 
   #start(): View {
-    const { log, events } = this.#parts
+    const { failures, events } = this.#parts
     const tryLook = (): void => {
-      this.#look().catch((error: unknown) => log.warn('new events could not be read', { error }))
+      this.#look().catch((error: unknown) => failures.repeated('new events could not be read', error))
     }
     const timer = setInterval(tryLook, lookMs)
     const unsubscribe = events.routed.subscribe(tryLook)

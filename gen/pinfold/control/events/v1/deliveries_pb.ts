@@ -124,8 +124,8 @@ export type SubscriptionSettings = Message<"pinfold.control.events.v1.Subscripti
   oldSecretExpireTime?: Timestamp | undefined;
 
   /**
-   * When the first event happened that has no stored delivery yet: deliveries of it and of later events are stored as
-   * others end. RFC 3339, UTC, milliseconds. Absent: every event has its delivery.
+   * When the first event after the position of the subscription happened. It and later events have no stored delivery before
+   * their first attempt has ended. RFC 3339, UTC, milliseconds. Absent: no event waits after the position.
    *
    * @generated from field: google.protobuf.Timestamp behind_time = 10;
    */
@@ -204,8 +204,8 @@ export type SubscriptionSettingsJson = {
   oldSecretExpireTime?: TimestampJson;
 
   /**
-   * When the first event happened that has no stored delivery yet: deliveries of it and of later events are stored as
-   * others end. RFC 3339, UTC, milliseconds. Absent: every event has its delivery.
+   * When the first event after the position of the subscription happened. It and later events have no stored delivery before
+   * their first attempt has ended. RFC 3339, UTC, milliseconds. Absent: no event waits after the position.
    *
    * @generated from field: google.protobuf.Timestamp behind_time = 10;
    */

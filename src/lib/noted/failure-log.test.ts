@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { unavailable } from '../errors.ts'
+import { createFailureLog } from './failure-log.ts'
+
+type Line = { level: string; message: string; fields: Record<string, unknown> }
+
+function watched() {
+  const lines: Line[] = []
+  const waits: (() => void)[] = []
+  const at = (level: string) => (message: string, fields?: Record<string, unknown>) =>
+    void lines.push({ level, message, fields: fields ?? {} })
+  const wait = (call: () => void) => {
+    waits.push(call)
+    return setTimeout(() => {}, 0)
+  }
+  const isAway = (error: unknown) => error instanceof Error && error.message === 'away'
+  return {
+    lines,
+    minute: () => waits.shift()!(),
+    failures: createFailureLog({ warn: at('warn'), error: at('error') }, isAway, wait),
+  }
+}
+
+const away = new Error('away')
+
+test('logs the first failed request at once, and the others of a minute in one line with a count', () => {
+  const { lines, minute, failures } = watched()
+  for (let i = 0; i < 3000; i++) failures.request('request failed', away, { requestId: String(i) })
+  const line = (count: number) => ({ level: 'error', message: 'request failed', fields: { count, reason: 'away' } })
+  assert.deepEqual(lines.splice(0), [line(1)])
+  minute()
+  assert.deepEqual(lines.splice(0), [line(2999)])
+  minute()
+  assert.deepEqual(lines, [], 'nothing has failed in this minute')
+  failures.request('request failed', away, {})
+  assert.deepEqual(lines, [line(1)])
+})
+
+test('counts each message by itself, and logs in full what is no outage', () => {
+  const { lines, failures } = watched()
+  failures.request('request failed', away, {})
+  failures.request('registry request failed', away, {})
+  const bug = new Error('a bug')
+  failures.request('request failed', bug, { requestId: 'a' })
+  failures.request('request failed', bug, { requestId: 'b' })
+  assert.deepEqual(
+    lines.map(({ message, fields }) => [message, fields.count ?? fields.requestId, fields.error]),
+    [
+      ['request failed', 1, undefined],
+      ['registry request failed', 1, undefined],
+      ['request failed', 'a', bug],
+      ['request failed', 'b', bug],
+    ],
+  )
+})
+
+test('logs what was counted when it is closed, with the reason that was the cause', () => {
+  const { lines, failures } = watched()
+  for (let i = 0; i < 3; i++) failures.repeated('refusals could not be written', unavailable('later', away))
+  failures.close()
+  assert.deepEqual(
+    lines.map(({ fields }) => fields),
+    [
+      { count: 1, reason: 'away' },
+      { count: 2, reason: 'away' },
+    ],
+  )
+})
