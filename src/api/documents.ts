@@ -9,7 +9,6 @@ import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
 import { grantsOf } from '#issuer/token-endpoint.ts'
-import { levelOf } from '#lib/errors.ts'
 import { isDiskFull } from '#lib/files/room.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './door.ts'
@@ -48,7 +47,7 @@ export function documentsDoor(api: Api): Door {
       const known = toAppError(error)
       const { code, http, message } = known
       const retryAfter = retryAfterOf(known)
-      if (http >= 500) api.app.log[levelOf(known)]('document failed', { path, error })
+      if (http >= 500) api.app.failures.request('document failed', error, { path })
       if (retryAfter !== undefined) res.setHeader('retry-after', String(retryAfter))
       if (code === 'UNAUTHENTICATED') res.setHeader('www-authenticate', 'Bearer')
       sendText(res, http, 'text/plain', `${message}\n`)

@@ -5,7 +5,6 @@ import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { devicesPath } from '#issuer/discovery.ts'
 import type { OAuthAnswer } from '#issuer/oauth-words.ts'
 import { answerDeviceRequest, answerTokenRequest } from '#issuer/token-endpoint.ts'
-import { levelOf } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from './errors.ts'
 import { issuingOf, workOf } from './ui/visit.ts'
 
@@ -55,7 +54,7 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
     // Theirs, if the form did not come.
     return { status: http, body: { error: http < 500 ? 'invalid_request' : 'temporarily_unavailable' } }
   }
-  app.log[levelOf(known)]('token request failed', { requestId, error })
+  app.failures.request('token request failed', error, { requestId })
   if (code !== 'UNAVAILABLE') return { status: 500, body: { error: 'server_error' } }
   return { status: 503, body: { error: 'temporarily_unavailable' }, retryAfter: 1 }
 }

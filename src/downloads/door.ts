@@ -5,7 +5,7 @@ import { rawReportPath } from '#domains/scanning/reports/reports.model.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { limitIdle } from '#edge/idle-limit.ts'
-import { levelOf, notFound } from '#lib/errors.ts'
+import { notFound } from '#lib/errors.ts'
 import { refusalOf } from './errors.ts'
 
 const kind = 'report'
@@ -59,7 +59,7 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
 function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { status, message, headers, cause } = refusalOf(thrown)
   const { app } = arrival.edge
-  if (status >= 500) app.log[levelOf(cause)]('download failed', { requestId: arrival.requestId, error: cause })
+  if (status >= 500) app.failures.request('download failed', cause, { requestId: arrival.requestId })
   if (arrival.res.headersSent) arrival.res.destroy()
   send(arrival, status, `${message}\n`, headers)
 }

@@ -8,7 +8,7 @@ import { authenticate, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { readBody } from '#edge/read-body.ts'
 import { createVerifier } from '#issuer/access-token.ts'
-import { invalid, levelOf, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { rootOf } from '#lib/uid.ts'
 import { refusalOf } from './errors.ts'
@@ -156,7 +156,7 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { app } = arrival.edge
   const isPending = cause instanceof ProofPending
   if (status >= 500 && !isPending)
-    app.log[levelOf(cause)]('ledger request failed', { requestId: arrival.requestId, error: cause })
+    app.failures.request('ledger request failed', cause, { requestId: arrival.requestId })
   send(arrival, status, `${message}\n`, headers)
 }
 

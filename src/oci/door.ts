@@ -2,7 +2,6 @@
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
-import { levelOf } from '#lib/errors.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { catalogScope, challenge } from './challenge.ts'
 import { readBasic, readBearer } from './credentials.ts'
@@ -168,7 +167,7 @@ async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival,
     const { message: reason, cause } = error.cause
     app.log.warn('the upstream of a repository cannot be asked', { requestId, path, reason, cause })
   } else if (error.status >= 500) {
-    app.log[levelOf(error.cause)]('registry request failed', { requestId, error: error.cause ?? error })
+    app.failures.request('registry request failed', error.cause ?? error, { requestId })
   }
   if (res.writableEnded) return
   if (res.headersSent) return void res.destroy()

@@ -5,7 +5,7 @@ import { openScim } from '#domains/iam/scim/scim-users.service.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { bearerOf, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
-import { levelOf, unauthenticated } from '#lib/errors.ts'
+import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { scimErrorJson, toScimError } from './errors.ts'
@@ -66,10 +66,7 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
   const error = toScimError(thrown)
   const { app } = arrival.edge
   if (error.status >= 500) {
-    app.log[levelOf(error.cause)]('scim request failed', {
-      requestId: arrival.requestId,
-      error: error.cause ?? error,
-    })
+    app.failures.request('scim request failed', error.cause ?? error, { requestId: arrival.requestId })
   }
   send(arrival, { status: error.status, text: scimErrorJson(error), headers: error.headers })
 }

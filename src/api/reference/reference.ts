@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
-import { levelOf } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from '../errors.ts'
 import { send } from '../ui/page.ts'
 import { policy } from './policy.ts'
@@ -30,7 +29,7 @@ export function referenceDoor(edge: Edge): Door {
     refuse(arrival, error) {
       const known = toAppError(error)
       const retryAfter = retryAfterOf(known)
-      if (known.http >= 500) edge.app.log[levelOf(known)]('page failed', { requestId: arrival.requestId, error })
+      if (known.http >= 500) edge.app.failures.request('page failed', error, { requestId: arrival.requestId })
       const headers = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
       send(arrival, known.http, 'text/plain', `${known.message}\n`, headers)
     },

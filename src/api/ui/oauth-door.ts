@@ -21,7 +21,7 @@ import {
   SignInFailed,
   startSignIn,
 } from '#issuer/people/sign-in.ts'
-import { invalid, levelOf } from '#lib/errors.ts'
+import { invalid } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from '../errors.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
 import { headlessPath } from './headless.ts'
@@ -67,7 +67,7 @@ export function signInDoor(edge: Edge): Door {
 export function refusePage(arrival: HttpArrival, error: unknown): void {
   const known = toAppError(error)
   const retryAfter = retryAfterOf(known)
-  if (known.http >= 500) arrival.edge.app.log[levelOf(known)]('page failed', { requestId: arrival.requestId, error })
+  if (known.http >= 500) arrival.edge.app.failures.request('page failed', error, { requestId: arrival.requestId })
   const headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
   if (!wantsPage(arrival)) {
     send(arrival, known.http, 'text/plain; charset=utf-8', `${known.message}\n`, headers)
@@ -219,8 +219,8 @@ that your organisation gives to groups do not count in this session; your other 
 
 function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void {
   const known = toAppError(error)
-  const { log } = arrival.edge.app
-  if (known.http >= 500) log[levelOf(known)]('sign-in failed', { requestId: arrival.requestId, error })
+  const { failures, log } = arrival.edge.app
+  if (known.http >= 500) failures.request('sign-in failed', error, { requestId: arrival.requestId })
   else log.info('sign-in refused', { requestId: arrival.requestId, code: known.code, reason: known.message })
   if (asked.exit === 'redirect') {
     const answer = { error: known.message, status_code: String(known.http) }
