@@ -9,6 +9,7 @@ import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
 import { grantsOf } from '#issuer/token-endpoint.ts'
+import { isBusy } from '#lib/errors.ts'
 import { isDiskFull } from '#lib/files/room.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './door.ts'
@@ -148,7 +149,12 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   return async () => {
     if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
     // A later caller waits for the rest of the time.
-    asking ??= Promise.race([ask(), sleep(deadlineMs, 'the database does not answer', { ref: false })])
+    asking ??= Promise.race([
+      ask(),
+      sleep(deadlineMs, 'no answer from the database within 2 s: it is away, or all connections are in use', {
+        ref: false,
+      }),
+    ])
     return asking
   }
 }
@@ -176,6 +182,7 @@ async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; 
     const isRight = Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()
     return { problem: isRight ? undefined : `the clock is ${-seconds} s ahead of that of the database` }
   } catch (error) {
+    if (isBusy(error)) return { problem: 'all connections to the database are in use', error }
     return { problem: isReadOnly(error) ? 'the database takes no writes' : 'the database cannot be reached', error }
   }
 }

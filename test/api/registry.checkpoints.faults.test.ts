@@ -128,3 +128,20 @@ test('a run of signing ends at the first page that the store does not take, and 
   back()
   assert.deepEqual(await signLogs(app, withoutLease(app), { most: 2 }), { signed: 6, isWaiting: false })
 })
+
+test('a log that cannot be signed holds back no other of its page', async () => {
+  await using at = await scene()
+  const { app, pinfold } = at
+  for (let i = 0; i < 3; i++) {
+    const org = (await pinfold.seed.group('', { name: `org-${i}` })).uid as string
+    const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
+    await plantTag(pinfold, repo, 'v1', `image of ${i}`)
+  }
+  const { host } = new URL(pinfold.url)
+  while ((await app.db.tx((tx) => sequenceSome(tx, app, host))) > 0);
+  const { id } = (await app.db.get<{ id: number }>(sql`SELECT max(log_id) AS id FROM ledger_tiles`))!
+  await app.db.tx((tx) => tx.run(sql`UPDATE ledger_tiles SET log_id = -log_id WHERE log_id = ${id}`))
+  assert.deepEqual(await signLogs(app, withoutLease(app)), { signed: 2, isWaiting: false })
+  await app.db.tx((tx) => tx.run(sql`UPDATE ledger_tiles SET log_id = -log_id WHERE log_id < 0`))
+  assert.deepEqual(await signLogs(app, withoutLease(app)), { signed: 1, isWaiting: false })
+})

@@ -145,7 +145,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     server.wire.set('held')
     await eventually(
       () => server.ask('/readyz'),
-      ({ body }) => body === 'the database does not answer\n',
+      ({ body }) => body === 'no answer from the database within 2 s: it is away, or all connections are in use\n',
     )
     server.wire.set('open')
     await server.answers('/readyz', 200)

@@ -4,12 +4,12 @@ import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { parseVkey, signLine } from '#lib/tlog/notes.ts'
 import { logKeysNow } from './log-keys.service.ts'
-import type { LedgerLog } from './logs.model.ts'
+
 import { type LogKey, signLog, unsignedLogs } from './logs.store.ts'
-import { type StoredHead, storeCheckpoints } from './stored-checkpoints.service.ts'
+import { passOver, rootOf, type StoredHead, storeCheckpoints, type UnsignedLog } from './stored-checkpoints.service.ts'
 import { noteStored } from './stored-checkpoints.store.ts'
 
-type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'checkpointGuard'>
+type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'failures' | 'checkpointGuard'>
 
 const logsAtOnce = 100
 /** The longest that one run waits for the store of the blobs. The same job sequences entries, which wait meanwhile. */
@@ -38,12 +38,12 @@ export async function signLogs(
   let isLastRound = after === 0
   for (;;) {
     lease.check()
-    const logs = await lease.tx((tx) => commitUnsigned(tx, { after, most, answeredTo }), rowLocks)
-    const isEnd = logs.length < most
+    const page = lease.tx((tx) => commitUnsigned(tx, by, { after, most, answeredTo }), rowLocks)
+    const { logs, last, isEnd } = await page
     const { stored, isWaiting } = await storeCheckpoints(by, { ...lease, deadline, hasStored }, logs)
     hasStored ||= stored.length > 0
     if (stored.length > 0) signed += await lease.tx((tx) => signStored(tx, by, stored), rowLocks)
-    guard.signedTo = isEnd ? 0 : logs.at(-1)!.id
+    guard.signedTo = isEnd ? 0 : last
     if (isWaiting || (isEnd && isLastRound)) return { signed, isWaiting }
     if (isEnd) isLastRound = true
     after = guard.signedTo
@@ -54,11 +54,23 @@ export async function signLogs(
  * The logs that have grown. Their entries may have been committed without waiting for the disk; this commit waits, and takes them
  * along. Otherwise a power cut could lose entries of which the store has a checkpoint.
  */
-async function commitUnsigned(tx: Tx, which: Parameters<typeof unsignedLogs>[1]): Promise<LedgerLog[]> {
+async function commitUnsigned(
+  tx: Tx,
+  by: By,
+  which: Parameters<typeof unsignedLogs>[1],
+): Promise<{ last: number; isEnd: boolean; logs: UnsignedLog[] }> {
   const logs = await unsignedLogs(tx, which)
   const grown = logs.filter(({ size, storedSize }) => storedSize < size).map(({ id }) => id)
   if (grown.length > 0) await noteStored(tx, grown)
-  return logs
+  const heads: UnsignedLog[] = []
+  for (const log of logs) {
+    try {
+      heads.push({ ...log, root: await rootOf(tx, log.id, log.size) })
+    } catch (error) {
+      passOver(by, log, error)
+    }
+  }
+  return { last: logs.at(-1)?.id ?? 0, isEnd: logs.length < which.most, logs: heads }
 }
 
 async function signStored(tx: Tx, by: By, stored: readonly StoredHead[]): Promise<number> {
@@ -66,7 +78,13 @@ async function signStored(tx: Tx, by: By, stored: readonly StoredHead[]): Promis
   const keys = await logKeysNow(tx, by, logs)
   let signed = 0
   for (const { log, text } of stored) {
-    const lines = keys.filter((key) => key.log === log.id).map((key) => signatureOf(by, text, key))
+    let lines: string[]
+    try {
+      lines = keys.filter((key) => key.log === log.id).map((key) => signatureOf(by, text, key))
+    } catch (error) {
+      passOver(by, log, error)
+      continue
+    }
     const checkpoint = `${text}\n${lines.join('')}`
     const isNew = await signLog(tx, log.id, { checkpoint, size: log.size, time: by.clock().toISOString() })
     if (isNew) signed++

@@ -13,6 +13,10 @@ import { readTiles } from './logs.store.ts'
 import * as store from './stored-checkpoints.store.ts'
 
 type By = Pick<App, 'db' | 'blobs' | 'checkpointGuard' | 'log'>
+type Signing = By & Pick<App, 'failures'>
+
+/** A log with the root of its entries, read in the transaction that commits them. */
+export type UnsignedLog = LedgerLog & { root: Buffer }
 
 /** A checkpoint that is stored and may be signed; `text` is the note without signatures. */
 export type StoredHead = { log: LedgerLog; text: string }
@@ -60,20 +64,21 @@ type Run = { tx: Db['tx']; signal: AbortSignal; deadline: AbortSignal; hasStored
  * Stops at the first failure of the store and at the deadline: then the run has to end, since the next one tries again.
  */
 export async function storeCheckpoints(
-  by: By,
+  by: Signing,
   run: Run,
-  logs: readonly LedgerLog[],
+  logs: readonly UnsignedLog[],
 ): Promise<{ stored: StoredHead[]; isWaiting: boolean }> {
   const stored: StoredHead[] = []
   let isWaiting = false
   await eachAtOnce(atOnce, logs, async (log) => {
     if (isWaiting) return
-    const outcome = await storeOne(by, log, run).catch((error: unknown): Outcome => {
+    const outcome = await storeOne(by, log, run).catch((error: unknown): Outcome | undefined => {
       run.signal.throwIfAborted()
-      if (!(error instanceof StoreFailure)) throw error
+      if (!(error instanceof StoreFailure)) return passOver(by, log, error)
       const isOnlySlow = run.deadline.aborted && (run.hasStored || stored.length > 0)
       return isOnlySlow ? 'waiting' : waitFor(by, error.cause)
     })
+    if (outcome === undefined) return
     if (outcome === 'waiting') isWaiting = true
     else if ('text' in outcome) stored.push(outcome)
     else if ((await suspend(by, run.tx, log, outcome.contradicted)) === 'refuted') isWaiting = true
@@ -82,11 +87,11 @@ export async function storeCheckpoints(
   return { stored, isWaiting }
 }
 
-async function storeOne(by: By, log: LedgerLog, { signal, deadline }: Run): Promise<Outcome> {
+async function storeOne(by: By, log: UnsignedLog, { signal, deadline }: Run): Promise<Outcome> {
   const { db, checkpointGuard: guard } = by
   const { checkpoints } = by.blobs
-  const { id, origin, size } = log
-  const head = { log, text: checkpointText({ origin, size, root: await rootOf(db, id, size) }) }
+  const { origin, size, root } = log
+  const head = { log, text: checkpointText({ origin, size, root }) }
   const name = checkpointName(origin)
   const within = AbortSignal.any([signal, deadline])
   let known = guard.known.get(name)
@@ -199,6 +204,13 @@ async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Pr
     reason,
   })
   return is
+}
+
+/** A log that always fails, as with a damaged tile or key, holds back no other. Throws what all logs would fail with. */
+export function passOver({ failures }: Pick<App, 'failures'>, { id }: LedgerLog, error: unknown): undefined {
+  // Errors of the database have a code.
+  if (!(error instanceof Error) || 'code' in error) throw error
+  failures.repeated('a ledger log could not be signed', new Error(`log ${id}: ${error.message}`))
 }
 
 function waitFor({ checkpointGuard: guard, log }: By, error: unknown): 'waiting' {
