@@ -48,7 +48,7 @@ export function documentsDoor(api: Api): Door {
       const known = toAppError(error)
       const { code, http, message } = known
       const retryAfter = retryAfterOf(known)
-      if (http >= 500) api.app.failures.request('document failed', error, { path })
+      if (http >= 500) api.app.failures.request(api.app.log, 'document failed', error, { path })
       if (retryAfter !== undefined) res.setHeader('retry-after', String(retryAfter))
       if (code === 'UNAUTHENTICATED') res.setHeader('www-authenticate', 'Bearer')
       sendText(res, http, 'text/plain', `${message}\n`)

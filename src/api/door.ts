@@ -5,7 +5,7 @@ import type { Arrival, Edge } from '#edge/arrival.ts'
 import { authenticate, bearerOf, nobody } from '#edge/caller.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
-import { type AppError, unimplemented } from '#lib/errors.ts'
+import { unimplemented } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import { isPlain, runAsWished } from './conditions/conditional.ts'
 import { buildSubjects, type Subjects } from './conditions/subjects.ts'
@@ -175,13 +175,9 @@ export function fail({ app, closing }: Api, error: unknown, { requestId, method,
   const known = toAppError(error)
   const ours = known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN'
   if (ours && error !== closing.signal.reason) {
-    app.failures.request('request failed', rootCause(known), { requestId })
+    app.failures.request(app.log, 'request failed', known, { requestId })
   }
   // Our own packages, and paths of nobody's, have no other names.
   const named = method.version && vendor
   return renderError(known, requestId, app.config.errorDomain, method.version, named)
-}
-
-function rootCause(error: AppError): unknown {
-  return error.cause ?? error
 }

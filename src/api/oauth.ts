@@ -54,7 +54,7 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
     // Theirs, if the form did not come.
     return { status: http, body: { error: http < 500 ? 'invalid_request' : 'temporarily_unavailable' } }
   }
-  app.failures.request('token request failed', error, { requestId })
+  app.failures.request(app.log, 'token request failed', error, { requestId })
   if (code !== 'UNAVAILABLE') return { status: 500, body: { error: 'server_error' } }
   return { status: 503, body: { error: 'temporarily_unavailable' }, retryAfter: 1 }
 }

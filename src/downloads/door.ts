@@ -59,7 +59,7 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
 function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { status, message, headers, cause } = refusalOf(thrown)
   const { app } = arrival.edge
-  if (status >= 500) app.failures.request('download failed', cause, { requestId: arrival.requestId })
+  if (status >= 500) app.failures.request(app.log, 'download failed', cause, { requestId: arrival.requestId })
   if (arrival.res.headersSent) arrival.res.destroy()
   send(arrival, status, `${message}\n`, headers)
 }

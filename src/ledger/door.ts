@@ -156,7 +156,7 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { app } = arrival.edge
   const isPending = cause instanceof ProofPending
   if (status >= 500 && !isPending)
-    app.failures.request('ledger request failed', cause, { requestId: arrival.requestId })
+    app.failures.request(app.log, 'ledger request failed', cause, { requestId: arrival.requestId })
   send(arrival, status, `${message}\n`, headers)
 }
 

@@ -167,7 +167,7 @@ async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival,
     const { message: reason, cause } = error.cause
     app.log.warn('the upstream of a repository cannot be asked', { requestId, path, reason, cause })
   } else if (error.status >= 500) {
-    app.failures.request('registry request failed', error.cause ?? error, { requestId })
+    app.failures.request(app.log, 'registry request failed', error.cause ?? error, { requestId })
   }
   if (res.writableEnded) return
   if (res.headersSent) return void res.destroy()

@@ -66,7 +66,7 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
   const error = toScimError(thrown)
   const { app } = arrival.edge
   if (error.status >= 500) {
-    app.failures.request('scim request failed', error.cause ?? error, { requestId: arrival.requestId })
+    app.failures.request(app.log, 'scim request failed', error.cause ?? error, { requestId: arrival.requestId })
   }
   send(arrival, { status: error.status, text: scimErrorJson(error), headers: error.headers })
 }

@@ -6,6 +6,7 @@ import { startServer } from '#api/server.ts'
 import type { Edge } from '#edge/arrival.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { busy } from '#lib/errors.ts'
+import { createFailureLog } from '#lib/noted/failure-log.ts'
 import { captureLog } from '../support/log.ts'
 import { clientOf, startPinfold } from '../support/pinfold.ts'
 
@@ -47,7 +48,8 @@ test('so it is at the reference, which reads no database', async () => {
     warn: (text: string) => logged.push(`warn ${text}`),
     error: (text: string) => logged.push(`error ${text}`),
   }
-  const door = referenceDoor({ app: { config: { requestTimeoutMs: 1000 }, log } } as unknown as Edge)
+  const failures = createFailureLog(log, () => false)
+  const door = referenceDoor({ app: { config: { requestTimeoutMs: 1000 }, log, failures } } as unknown as Edge)
   const answered: unknown[] = []
   const res = { writeHead: (status: number) => answered.push(status), end() {}, setHeader() {} }
   await door.refuse(

@@ -62,13 +62,13 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
   await operator.post(`/events/v2/subscriptions/${uid}:pause`)
   await seed.repo(org.uid)
   await eventually(
-    () => operator.get(`/events/v2/subscriptions/${uid}/deliveries?state=WAITING`),
-    ({ body }) => body.totalCount === '1',
+    () => operator.get(`/events/v2/subscriptions/${uid}/settings`),
+    ({ body }) => body.waiting === '1',
   )
   await app.db.tx((tx) =>
     tx.run(sql`
       INSERT INTO deliveries (id, subscription_id, event_id, subject, create_time)
-        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
       SELECT -n.i, s.id, 0, 'x', s.create_time FROM n, subscriptions s WHERE s.uid = ${uid}`),
   )
   const since = ['replay', uid, '--since', repo.createTime]

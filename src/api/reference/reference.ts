@@ -29,7 +29,8 @@ export function referenceDoor(edge: Edge): Door {
     refuse(arrival, error) {
       const known = toAppError(error)
       const retryAfter = retryAfterOf(known)
-      if (known.http >= 500) edge.app.failures.request('page failed', error, { requestId: arrival.requestId })
+      if (known.http >= 500)
+        edge.app.failures.request(edge.app.log, 'page failed', error, { requestId: arrival.requestId })
       const headers = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
       send(arrival, known.http, 'text/plain', `${known.message}\n`, headers)
     },

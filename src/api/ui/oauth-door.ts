@@ -67,7 +67,8 @@ export function signInDoor(edge: Edge): Door {
 export function refusePage(arrival: HttpArrival, error: unknown): void {
   const known = toAppError(error)
   const retryAfter = retryAfterOf(known)
-  if (known.http >= 500) arrival.edge.app.failures.request('page failed', error, { requestId: arrival.requestId })
+  if (known.http >= 500)
+    arrival.edge.app.failures.request(arrival.edge.app.log, 'page failed', error, { requestId: arrival.requestId })
   const headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
   if (!wantsPage(arrival)) {
     send(arrival, known.http, 'text/plain; charset=utf-8', `${known.message}\n`, headers)
@@ -220,7 +221,7 @@ that your organisation gives to groups do not count in this session; your other 
 function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void {
   const known = toAppError(error)
   const { failures, log } = arrival.edge.app
-  if (known.http >= 500) failures.request('sign-in failed', error, { requestId: arrival.requestId })
+  if (known.http >= 500) failures.request(log, 'sign-in failed', error, { requestId: arrival.requestId })
   else log.info('sign-in refused', { requestId: arrival.requestId, code: known.code, reason: known.message })
   if (asked.exit === 'redirect') {
     const answer = { error: known.message, status_code: String(known.http) }

@@ -15,35 +15,32 @@ function watched() {
     return setTimeout(() => {}, 0)
   }
   const isAway = (error: unknown) => error instanceof Error && error.message === 'away'
-  return {
-    lines,
-    minute: () => waits.shift()!(),
-    failures: createFailureLog({ warn: at('warn'), error: at('error') }, isAway, wait),
-  }
+  const log = { warn: at('warn'), error: at('error') }
+  return { lines, log, minute: () => waits.shift()!(), failures: createFailureLog(log, isAway, wait) }
 }
 
 const away = new Error('away')
 
 test('logs the first failed request at once, and the others of a minute in one line with a count', () => {
-  const { lines, minute, failures } = watched()
-  for (let i = 0; i < 3000; i++) failures.request('request failed', away, { requestId: String(i) })
+  const { lines, log, minute, failures } = watched()
+  for (let i = 0; i < 3000; i++) failures.request(log, 'request failed', away, { requestId: String(i) })
   const line = (count: number) => ({ level: 'error', message: 'request failed', fields: { count, reason: 'away' } })
   assert.deepEqual(lines.splice(0), [line(1)])
   minute()
   assert.deepEqual(lines.splice(0), [line(2999)])
   minute()
   assert.deepEqual(lines, [], 'nothing has failed in this minute')
-  failures.request('request failed', away, {})
+  failures.request(log, 'request failed', away, {})
   assert.deepEqual(lines, [line(1)])
 })
 
 test('counts each message by itself, and logs in full what is no outage', () => {
-  const { lines, failures } = watched()
-  failures.request('request failed', away, {})
-  failures.request('registry request failed', away, {})
+  const { lines, log, failures } = watched()
+  failures.request(log, 'request failed', away, {})
+  failures.request(log, 'registry request failed', away, {})
   const bug = new Error('a bug')
-  failures.request('request failed', bug, { requestId: 'a' })
-  failures.request('request failed', bug, { requestId: 'b' })
+  failures.request(log, 'request failed', bug, { requestId: 'a' })
+  failures.request(log, 'request failed', bug, { requestId: 'b' })
   assert.deepEqual(
     lines.map(({ message, fields }) => [message, fields.count ?? fields.requestId, fields.error]),
     [

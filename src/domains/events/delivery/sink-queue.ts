@@ -229,7 +229,7 @@ export class SinkQueue {
     let entry: Entry
     if (event) {
       const outcome = await attempt(app, url, target, event).catch((error: unknown): Outcome => {
-        app.failures.request('delivery could not be made', error, {})
+        app.failures.request(app.log, 'delivery could not be made', error, {})
         return { result: 'unreachable', status: 0, durationMs: 0, waitMs: 0 }
       })
       app.metrics.deliveryAttempts.inc({ result: outcome.result })
