@@ -237,7 +237,7 @@ async function measured(): Promise<Measured[]> {
 const verb = '(?:GET|HEAD|PUT|POST|PATCH|DELETE|OPTIONS|other)'
 const closed: Record<string, RegExp> = {
   rest: /^(?:none|(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+)$/,
-  grpc: /^(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+$/,
+  grpc: /^(?:none|(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+)$/,
   registry: new RegExp(`^(?:none|${verb} (?:token|base|manifest|blob|uploads?|tags|referrers|(?:tag-)?history))$`),
   documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi(?:-v1)?\\.json|\\.well-known/[a-z.-]+(?:/mcp)?)$`),
   oauth: new RegExp(`^${verb} /oauth(?:/token)?$`),

@@ -51,7 +51,7 @@ test('a look can be asked for once a minute, and more often changes nothing', as
   await look()
   await check(repo)
   assert.equal((await look(1000)).looks, 1)
-  assert.equal((await check(repo)).state, undefined, 'nothing waits')
+  assert.equal((await check(repo)).state, 'STATE_WAITING')
   assert.equal((await look(1000)).looks, 0)
   callShift = shift += 61_000
   assert.equal((await check(repo)).state, 'STATE_QUEUED')
