@@ -15,13 +15,14 @@ export function isForm({ headers }: IncomingMessage): boolean {
 /** Reads on when the body is too large, and keeps nothing, so that the answer arrives and the connection can go on. */
 export async function readBody(arrival: HttpArrival, limit: number): Promise<Buffer> {
   arrival.awaitsBody = true
+  let body: Buffer
   try {
-    const body = await wholeBody(arrival.req, limit)
-    if (body.length > turnBytes) await turns.next()
-    return body
+    body = await wholeBody(arrival.req, limit)
   } finally {
     arrival.awaitsBody = false
   }
+  if (body.length > turnBytes) await turns.next()
+  return body
 }
 
 function wholeBody(req: IncomingMessage, limit: number): Promise<Buffer> {

@@ -395,7 +395,7 @@ test('a sign-in for which the database has no room is told to come again, and no
   const kept = { db: { ...db }, log: { ...log } }
   const told: string[] = []
   // What works in the background has no room either, and says so at any time.
-  const note = (level: string) => (text: string, fields?: Json) => fields?.requestId && told.push(`${level} ${text}`)
+  const note = (level: string) => (text: string) => void (text === 'sign-in failed' && told.push(`${level} ${text}`))
   Object.assign(log, { warn: note('warn'), error: note('error') })
   try {
     const browser = openBrowser()

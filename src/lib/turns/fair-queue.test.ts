@@ -52,6 +52,20 @@ test('an organization with many identities gets no more than one with a single i
   assert.equal(takeAll(), 'asbscsds')
 })
 
+test('a caller who always waits saves up no time while its items are small', () => {
+  const { queue, push, takeAll } = scene()
+  const [steady, long, late] = [[createShare()], [createShare()], [createShare()]]
+  push(steady, 's')
+  for (let i = 0; i < 100; i++) {
+    push(long, 'l')
+    push(steady, 's')
+    assert.equal(queue.take((item) => item === 'l')!.item, 'l')
+    long[0]!.usedMs += 10
+  }
+  push(late, 'n')
+  assert.ok(takeAll().indexOf('n') <= 6)
+})
+
 test('nobody saves up time, and nobody pays for long for time without others', () => {
   const { push, takeAll } = scene()
   const busy = [createShare()]

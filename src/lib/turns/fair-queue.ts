@@ -1,6 +1,15 @@
 // Queue from which the caller that has used the least time of the thread is taken first, and each caller's items in their order.
 import { spenderNow } from '../budgets/thread-time.ts'
-import { arriving, background, compareShares, keepNear, noteServed, type Share, type Shares } from './shares.ts'
+import {
+  arriving,
+  background,
+  compareShares,
+  keepNear,
+  liftBehind,
+  noteServed,
+  type Share,
+  type Shares,
+} from './shares.ts'
 
 export type Entry<T> = { readonly item: T; readonly shares: Shares }
 
@@ -32,8 +41,11 @@ export class FairQueue<T> {
     const shares = this.#sharesNow()
     const own = shares.at(-1)!
     const line = this.#lines.get(own)
-    if (line) line.push({ item, shares })
-    else {
+    if (line) {
+      // Small items may be taken while longer ones of others are not, so that a line never becomes empty.
+      liftBehind(shares)
+      line.push({ item, shares })
+    } else {
       keepNear(shares)
       this.#lines.set(own, [{ item, shares }])
     }

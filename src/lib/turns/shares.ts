@@ -32,6 +32,15 @@ export function keepNear(shares: Shares): void {
   }
 }
 
+/** The same for somebody who waits already: no time is saved up, and a debt stays. */
+export function liftBehind(shares: Shares): void {
+  let { servedMs } = whole
+  for (const share of shares) {
+    share.usedMs = Math.max(share.usedMs, servedMs - mostAheadMs)
+    servedMs = share.servedMs
+  }
+}
+
 /** Negative if `a` goes before `b`, and 0 for the same caller. */
 export function compareShares(a: Shares, b: Shares): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
