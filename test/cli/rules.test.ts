@@ -51,7 +51,7 @@ test('a rule is named by its name, by its place and its name, or by its uid', as
   assert.match(missing.stderr, /no retention rule none in acme\/team .*\n.*pinfold images retention list shows/)
   await done('retention', 'delete', 'none', '--yes', '--allow-missing')
   await done('tag-rules', 'create', 'fixed', '--parent', 'acme', '--tag', 'v*', '--immutable')
-  assert.match(await done('tag-rules', 'update', 'fixed', '--tag', 'r*'), /^tags {7}r\*$/m)
+  assert.match(await done('tag-rules', 'update', 'fixed', '--tag', 'r*'), /^tags +r\*$/m)
 })
 
 test('lists of rules say where each was made, and can be narrowed to a place', async () => {
