@@ -226,6 +226,8 @@ test('names that stand for no source, and mirrors that are none, are refused', a
   for (const url of ['ftp://example.com', 'https://u:p@example.com', 'example.com']) {
     assert.equal((await trying('--source', 'osv/Go', '--mirror', url)).code, 64, url)
   }
+  // Reading does not make a database.
+  assert.equal((await run(['gc', ...place.args], { env: place.env })).code, 0)
   const { code, stdout } = await run(['vulnerabilities', 'status', ...place.args], { env: place.env })
   assert.deepEqual([code, stdout], [0, 'no source was read yet: see pinfold vulnerabilities sync\n'])
 })
