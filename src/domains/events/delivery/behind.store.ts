@@ -108,16 +108,16 @@ export type Checkpoint = {
 
 const perStatement = 50
 
+/** `generation` is that of the queue when its position was read. */
+export type Progress = { behind: number; position: number; generation: number; lanes: Map<string, number> }
+
 /**
  * Where to go on: behind `position`, and with the subjects in `lanes`. A queue without a position has tried, or has stored,
  * all events that there are.
  */
-export async function findProgress(
-  reader: Reader,
-  subscription: number,
-): Promise<{ behind: number; position: number; lanes: Map<string, number> }> {
-  const row = await reader.get<{ behind: number; position: number }>(sql`
-    SELECT q.behind, r.position FROM events_router r JOIN delivery_queues q ON q.subscription_id = ${subscription}
+export async function findProgress(reader: Reader, subscription: number): Promise<Progress> {
+  const row = await reader.get<{ behind: number; position: number; generation: number }>(sql`
+    SELECT q.behind, q.generation, r.position FROM events_router r JOIN delivery_queues q ON q.subscription_id = ${subscription}
      WHERE r.id = 1`)
   const lanes = await reader.all<{ subject: string; position: number }>(sql`
     SELECT subject, position FROM delivery_lanes WHERE subscription_id = ${subscription}`)
@@ -125,6 +125,7 @@ export async function findProgress(
   return {
     behind,
     position: behind || (row?.position ?? 0),
+    generation: row?.generation ?? 0,
     lanes: new Map(lanes.map(({ subject, position }) => [subject, position])),
   }
 }

@@ -116,11 +116,11 @@ export class Lanes {
     return [...this.#hungry]
   }
 
-  /** The stored rows that a hungry lane had behind it. */
-  feed(lane: Lane, rows: readonly Waiting[], more: boolean, now: number): void {
+  /** The stored rows that a hungry lane had behind it, as far as the row with the id `last`. */
+  feed(lane: Lane, rows: readonly Waiting[], more: boolean, now: number, last = rows.at(-1)?.id ?? lane.last): void {
     lane.rows.push(...rows)
     lane.more = more
-    lane.last = rows.at(-1)?.id ?? lane.last
+    lane.last = last
     this.#settle(lane, now)
   }
 
@@ -192,8 +192,9 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** Whether a stored row is that of an event in hand which does not know its id yet. */
-  isBeingStored({ subject, event }: Waiting): boolean {
+  /** Whether a stored row is that of an event in hand which does not know its id yet. A replay of the event was never tried. */
+  isBeingStored({ subject, event, attempts }: Waiting): boolean {
+    if (attempts === 0) return false
     const first = this.#lanes.get(subject)?.rows[0]
     return first !== undefined && first.id === 0 && first.position === 0 && first.event === event
   }

@@ -2,13 +2,15 @@
 // the queue. It also knows how far the queue has got, which is saved with the results of attempts: an event whose first
 // attempt has ended has a row, and all others are found again from the position of the queue and those of its subjects.
 import type { App } from '#app.ts'
-import { type Checkpoint, findProgress } from './behind.store.ts'
+import { type Checkpoint, findProgress, type Progress } from './behind.store.ts'
 import { readEvents, readSubject } from './behind.ts'
 import type { Waiting } from './deliveries.model.ts'
 import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { scanSubject, scanWaiting } from './sending.store.ts'
 
 const rowsAtOnce = 500
+/** How often the position is read at first, when the queue gets something during the read. */
+const opensAtOnce = 3
 /** Subjects in memory up to which more events are read. */
 const maxLanes = 20_000
 
@@ -17,7 +19,8 @@ export class QueueReader {
   readonly lanes = new Lanes()
   readonly #app: Pick<App, 'db' | 'vendor'>
   readonly #place: { subscription: number; node: string }
-  #isOpen = false
+  /** The generation whose position is known; `undefined` until the position is read. */
+  #generation: number | undefined
   /** The id of the last stored delivery that was read. */
   #cursor = 0
   #isExhausted = false
@@ -41,11 +44,18 @@ export class QueueReader {
     return this.#isBehind
   }
 
-  /** The queue has got something. `behind` is its position in the database. */
-  note(behind: number): void {
+  /** Generation up to which the reader knows the position. A release of a later one could drop events that were never read. */
+  get generation(): number | undefined {
+    return this.#generation
+  }
+
+  /** The queue has got something. `behind` is its position in the database at this generation. */
+  note({ behind, generation }: { behind: number; generation: number }): void {
     this.#notes++
     this.#isExhausted = false
-    if (!this.#isOpen || behind === 0) return
+    if (this.#generation === undefined) return
+    this.#generation = generation
+    if (behind === 0) return
     // A queue without a position gets one before the next event that it wants.
     if (this.#saved.position === 0) {
       this.#position = Math.max(this.#position, behind)
@@ -64,8 +74,8 @@ export class QueueReader {
   /** Reads until so many subjects are ready, or nothing is left. `roomForEvents` says how many more subjects may need a row. */
   async read(room: number, now: () => number, roomForEvents: () => Promise<number>): Promise<void> {
     const { lanes } = this
-    if (!this.#isOpen) await this.#open(now())
-    for (const lane of lanes.hungry()) if (lane.more) await this.#feedStored(lane, now)
+    if (this.#generation === undefined) await this.#open(now())
+    for (const lane of lanes.hungry()) await this.#feedStored(lane, now)
     while (lanes.readyCount < room && !this.#isExhausted) await this.#readStored(now)
     if (!this.#isExhausted) return
     for (const lane of lanes.hungry()) await this.#feedEvents(lane, now)
@@ -77,19 +87,31 @@ export class QueueReader {
   }
 
   async #open(now: number): Promise<void> {
-    const { behind, position, lanes } = await findProgress(this.#app.db, this.#place.subscription)
+    let notes: number
+    let progress: Progress
+    let reads = 0
+    do {
+      notes = this.#notes
+      progress = await findProgress(this.#app.db, this.#place.subscription)
+    } while (notes !== this.#notes && ++reads < opensAtOnce)
+    const { behind, position, lanes, generation } = progress
     this.#position = position
     this.#isBehind = behind > 0
     this.#saved = { position: behind, lanes }
     for (const [subject, at] of lanes) this.lanes.addBehind(subject, at, now)
-    this.#isOpen = true
+    // If it is not that of the last note, the release fails and the queue is noted once more.
+    this.#generation = generation
   }
 
   async #feedStored(lane: Lane, now: () => number): Promise<void> {
-    const { subject, last } = lane
-    const place = { subscription: this.#place.subscription, subject, after: last, upTo: this.#cursor }
-    const rows = await scanSubject(this.#app.db, place, laneRows)
-    this.lanes.feed(lane, rows, rows.length === laneRows, now())
+    while (lane.rows.length === 0 && lane.more) {
+      const { subject, last } = lane
+      const place = { subscription: this.#place.subscription, subject, after: last, upTo: this.#cursor }
+      const rows = await scanSubject(this.#app.db, place, laneRows)
+      // The result of a row that was stored from here may not be written yet.
+      const others = rows.filter((row) => !this.#own.has(row.id))
+      this.lanes.feed(lane, others, rows.length === laneRows, now(), rows.at(-1)?.id ?? last)
+    }
   }
 
   async #readStored(now: () => number): Promise<void> {
@@ -144,7 +166,7 @@ export class QueueReader {
    * if one of its events is older than one that was tried, or if it has to wait anyway.
    */
   checkpoint(): Checkpoint | undefined {
-    if (!this.#isOpen) return undefined
+    if (this.#generation === undefined) return undefined
     const lastEnded = Math.max(this.#saved.position, this.lanes.lastEnded)
     const set = new Map<string, number>()
     const left = new Set<string>()

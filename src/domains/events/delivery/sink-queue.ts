@@ -93,7 +93,7 @@ export class SinkQueue {
       this.#reader.lanes.wake(this.#now())
     }
     this.generation = state.generation
-    this.#reader.note(state.behind)
+    this.#reader.note(state)
     this.pump()
   }
 
@@ -154,7 +154,7 @@ export class SinkQueue {
       )
       // Others may have taken it meanwhile.
       const left = Math.min(room, this.#room())
-      if (left <= 0) return
+      if (left <= 0 || this.#ended) return
       const lanes =
         this.#failures > 0 ? this.#reader.lanes.takeProbe(this.#now()) : this.#reader.lanes.take(left, this.#now())
       if (lanes.length === 0) break
@@ -203,14 +203,12 @@ export class SinkQueue {
       target = found
       payloads = new Map(rows.map((row) => [row.id, row]))
     } catch (error) {
-      this.#inFlight -= lanes.length
-      this.#deps.onRoom(this)
       for (const lane of lanes) this.#reader.lanes.putBack(lane, this.#now())
+      this.#landed(lanes.length)
       throw error
     }
     if (!target) {
-      this.#inFlight -= lanes.length
-      this.#deps.onRoom(this)
+      this.#landed(lanes.length)
       return this.drop()
     }
     this.sink = target.sink
@@ -247,11 +245,16 @@ export class SinkQueue {
     this.pump()
     const stored = await results.record(entry, this.#reader)
     this.#reader.recorded(lane, row, stored, entry.state !== deliveryStates.waiting, this.#now())
-    this.#inFlight--
-    this.#deps.onRoom(this)
-    if (stored === 0 && !this.#ended) this.drop()
+    this.#landed(1)
+    if (stored === 0) this.drop()
     else if (!this.#ended) this.pump()
-    else if (this.#inFlight === 0) void this.#giveBack()
+  }
+
+  /** So many are not on their way any more. A queue that has ended meanwhile is given back after the last one. */
+  #landed(count: number): void {
+    this.#inFlight -= count
+    this.#deps.onRoom(this)
+    if (this.#ended && this.#inFlight === 0) void this.#giveBack()
   }
 
   /** What an outcome means for its lane, for the sink, and for the row. */
@@ -324,7 +327,8 @@ export class SinkQueue {
     this.#noted = false
     const dueTime = due === undefined ? undefined : new Date(due).toISOString()
     // Not awaited: what comes meanwhile is sent as if nothing had happened.
-    const { subscription, generation } = this
+    const { subscription } = this
+    const generation = this.#reader.generation ?? this.generation
     void this.#deps.results
       .release({ subscription, generation }, dueTime, this.#reader)
       .then((released) => this.#released(released, dueTime))

@@ -1,0 +1,183 @@
+// What happens to a queue while it is read or written: events are routed, replayed, and commits get no answer.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Sql, sql } from '#db/sql.ts'
+import { type Lane, laneRows } from '#domains/events/delivery/lanes.ts'
+import { QueueReader } from '#domains/events/delivery/queue-reader.ts'
+import { claimQueue, findQueue, type OwnedQueue } from '#domains/events/delivery/queues.store.ts'
+import { createResults, type Entry } from '#domains/events/delivery/results.ts'
+import { insertDeliveries, lockRouting } from '#domains/events/delivery/routing.store.ts'
+import { route } from '#domains/events/delivery/routing.ts'
+import { SinkQueue, type SinkQueueDeps } from '#domains/events/delivery/sink-queue.ts'
+import { startPinfold } from '../support/pinfold.ts'
+
+const node = 'by-hand'
+
+/** A subscription whose queue the test serves. */
+async function stage() {
+  const pinfold = await startPinfold()
+  const { app, seed } = pinfold
+  const org = await seed.group()
+  await seed.subscription(org.uid, 'https://hooks.example.com/')
+  await app.db.tx((tx) => route(app, tx, '', ''))
+  const { id } = (await app.db.get<{ id: number }>(sql`SELECT subscription_id AS id FROM delivery_queues`))!
+  const routed = async (): Promise<OwnedQueue> => {
+    const { queues } = await app.db.tx((tx) => route(app, tx, new Date().toISOString(), node))
+    return queues[0]!
+  }
+  const queue = async () => (await findQueue(app.db, id))!
+  return { pinfold, org, place: { subscription: id, node }, routed, queue }
+}
+
+type Stage = Awaited<ReturnType<typeof stage>>
+
+/** A reader of a queue without a position. The first reads of its progress each miss an event that is routed meanwhile. */
+async function missed({ pinfold: { app, seed }, org, place, routed, queue }: Stage, times: number) {
+  await app.db.tx((tx) => tx.run(sql`UPDATE delivery_queues SET generation = generation + 1`))
+  const seen = await queue()
+  assert.equal(seen.behind, 0)
+  await app.db.tx((tx) => claimQueue(tx, seen, node))
+  let left = times
+  let isRouting = false
+  const db = {
+    ...app.db,
+    get: async (query: Sql) => {
+      const row = await app.db.get(query)
+      if (left === 0 || isRouting || !query.parts.join('').includes('events_router')) return row
+      left--
+      isRouting = true
+      await seed.repo(org.uid)
+      reader.note(await routed())
+      isRouting = false
+      return row
+    },
+  } as typeof app.db
+  const reader: QueueReader = new QueueReader({ ...app, db }, place)
+  await reader.read(8, Date.now, async () => 16)
+  return reader
+}
+
+test('events that are routed while the position of a queue is read are sent', async () => {
+  const staged = await stage()
+  await using _ = staged.pinfold
+  const reader = await missed(staged, 1)
+  assert.equal(reader.lanes.readyCount, 1)
+  assert.deepEqual([reader.isBehind, reader.checkpoint()!.isDone], [false, false])
+})
+
+test('a queue keeps the position of events that its owner has not seen', async () => {
+  const staged = await stage()
+  await using _ = staged.pinfold
+  const { place, queue } = staged
+  const reader = await missed(staged, 3)
+  const { generation } = reader
+  assert.equal(reader.checkpoint()!.position, (await queue()).behind)
+  const results = createResults(staged.pinfold.app, node)
+  await results.release({ subscription: place.subscription, generation: generation! }, undefined, reader)
+  const { behind, owner } = await queue()
+  assert.ok(behind > 0)
+  assert.equal(owner, node)
+  await results.close()
+})
+
+const failed = { result: 'refused', status: 500, durationMs: 1, waitMs: 0 } as const
+
+/** How the first attempt at the first row of a lane ended: it failed and is made again. */
+function entryOf({ place }: Stage, lane: Lane): Entry {
+  const { id: delivery, event, subject, createTime } = lane.rows[0]!
+  const of = { event, subject, createTime }
+  return { ...place, delivery, event: of, outcome: failed, time: createTime, state: 0, nextTime: '' }
+}
+
+/** Stores a delivery as a replay of the event does. */
+async function replay({ pinfold: { app }, place }: Stage, { event, subject }: { event: number; subject: string }) {
+  await app.db.tx(async (tx) => {
+    await lockRouting(tx)
+    await insertDeliveries(tx, [{ ...place, event, subject, createTime: new Date().toISOString() }])
+  })
+}
+
+test('a queue that is lost while a delivery is prepared is given back', async () => {
+  const staged = await stage()
+  await using _ = staged.pinfold
+  const { pinfold, org, routed, queue: stored } = staged
+  const { app, seed } = pinfold
+  await seed.repo(org.uid)
+  const first = await routed()
+  const results = createResults(app, node)
+  let asked = 0
+  const get = async (query: Sql) => {
+    const row = await app.db.get(query)
+    if (!query.parts.join('').includes('s.old_secret') || ++asked === 1) return row
+    queue.drop()
+    return undefined
+  }
+  const ended = Promise.withResolvers<unknown>()
+  const deps: SinkQueueDeps = {
+    app: { ...app, db: { ...app.db, get } as typeof app.db },
+    url: pinfold.url,
+    node,
+    results,
+    maySend: () => true,
+    limit: () => 8,
+    onRoom: () => {},
+    onEnd: (_queue, next) => ended.resolve(next),
+  }
+  const queue = new SinkQueue(deps, first)
+  queue.pump()
+  assert.equal(await ended.promise, 'unknown')
+  assert.equal((await stored()).owner, '')
+  await results.close()
+})
+
+test('a replay of an event is read while the first attempt of the event is being stored', async () => {
+  const staged = await stage()
+  await using _ = staged.pinfold
+  const { pinfold, org, place, routed, queue } = staged
+  const { app, seed } = pinfold
+  await seed.repo(org.uid)
+  await routed()
+  const reader = new QueueReader(app, place)
+  const read = () => reader.read(8, Date.now, async () => 16)
+  await read()
+  const [lane] = reader.lanes.take(1, Date.now())
+  reader.lanes.retry(lane!, 0, Date.now())
+  await replay(staged, lane!.rows[0]!)
+  reader.note(await queue())
+  await read()
+  assert.deepEqual(
+    lane!.rows.map(({ attempts }) => attempts),
+    [1, 0],
+  )
+})
+
+test('a delivery whose result is being written is not read again', async () => {
+  const staged = await stage()
+  await using _ = staged.pinfold
+  const { pinfold, org, place, routed, queue } = staged
+  const { app, seed, operator } = pinfold
+  const { uid } = await seed.repo(org.uid)
+  for (let i = 1; i < laneRows; i++) await operator.patch(`/registry/v2/repos/${uid}`, { description: `${i}` })
+  await routed()
+  const reader = new QueueReader(app, place)
+  const results = createResults(app, node)
+  const read = () => reader.read(8, Date.now, async () => 16)
+  await read()
+  const [lane] = reader.lanes.take(1, Date.now())
+  const { rows } = lane!
+  assert.equal(rows.length, laneRows)
+  const row = rows[0]!
+  await replay(staged, row)
+  const entry = entryOf(staged, lane!)
+  reader.lanes.retry(lane!, 0, Date.now())
+  reader.recorded(lane!, { ...row }, await results.record(entry, reader), false, Date.now())
+  reader.note(await queue())
+  await read()
+  while (rows.length > 0) reader.lanes.done(lane!, Date.now())
+  await read()
+  assert.deepEqual(
+    rows.map(({ attempts }) => attempts),
+    [0],
+  )
+  await results.close()
+})
