@@ -80,6 +80,7 @@ test('a queue keeps the position of events that its owner has not seen', async (
   await results.close()
 })
 
+const delivered = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 } as const
 const failed = { result: 'refused', status: 500, durationMs: 1, waitMs: 0 } as const
 
 /** How the first attempt at the first row of a lane ended: it failed and is made again. */
@@ -96,6 +97,47 @@ async function replay({ pinfold: { app }, place }: Stage, { event, subject }: { 
     await insertDeliveries(tx, [{ ...place, event, subject, createTime: new Date().toISOString() }])
   })
 }
+
+test('results of attempts are stored once if a commit gets no answer', async () => {
+  for (const isCommitted of [true, false]) {
+    const staged = await stage()
+    await using _ = staged.pinfold
+    const { pinfold, org, place, routed } = staged
+    const { app, seed } = pinfold
+    await seed.repo(org.uid)
+    await routed()
+    const reader = new QueueReader(app, place)
+    await reader.read(8, Date.now, async () => 16)
+    const [lane] = reader.lanes.take(1, Date.now())
+    const entry = entryOf(staged, lane!)
+    let losses = 1
+    const tx: typeof app.db.tx = (work, options) => {
+      if (losses === 0) return app.db.tx(work, options)
+      losses--
+      const lost = new Error('the connection ended')
+      if (isCommitted) return app.db.tx(work, options).then(() => Promise.reject(lost))
+      return app.db.tx(async (within) => {
+        await work(within)
+        throw lost
+      }, options)
+    }
+    const results = createResults({ ...app, db: { ...app.db, tx } as typeof app.db }, node)
+    reader.lanes.retry(lane!, 0, Date.now())
+    const id = await results.record(entry, reader)
+    const rows = () => app.db.all(sql`SELECT id, state, attempts FROM deliveries`)
+    assert.deepEqual(await rows(), [{ id, state: 0, attempts: 1 }])
+    const later = '2100-01-01T00:00:00.000Z'
+    losses = 1
+    assert.equal(
+      await results.record({ ...entry, delivery: id, state: 1, outcome: delivered, time: later }, reader),
+      id,
+    )
+    assert.deepEqual(await rows(), [{ id, state: 1, attempts: 2 }])
+    const attempts = await app.db.all(sql`SELECT 1 AS found FROM delivery_attempts`)
+    assert.equal(attempts.length, 2)
+    await results.close()
+  }
+})
 
 test('a queue that is lost while a delivery is prepared is given back', async () => {
   const staged = await stage()

@@ -11,7 +11,7 @@ import { type Checkpoint, saveProgress } from './behind.store.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } from './queues.store.ts'
 import { insertDeliveries, lockRouting } from './routing.store.ts'
-import { insertAttempts, markDelivered, markFailed } from './sending.store.ts'
+import { insertAttempts, isStored, markDelivered, markFailed, type Proof } from './sending.store.ts'
 
 /** Subscriptions of which ended deliveries are counted. One that is forgotten is trimmed a little later. */
 const mostCounted = 10_000
@@ -85,36 +85,19 @@ export function createResults(
   node: string,
   keep = kept,
 ): Results {
-  const { db, failures } = app
   /** Deliveries that ended since the last trim, by subscription. */
   const ended = new Newest<number, number>(mostCounted)
-  let waiting: Waiting[] = []
+  const batches = createBatches(app, node)
   let timer: NodeJS.Timeout | undefined
   let flushing: Promise<void> | undefined
   let closed = false
 
-  const flushOnce = async (): Promise<boolean> => {
-    const batch = waiting
-    waiting = []
-    const moved = movedIn(batch)
-    try {
-      const work = db.tx((tx) => writeBatch(tx, batch, moved, node), { isolation: 'rowLocks', durability: 'later' })
-      const { values, saved } = await work
-      for (const { progress, checkpoint, position } of saved) progress.saved(checkpoint, position)
-      for (const [i, { resolve }] of batch.entries()) resolve(values[i])
-      return true
-    } catch (error) {
-      failures.repeated('results of deliveries could not be written', error)
-      waiting = [...batch, ...waiting]
-      return false
-    }
-  }
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    flushing ??= flushOnce().then((written) => {
+    flushing ??= batches.write().then((written) => {
       flushing = undefined
-      if (waiting.length > 0) later(written ? (waiting.length >= enough ? 0 : collectMs) : retryMs)
+      if (batches.size > 0) later(written ? (batches.size >= enough ? 0 : collectMs) : retryMs)
     })
   }
   const later = (ms: number): void => {
@@ -124,8 +107,8 @@ export function createResults(
   const add = <T>(one: Omit<Waiting, 'resolve'>): Promise<T> => {
     const { promise, resolve } = Promise.withResolvers<T>()
     if (closed) return promise
-    waiting.push({ ...one, resolve: resolve as (value: unknown) => void })
-    if (!flushing) later(waiting.length >= enough ? 0 : collectMs)
+    batches.add({ ...one, resolve: resolve as (value: unknown) => void })
+    if (!flushing) later(batches.size >= enough ? 0 : collectMs)
     return promise
   }
 
@@ -151,13 +134,65 @@ export function createResults(
       }),
     free: (subscription) => add<void>({ write: (tx) => freeQueue(tx, subscription, node) }),
     async close() {
-      for (let tries = 0; tries < triesAtEnd && (flushing || waiting.length > 0); tries++) {
+      for (let tries = 0; tries < triesAtEnd && (flushing || batches.size > 0); tries++) {
         if (!flushing) flush()
         await flushing
       }
       closed = true
-      waiting = []
+      batches.forget()
       clearTimeout(timer)
+    },
+  }
+}
+
+/** Entries that wait to be written, and a batch of them of which it is unknown whether it was. */
+function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: string) {
+  let waiting: Waiting[] = []
+  let unsure: Tried | undefined
+  const settle = ({ batch, values, saved }: Tried): void => {
+    for (const { progress, checkpoint, position } of saved) progress.saved(checkpoint, position)
+    for (const [i, { resolve }] of batch.entries()) resolve(values[i])
+  }
+  /** Written once more, first attempts would be deliveries once more. */
+  const makeSure = async (tried: Tried): Promise<void> => {
+    const isWritten = await db.tx((tx) => wasWritten(tx, tried.proof), { isolation: 'rowLocks' })
+    unsure = undefined
+    if (isWritten) settle(tried)
+    else waiting = [...tried.batch, ...waiting]
+  }
+  /** Writes what waits. False when it has to be tried again. */
+  const write = async (): Promise<boolean> => {
+    let batch: Waiting[] = []
+    let tried: Tried | undefined
+    try {
+      if (unsure) await makeSure(unsure)
+      if (waiting.length === 0) return true
+      batch = waiting
+      waiting = []
+      const moved = movedIn(batch)
+      const work = async (tx: Tx) => {
+        tried = undefined
+        tried = await writeBatch(tx, batch, moved, node)
+        return tried
+      }
+      settle(await db.tx(work, { isolation: 'rowLocks', durability: 'later' }))
+      return true
+    } catch (error) {
+      failures.repeated('results of deliveries could not be written', error)
+      if (tried) unsure = tried
+      else waiting = [...batch, ...waiting]
+      return false
+    }
+  }
+  return {
+    write,
+    add: (one: Waiting): number => waiting.push(one),
+    /** How many wait. */
+    get size(): number {
+      return waiting.length + (unsure?.batch.length ?? 0)
+    },
+    forget(): void {
+      waiting = []
     },
   }
 }
@@ -176,12 +211,17 @@ function movedIn(batch: readonly Waiting[]): Moved {
 
 type Saved = { progress: Progress; checkpoint: Checkpoint; position: number }
 
-async function writeBatch(
-  tx: Tx,
-  batch: readonly Waiting[],
-  moved: Moved,
-  node: string,
-): Promise<{ values: unknown[]; saved: Saved[] }> {
+/** What a transaction has written if it was committed. `proof` is a row that exists only then. */
+type Tried = { batch: readonly Waiting[]; values: unknown[]; saved: Saved[]; proof: Proof | undefined }
+
+/** Whether a transaction whose commit got no answer was committed. The lock waits until the database has ended it. */
+async function wasWritten(tx: Tx, proof: Proof | undefined): Promise<boolean> {
+  if (!proof) return false
+  await lockRouting(tx)
+  return isStored(tx, proof)
+}
+
+async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node: string): Promise<Tried> {
   const entries = batch.flatMap(({ entry }) => (entry ? [entry] : []))
   const isNew = new Set(entries.filter(({ delivery }) => delivery === 0).map(({ subscription }) => subscription))
   const toSave = [...moved].filter(
@@ -202,7 +242,7 @@ async function writeBatch(
     if (place && one.moved?.isReleased && isDone && value === true) place.position = 0
     values.push(value)
   }
-  return { values, saved: [...saved.values()] }
+  return { batch, values, saved: [...saved.values()], proof: proofOf(ids) }
 }
 
 /**
@@ -231,6 +271,15 @@ async function writeRows(
   })
   if (attempts.length > 0) await insertAttempts(tx, attempts)
   return ids
+}
+
+/** The first of the rows that the batch inserts: a delivery, or an attempt at an older one. */
+function proofOf(ids: ReadonlyMap<Entry, number>): Proof | undefined {
+  const all = [...ids]
+  const [entry, id] = all.find(([{ delivery }]) => delivery === 0) ?? all.find(([{ outcome }]) => outcome) ?? []
+  if (!entry || id === undefined) return undefined
+  const { subscription, event, delivery, time } = entry
+  return { delivery: id, subscription, event: event.event, attemptTime: delivery === 0 ? undefined : time }
 }
 
 async function writeEntry(

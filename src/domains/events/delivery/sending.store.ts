@@ -92,3 +92,20 @@ export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): P
   await tx.run(sql`
     INSERT INTO delivery_attempts (delivery_id, result, status, duration_ms, create_time) VALUES ${join(rows, ', ')}`)
 }
+
+/** A row of a transaction: a delivery with its first attempt, or the attempt at a delivery that began at `attemptTime`. */
+export type Proof = { delivery: number; subscription: number; event: number; attemptTime: string | undefined }
+
+/** Whether there is such a row. A delivery that was not tried is another one with the same id, such as a replay. */
+export async function isStored(
+  reader: Reader,
+  { delivery, subscription, event, attemptTime }: Proof,
+): Promise<boolean> {
+  const attempt = sql`
+    AND EXISTS (SELECT 1 FROM delivery_attempts WHERE delivery_id = ${delivery} AND create_time = ${attemptTime ?? ''})`
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM deliveries
+     WHERE id = ${delivery} AND subscription_id = ${subscription} AND event_id = ${event} AND attempts > 0
+       ${attemptTime === undefined ? sql`` : attempt}`)
+  return row !== undefined
+}
