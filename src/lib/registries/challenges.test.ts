@@ -8,6 +8,7 @@ const cases: [header: string, challenges: unknown[]][] = [
   ['Bearer realm="https://r.example/token",service="s"', [bearer]],
   ['Basic realm="r", Bearer realm="https://r.example/token",service="s"', [['basic', { realm: 'r' }], bearer]],
   ['BEARER Realm = "https://r.example/token" , service=s, Basic realm="r"', [bearer, ['basic', { realm: 'r' }]]],
+  ['Bearer \t realm  =  "https://r.example/token" ,  service \t=  s', [bearer]],
   ['Basic realm="a \\"b\\", Bearer realm=c"', [['basic', { realm: 'a "b", Bearer realm=c' }]]],
   ['Basic', [['basic', {}]]],
 ]

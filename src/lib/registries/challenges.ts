@@ -11,7 +11,7 @@ const maxHeader = 8192
  */
 export function readChallenges(header: string): Challenge[] {
   const challenges: Challenge[] = []
-  const words = /([a-z0-9_-]+)(?:\s?=\s?(?:"((?:[^"\\]|\\.)*)"|([^\s",]+)))?/gi
+  const words = /([a-z0-9_-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+)))?/gi
   for (const [, name, quoted, plain] of header.slice(0, maxHeader).matchAll(words)) {
     const value = quoted?.replace(/\\(.)/g, '$1') ?? plain
     // A word without a value begins a challenge.

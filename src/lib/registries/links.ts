@@ -22,7 +22,7 @@ type Link = { target: string; rel: string }
 /** Commas and semicolons in targets and in quoted values separate nothing. The first `rel` of a link counts. */
 function readLinks(header: string): Link[] {
   const links: Link[] = []
-  const parts = /<([^<>]*)>|;\s?([a-z*]+)\s?=\s?(?:"((?:[^"\\]|\\.)*)"|([^\s",;]+))/gi
+  const parts = /<([^<>]*)>|;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]+))/gi
   for (const [, target, name, quoted, plain] of header.matchAll(parts)) {
     const link = links.at(-1)
     if (target !== undefined) links.push({ target: target.trim(), rel: '' })
