@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
-import type { Json } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
 import { codeOf, type Descriptor, imageOf, indexOf, startRegistry, types } from '../support/registry.ts'
 import { localUpstreams, startUpstream } from '../support/upstream.ts'
 
@@ -28,13 +29,13 @@ const uploaded = ({ digest, size }: Descriptor, mediaType: string) => ({ mediaTy
 const index = { headers: { 'content-type': types.index } }
 
 /** A cache as BuildKit exports it. */
-async function pushCache(at: Awaited<ReturnType<typeof place>>) {
-  const { pusher, name } = at
+async function pushCache({ name }: { name: string }) {
+  const pusher = await registry.registryAs(registry.pusher.uid)
   const layer = uploaded(await pusher.pushBlob(name, `layer of ${name}`), 'application/vnd.oci.image.layer.v1.tar+gzip')
   const config = uploaded(await pusher.pushBlob(name, `{"of":"${name}"}`), cacheConfig)
   const cache = indexOf([layer, config])
-  await pusher.ok(201, 'PUT', `${name}/manifests/cache`, { body: JSON.stringify(cache), ...index })
-  return { layer, config, cache }
+  const pushed = await pusher.ok(201, 'PUT', `${name}/manifests/cache`, { body: JSON.stringify(cache), ...index })
+  return { layer, config, cache, digest: String(pushed.headers['docker-content-digest']) }
 }
 
 async function collect(): Promise<Json> {
@@ -124,9 +125,63 @@ test('a tag rule says something, and what it says of listed manifests can be cha
   assert.deepEqual([changed.keepListed, changed.immutable ?? false], [true, false])
 })
 
-// The last one: tokens do not last as long as the days that pass here.
-test('stores a cache index of BuildKit and keeps its blobs as long as the index', async () => {
+test('refuses a pull of blobs that only a quarantined index lists, until it is released', async () => {
   const at = await place()
+  const { layer, config, digest } = await pushCache(at)
+  const image = await at.pusher.pushManifest(at.name, imageOf({ ...config, mediaType: types.config }, []), 'clean')
+  const operator = await registry.as(operatorUid)
+  const why = { digest, reason: 'it holds a secret' }
+  const { uid } = ok(await operator.post(`/registry/v2/quarantined/${at.repo}:quarantine`, why))
+  const statusOf = async (path: string) => (await at.pusher.call('GET', `${at.name}/${path}`)).status
+  for (const path of [`manifests/${digest}`, `blobs/${layer.digest}`]) assert.equal(await statusOf(path), 403)
+  for (const path of [`manifests/${image.digest}`, `blobs/${config.digest}`]) assert.equal(await statusOf(path), 200)
+  ok(await operator.post(`/registry/v2/quarantined/${uid}:release`, {}))
+  for (const path of [`manifests/${digest}`, `blobs/${layer.digest}`]) assert.equal(await statusOf(path), 200)
+})
+
+// Tokens do not last as long as the days that pass from here on, so these places are made before.
+const [ofRule, ofPlan, ofCollection] = [await place(), await place(), await place()]
+
+test('a pull rule passes the blobs that an index lists as soon as it passes the index', async () => {
+  const at = ofRule
+  await registry.seed.subscription(org.uid)
+  const runner = (await seed.member(org.uid, roleUids.pull)).uid as string
+  const given = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }
+  ok(await (await registry.as(operatorUid)).post(`/registry/v2/pullRules/${at.repo}`, given))
+  const { layer, config, digest } = await pushCache(at)
+  for (const status of [403, 200]) {
+    const puller = await registry.registryAs(runner)
+    for (const path of [`manifests/${digest}`, `blobs/${layer.digest}`, `blobs/${config.digest}`]) {
+      await puller.ok(status, 'GET', `${at.name}/${path}`)
+    }
+    shift += 20 * day
+  }
+})
+
+test('a retention plan counts no bytes of blobs that an index lists which stays', async () => {
+  const { repo, name } = ofPlan
+  const asked = async (path: string, body?: Json) => {
+    const operator = await registry.as(operatorUid)
+    return ok(await (body ? operator.post(`/registry/v2/${path}`, body) : operator.get(`/registry/v2/${path}`)))
+  }
+  const pusher = await registry.registryAs(registry.pusher.uid)
+  const [layer, config] = [await pusher.pushBlob(name, 'a layer', types.layer), await pusher.pushBlob(name, '{"p":1}')]
+  const old = await pusher.pushManifest(name, imageOf({ ...config, mediaType: types.config }, [layer]), 'v1')
+  await pusher.pushImage(name, 'v1')
+  await pusher.pushManifest(name, indexOf([uploaded(layer, types.layer), uploaded(config, cacheConfig)]), 'cache')
+  await asked(`retentionRules/${repo}`, { mode: 'ENFORCE', tags: ['v*'], keepDaysAfter: 10 })
+  shift += 11 * day
+  const { uid } = await asked(`retentionPlans/${repo}`, {})
+  await runDuty(app, sweepRetention)
+  const { deletions } = await asked(`retentionPlans/${uid}/deletions`)
+  assert.deepEqual(
+    deletions.map(({ digest, bytes }: Json) => [digest, Number(bytes)]),
+    [[old.digest, old.size]],
+  )
+})
+
+test('stores a cache index of BuildKit and keeps its blobs as long as the index', async () => {
+  const at = ofCollection
   const { layer, config } = await pushCache(at)
   shift += 10 * day
   await collect()

@@ -185,15 +185,19 @@ export async function countManifests(reader: Reader, repos: readonly number[]): 
   return row!.total
 }
 
-/** The manifests that need a blob (kind 0) or list a manifest (kind 1), those that were pushed first before others. */
+/**
+ * The manifests that need a digest or list it, those that were pushed first before others. Kind 1 is for a manifest: only
+ * indexes list one. A blob is needed by images (kind 0) and listed by indexes such as a cache of BuildKit, so it has no kind.
+ */
 export async function linkedFrom(
   reader: Reader,
   repo: number,
-  { digest, kind, most }: { digest: string; kind: 0 | 1; most: number },
+  { digest, kind, most }: { digest: string; kind?: 1 | undefined; most: number },
 ): Promise<string[]> {
+  const ofKind = kind === undefined ? sql`` : sql` AND kind = ${kind}`
   const rows = await reader.all<{ manifest: string }>(sql`
     SELECT l.manifest FROM (SELECT manifest FROM manifest_links
-                             WHERE repo_id = ${repo} AND digest = ${digest} AND kind = ${kind}
+                             WHERE repo_id = ${repo} AND digest = ${digest}${ofKind}
                              ORDER BY manifest LIMIT ${mostLinks}) AS l
       JOIN manifests m ON m.repo_id = ${repo} AND m.digest = l.manifest
      ORDER BY m.create_time, m.id LIMIT ${most}`)

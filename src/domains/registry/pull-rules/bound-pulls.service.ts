@@ -114,9 +114,9 @@ export class Passing {
     return this.#accepted.has(digest) || this.#byTag(digest, tag, 0)
   }
 
-  /** Whether a blob may be: some manifest that may be pulled needs it. */
+  /** Whether a blob may be: some manifest that may be pulled needs it, or lists it. */
   async blob(digest: string): Promise<boolean> {
-    return this.#above(digest, 0, 0)
+    return this.#above(digest, undefined, 0)
   }
 
   async #decide(digest: string, steps: number): Promise<boolean> {
@@ -126,7 +126,7 @@ export class Passing {
   }
 
   /** What lists it, the oldest first: nothing can be added to that. */
-  async #above(digest: string, kind: 0 | 1, steps: number): Promise<boolean> {
+  async #above(digest: string, kind: 1 | undefined, steps: number): Promise<boolean> {
     for (const manifest of await linkedFrom(this.#work.app.db, this.#repo.id, { digest, kind, most: mostAbove })) {
       if (await this.manifest(manifest, steps + 1)) return true
     }

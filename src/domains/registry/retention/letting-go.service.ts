@@ -120,7 +120,7 @@ export class LettingGo {
     let bytes = (await store.factsOf(reader, repo.id, digest))?.size ?? 0
     for (const blob of await this.look.read(store.blobsOf(reader, repo.id, digest))) {
       if (this.look.isOver) break
-      const wanted = { digest: blob.digest, kind: 0, most: mostUsers } as const
+      const wanted = { digest: blob.digest, most: mostUsers }
       const users = [...(await this.look.read(linkedFrom(reader, repo.id, wanted)))].sort()
       if (users[0] !== digest || users.length === mostUsers) continue
       if (await this.#allGo(users)) bytes += blob.size

@@ -37,7 +37,7 @@ export async function quarantinedAs(
   const isTagged = async (one: string): Promise<boolean> => (await namesWith(app.db, repo, one, 1)).length > 0
 
   /** Of what needs it: nothing where there is no such manifest, or where one of them may be pulled. */
-  async function above(one: string, kind: 0 | 1): Promise<Mark | undefined> {
+  async function above(one: string, kind?: 1): Promise<Mark | undefined> {
     let mark: Mark | undefined
     for (const manifest of await linkedFrom(app.db, repo.id, { digest: one, kind, most: mostAbove })) {
       mark = ++looked > mostAbove ? here[0] : await ofManifest(manifest)
@@ -46,5 +46,5 @@ export async function quarantinedAs(
     return mark
   }
 
-  return type === 'blob' ? above(digest, 0) : ofManifest(digest)
+  return type === 'blob' ? above(digest) : ofManifest(digest)
 }
