@@ -35,6 +35,7 @@ test('a fix for another module stream is not a match', () => {
   const verdict = (installed: Installed, said: Statement) => verdictOf(installed, said, rpm)
   assert.equal(verdict(modular, saidOf('nodejs:18')), 'vulnerable')
   assert.equal(verdict(modular, saidOf('nodejs:20')), 'clear')
+  assert.equal(verdict(modular, saidOf('nodejs-devel:18 nodejs:18')), 'vulnerable')
   assert.equal(isCleared(modular, saidOf('nodejs:20', '1:16.0-1.module+el8'), rpm), false)
   assert.equal(isCleared(modular, saidOf('nodejs:18', '1:16.0-1.module+el8'), rpm), true)
   // The package, or what is said, does not tell its stream.

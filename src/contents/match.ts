@@ -59,7 +59,7 @@ function isInStream({ version, arch }: Installed, { ranges, qualifiers: { stream
   if (stream !== undefined) {
     if (!isOfModule) return 'no'
     // What does not say which stream it is of may be of this one.
-    return module === '' || stream === '' ? 'unknown' : stream === module ? 'yes' : 'no'
+    return module === '' || stream === '' ? 'unknown' : stream.split(' ').includes(module) ? 'yes' : 'no'
   }
   const fixes = ranges.flatMap(({ events }) => events.flatMap((event) => ('fixed' in event ? [event.fixed] : [])))
   return isOfModule && fixes.length > 0 ? 'no' : 'yes'

@@ -258,6 +258,10 @@ test('a fix of a module of rpm is for the stream that the record names', () => {
     streamOf('Red Hat Security Advisory: container-tools:rhel8 security update', fixed),
     'container-tools:rhel8',
   )
+  assert.equal(streamOf('Moderate: idm:DL1 and idm:client security update', fixed), 'idm:DL1 idm:client')
+  assert.equal(streamOf('Low: python38:3.8, python38-devel:3.8', fixed), 'python38:3.8 python38-devel:3.8')
+  assert.equal(streamOf(`Low:${' a:1 b:1'.repeat(50)}`, fixed), 'a:1 b:1')
+  assert.equal(streamOf(`Low: ${Array.from({ length: 50 }, (_, i) => `a:${i}`).join(' ')}`, fixed), '')
   assert.equal(streamOf('Important: node security update', fixed), '')
   const purl = 'pkg:rpm/almalinux/nodejs?rpmmod=nodejs%3A20%3A8090020'
   assert.equal(streamOf('nothing', fixed, purl), 'nodejs:20')

@@ -127,16 +127,24 @@ function withKnownEnd(ranges: VersionRange[], specific: unknown): VersionRange[]
   return [{ ...range, events: [...range.events, end] }]
 }
 
-/** The module stream that a fix is for: Red Hat, AlmaLinux and Rocky Linux name it in the first line of the record. */
+/** The module streams that a fix is for: Red Hat, AlmaLinux and Rocky Linux name it in the first line of the record. */
 function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): { stream?: string } {
   if (schemeOf(String(named.ecosystem)) !== 'rpm') return {}
   const events = ranges.flatMap((range) => range.events)
   if (!events.some((event) => 'fixed' in event && isModular(event.fixed))) return {}
   const [, inUrl] = /[?&]rpmmod=([^&#]{1,256})/.exec(textAt(named.purl, 'purl')) ?? []
-  const [, inSummary] =
-    / ([A-Za-z0-9_.+-]{1,100}:[A-Za-z0-9_.+-]{1,100}) /.exec(`${textAt(record.summary, 'summary')} `) ?? []
-  const [module, stream] = (inUrl === undefined ? inSummary : decodedOf(inUrl))?.split(':') ?? []
+  if (inUrl === undefined) return { stream: streamsIn(textAt(record.summary, 'summary')) }
+  const [module, stream] = decodedOf(inUrl).split(':')
   return { stream: module && stream ? `${module}:${stream}` : '' }
+}
+
+const maxStreams = 20
+
+/** Every stream that the line names, with spaces between them. A record about two modules does not say which package is of which. */
+function streamsIn(line: string): string {
+  const found = [...` ${line} `.matchAll(/ ([A-Za-z0-9_.+-]{1,100}:[A-Za-z0-9_.+-]{1,100})(?=[ ,])/g)]
+  const streams = [...new Set(found.map(([, stream]) => stream!))]
+  return streams.length > maxStreams ? '' : streams.join(' ')
 }
 
 function decodedOf(text: string): string {

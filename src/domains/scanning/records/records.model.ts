@@ -71,7 +71,7 @@ export type AffectedPackage = {
 export type AffectedQualifiers = {
   /** Only packages for this architecture, in the words of the distribution. */
   arch?: string
-  /** Only packages of this module of rpm, `name:stream`; empty when the source does not say which. */
+  /** Only packages of these modules of rpm, `name:stream` with spaces between; empty when the source does not say which. */
   stream?: string
   /** Only these modules or parts of the package; shown, not compared. */
   modules?: string[]
