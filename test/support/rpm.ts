@@ -126,5 +126,6 @@ export function berkeleyDatabase(blobs: readonly Buffer[], isLittle = true): Buf
   u32(meta, page, 20)
   meta[25] = 8
   u32(meta, pages.length - 1, 32)
+  u32(meta, blobs.length + 1, 88)
   return Buffer.concat(pages)
 }

@@ -2,7 +2,7 @@
 import { Unreadable } from '../../packages.ts'
 
 const hashMagic = 0x061561
-const pageTypes = { unsorted: 2, overflow: 7, hashMeta: 8, hash: 13 }
+const pageTypes = { free: 0, unsorted: 2, overflow: 7, hashMeta: 8, hash: 13 }
 const itemTypes = { inline: 1, offPage: 3 }
 const pageHead = 26
 
@@ -10,10 +10,14 @@ const pageHead = 26
 export const isBerkeleyHash = (bytes: Buffer): boolean =>
   bytes.length >= 512 && (bytes.readUInt32LE(12) === hashMagic || bytes.readUInt32BE(12) === hashMagic)
 
-/** One for each key but 0, which counts the packages; undefined for a value of more bytes or one that is not whole. */
+/**
+ * One for each key but 0, which counts the packages; undefined for a value of more bytes or one that is not whole. Throws
+ * Unreadable at the end if the pages have fewer keys than the first page counts.
+ */
 export function* valuesInBerkeleyHash(bytes: Buffer, mostBytes: number): Generator<Buffer | undefined> {
   const file = new File(bytes, mostBytes)
   for (let number = 1; number <= file.lastPage; number++) yield* file.valuesIn(number)
+  if (file.pairsSeen < file.pairs) throw damaged()
 }
 
 class File {
@@ -22,6 +26,9 @@ class File {
   readonly #pageSize: number
   readonly #mostBytes: number
   readonly lastPage: number
+  /** How many keys there are, as the first page says. */
+  readonly pairs: number
+  pairsSeen = 0
   /** Overflow pages that are part of a value already. */
   readonly #seen = new Set<number>()
 
@@ -34,18 +41,21 @@ class File {
     // The byte before the type says how the pages are encrypted.
     if (!isPower || bytes[25] !== pageTypes.hashMeta || bytes[24] !== 0) throw damaged()
     this.lastPage = this.#u32(32)
+    this.pairs = this.#u32(88)
     if ((this.lastPage + 1) * this.#pageSize > bytes.length) throw damaged()
   }
 
   *valuesIn(number: number): Generator<Buffer | undefined> {
     const page = number * this.#pageSize
     const type = this.#bytes[page + 25]
-    if (type !== pageTypes.hash && type !== pageTypes.unsorted) return
+    if (type === pageTypes.free || type === pageTypes.overflow) return
+    if (type !== pageTypes.hash && type !== pageTypes.unsorted) throw damaged()
     const items = this.#u16(page + 20)
     if (items % 2 !== 0 || pageHead + 2 * items > this.#pageSize) throw damaged()
     // Keys and values in turn, from the end of the page on.
     for (let i = 0; i < items; i += 2) {
       const [key, value] = [this.#itemAt(page, i), this.#itemAt(page, i + 1)]
+      this.pairsSeen++
       const isCount = key.length === 5 && key.subarray(1).every((byte) => byte === 0)
       if (!isCount) yield this.#valueOf(value)
     }

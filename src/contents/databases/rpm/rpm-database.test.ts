@@ -154,6 +154,20 @@ test('a damaged file is a gap, whatever is damaged in it, and never an error', a
   }
 })
 
+test('gives a gap if a page of a Berkeley DB file is overwritten', async () => {
+  const bytes = fixture('contents/rpm/Packages.gz')
+  const size = bytes.readUInt32LE(20)
+  for (const type of [undefined, 0, 5, 7, 255]) {
+    for (let page = 1; page < bytes.length / size; page++) {
+      const damaged = Buffer.from(bytes)
+      if (type === undefined) damaged.fill(0, page * size, (page + 1) * size)
+      else damaged[page * size + 25] = type
+      const { packages, gaps } = await readRpmDatabase(path, damaged)
+      assert.ok(packages.length === real.length || gaps.length > 0, `page ${page} of type ${type}`)
+    }
+  }
+})
+
 test('slots of ndb that lead to one blob give one package, and a gap for each other', async () => {
   const bytes = ndbDatabase([blobs[0]!])
   bytes.copy(bytes, 48, 32, 48)
