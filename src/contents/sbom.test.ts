@@ -123,6 +123,33 @@ test('a package without a package URL is a gap, and what is no package is none',
   )
 })
 
+test('an element of SPDX is a package unless its purpose or its id says otherwise', () => {
+  const named = { name: 'openssl', versionInfo: '1.0.1' }
+  const gapsOf = (entry: object) => ofJson({ spdxVersion: 'SPDX-2.3', packages: [{ ...named, ...entry }] }).gaps.length
+  for (const purpose of ['ARCHIVE', 'SOURCE', 'OTHER', 'FIRMWARE', 'INSTALL', 'NEW']) {
+    assert.equal(gapsOf({ primaryPackagePurpose: purpose }), 1, purpose)
+  }
+  for (const purpose of ['CONTAINER', 'FILE', 'DEVICE', 'OPERATING-SYSTEM']) {
+    assert.equal(gapsOf({ primaryPackagePurpose: purpose }), 0, purpose)
+  }
+  for (const id of ['Application-nginx', 'Repository-foo']) {
+    assert.equal(gapsOf({ SPDXID: `SPDXRef-${id}` }), 1, id)
+    assert.equal(gapsOf({ SPDXID: `SPDXRef-${id}`, versionInfo: '' }), 0, id)
+  }
+  assert.equal(gapsOf({ SPDXID: 'SPDXRef-DocumentRoot-Image' }), 0)
+  const context = 'https://spdx.org/rdf/3.0.1/spdx-context.jsonld'
+  const gapsOf3 = (purpose: string) => {
+    const entry = { type: 'software_Package', name: 'a', software_packageVersion: '1', software_primaryPurpose: purpose }
+    return ofJson({ '@context': context, '@graph': [entry] }).gaps.length
+  }
+  for (const purpose of ['executable', 'platform', 'archive', 'source', 'firmware', 'patch', 'deviceDriver']) {
+    assert.equal(gapsOf3(purpose), 1, purpose)
+  }
+  for (const purpose of ['bom', 'container', 'data', 'device', 'file', 'operatingSystem']) {
+    assert.equal(gapsOf3(purpose), 0, purpose)
+  }
+})
+
 test('without an operating system in the document its packages tell the distribution', () => {
   const components = [{ purl: 'pkg:apk/alpine/musl@1.2.3-r0?distro=alpine-3.16.2' }]
   const { distribution } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })

@@ -101,13 +101,24 @@ function withTrivySource(found: Package, component: Json): Package {
   return { ...found, origin, originVersion: version === '' ? found.version : joined }
 }
 
+/** Purposes of what is no package, in the words of SPDX 2 and 3. */
+const otherPurposes: ReadonlySet<string> = new Set([
+  ...['bom', 'container', 'data', 'device', 'diskimage', 'documentation', 'evidence', 'file', 'filesystemimage'],
+  ...['manifest', 'operating-system', 'operatingsystem', 'requirement', 'specification'],
+])
+
 /** Whether it is a package by its purpose. An application without a version is a list of packages, such as a lock file. */
 function isPackage(purpose: unknown, version: string): boolean {
-  const word = textOf(purpose).toUpperCase()
-  return word === 'APPLICATION' ? version !== '' : ['', 'LIBRARY', 'FRAMEWORK', 'INSTALL', 'MODULE'].includes(word)
+  const word = textOf(purpose).toLowerCase()
+  return word === 'application' ? version !== '' : !otherPurposes.has(word)
 }
+
 /** What Trivy and Syft call what is no package, where they say no purpose. */
-const standsFor = /^SPDXRef-(?:OperatingSystem|Application|ContainerImage|Filesystem|Repository|DocumentRoot)\b/
+function standsForOther(id: string, version: string): boolean {
+  const [, word] =
+    /^SPDXRef-(OperatingSystem|Application|ContainerImage|Filesystem|Repository|DocumentRoot)\b/.exec(id) ?? []
+  return word === 'Application' || word === 'Repository' ? version === '' : word !== undefined
+}
 
 /** References of SPDX, whose type may be a word in capitals or the address of one. */
 const isPurl = ({ type, locator }: Reference): boolean => isOfType('purl', type) || /^pkg:/i.test(locator)
@@ -144,7 +155,7 @@ function spdx2(document: Json): ImageContents {
     const [id, name, version] = [textOf(entry.SPDXID), textOf(entry.name), textOf(entry.versionInfo)]
     const isSystem = entry.primaryPackagePurpose === 'OPERATING-SYSTEM' || /^SPDXRef-OperatingSystem/.test(id)
     if (isSystem) entries.setDistribution(name, version)
-    const isPart = isPackage(entry.primaryPackagePurpose, version) && entry !== image && !standsFor.test(id)
+    const isPart = isPackage(entry.primaryPackagePurpose, version) && entry !== image && !standsForOther(id, version)
     const hasCpe = !isSystem && referencesOf(entry).some(isCpe)
     entries.add({ purls: purlsOf(entry), name, version, isPackage: isPart || hasCpe }, (found) =>
       withBuiltFrom(found, textOf(entry.sourceInfo)),
@@ -170,7 +181,7 @@ function spdx3(document: Json): ImageContents {
   const entries = new SbomEntries()
   const graph = objectsIn(document['@graph'])
   const roots = new Set(
-    graph.flatMap(({ rootElement }) => (Array.isArray(rootElement) ? rootElement : [rootElement]).map(textOf)),
+    graph.flatMap(({ rootElement }) => [rootElement].flat().map(textOf).filter(Boolean)),
   )
   const packages = graph.filter(({ type }) => packageTypes.has(textOf(type)))
   const image = onlyOne(packages.filter(({ spdxId }) => roots.has(textOf(spdxId))))
