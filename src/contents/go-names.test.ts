@@ -14,6 +14,8 @@ for (const [text, release] of [
   ['1.21.0-rc.2', '1.21.0-rc.2'],
   ['devel go1.22-abcdef', 'devel go1.22-abcdef'],
   ['go1.21.x', 'go1.21.x'],
+  ['go1.26-devel_6e676ab2b8', 'go1.26-devel_6e676ab2b8'],
+  ['1.26.1-devel', '1.26.1-devel'],
 ] as const) {
   test(`${text} is ${release} of Go`, () => assert.equal(goRelease(text), release))
 }

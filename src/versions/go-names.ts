@@ -5,6 +5,7 @@
  * the text itself for a build of no release.
  */
 export function goRelease(text: string): string {
+  if (/-devel/.test(text)) return text.slice(0, 100)
   const [, release, kind, number] = /^(?:go|v)?(\d+\.\d+(?:\.\d+)?)(?:-?(rc|beta)\.?(\d+))?(?![\w.])/.exec(text) ?? []
   if (release === undefined) return text.slice(0, 100)
   const whole = release.split('.').length === 2 ? `${release}.0` : release
