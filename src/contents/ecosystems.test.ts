@@ -37,6 +37,9 @@ const distributions: [kind: PackageKind, id: string, version: string, ecosystem:
   ['rpm', 'sles', '15', 'SUSE:Linux Enterprise Server 15'],
   ['rpm', 'sles', '16.0', 'SUSE:Linux Enterprise Server 16.0'],
   ['rpm', 'openEuler', '22.03-LTS-SP3', 'openEuler:22.03-LTS-SP3'],
+  ['rpm', 'openeuler', '22.03-lts-sp3', 'openEuler:22.03-LTS-SP3'],
+  ['rpm', 'openEuler', '23.09', 'openEuler:23.09'],
+  ['rpm', 'openEuler', '22.03', ''],
   ['rpm', 'mageia', '9', 'Mageia:9'],
   ['rpm', 'azurelinux', '3.0', 'Azure Linux:3'],
   ['rpm', 'mariner', '2.0', 'Azure Linux:2'],
@@ -63,6 +66,9 @@ test('two numbers of one release are the same distribution, and two releases or 
   assert.ok(same(['alpine', '3.19.1'], ['alpine', '3.19.4']))
   assert.ok(same(['debian', '12'], ['debian', '12.5']))
   assert.ok(same(['constructor', '1'], ['constructor', '1']))
+  assert.ok(same(['openEuler', '22.03-LTS-SP3'], ['openeuler', '22.03-LTS-SP3']))
+  assert.ok(same(['Constructor', '1'], ['constructor', '1']))
+  assert.ok(same(['rhel', '9.2'], ['redhat', '9.3']))
   assert.ok(!same(['alpine', '3.19.1'], ['alpine', '3.20.1']))
   assert.ok(!same(['wolfi', '2023'], ['chainguard', '2023']))
   // Nothing says what they have in common.
@@ -125,6 +131,9 @@ test('advisories of a release are looked up in all its parts', () => {
   assert.ok(withAllReleases('Red Hat:enterprise_linux:10.0').includes('Red Hat:enterprise_linux:10.2'))
   const suse = withAllReleases('SUSE:Linux Enterprise Server 15 SP5')
   assert.ok(suse.includes('SUSE:Linux Enterprise Module for Basesystem 15 SP5'))
+  const suse12 = withAllReleases('SUSE:Linux Enterprise Server 12 SP5')
+  assert.ok(suse12.includes('SUSE:Linux Enterprise Module for Public Cloud 12'))
+  assert.ok(suse12.includes('SUSE:Linux Enterprise Server 12 SP5-LTSS'))
   assert.deepEqual(withAllReleases('Rocky Linux:9'), ['Rocky Linux:9', 'Rocky Linux'])
   assert.deepEqual(withAllReleases('PyPI'), ['PyPI'])
 })
@@ -135,6 +144,11 @@ test('a package URL tells the distribution of its package', () => {
   assert.deepEqual(said('pkg:deb/debian/curl@7?distro=12.5'), { id: 'debian', version: '12.5' })
   assert.deepEqual(said('pkg:deb/debian/curl@7?distro=bookworm'), { id: 'debian', version: '12' })
   assert.deepEqual(said('pkg:deb/debian/curl@7?distro=sid'), { id: 'debian', version: '' })
+  const openEuler = (release: string) =>
+    said(`pkg:rpm/openeuler/openssl@1.1.1wa-1.${release}?arch=x86_64&distro=openEuler-22.03`)
+  assert.deepEqual(openEuler('oe2203sp3'), { id: 'openeuler', version: '22.03-LTS-SP3' })
+  assert.deepEqual(openEuler('oe2203'), { id: 'openeuler', version: '22.03-LTS' })
+  assert.deepEqual(openEuler('oe1'), { id: 'openeuler', version: '22.03' })
   assert.deepEqual(said('pkg:apk/wolfi/curl@7'), { id: 'wolfi', version: '' })
   assert.equal(said('pkg:npm/lodash@4'), undefined)
   assert.equal(said('pkg:apk/musl@1'), undefined)

@@ -32,10 +32,11 @@ export function ecosystemOfDistribution(distribution: Distribution): string {
 
 /** Whether what is said of packages in one is said of those in the other: of a release only the last number may differ. */
 export function isSameDistribution(one: Distribution, other: Distribution): boolean {
-  if (one.id !== other.id) return false
   const [first, second] = [one, other].map(ecosystemOfDistribution)
-  return one.version === other.version || (first !== '' && first === second)
+  return first === '' ? isSameId(one, other) && one.version === other.version : first === second
 }
+
+const isSameId = ({ id }: Distribution, other: Distribution): boolean => id.toLowerCase() === other.id.toLowerCase()
 
 function distributionEcosystem(kind: DistributionKind, { id, version }: Distribution): string {
   const known = id.toLowerCase()

@@ -11,6 +11,7 @@ import {
   type PackageKind,
   packageKinds,
 } from './packages.ts'
+import { openEulerOf } from './rpm-distributions.ts'
 import { archAndModule, sourcePackageOf } from './rpm-module.ts'
 
 type Parsed = {
@@ -61,7 +62,7 @@ export function packageOf(url: string): Package | undefined {
 
 /** The distribution that a package URL says its package to be of, such as Alpine's in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
 export function distributionOf(url: string): Distribution | undefined {
-  const { type = '', namespace = [], qualifiers } = parse(url) ?? {}
+  const { type = '', namespace = [], version: ofPackage = '', qualifiers } = parse(url) ?? {}
   if (!distributionKinds.some((one) => one === type) || namespace.length > 1) return undefined
   const distro = (qualifiers?.get('distro') ?? '').trim()
   const [, system, number] = type === 'rpm' ? (/^([a-z_-]{1,40})-(\d[\w.-]{0,40})$/.exec(distro) ?? []) : []
@@ -70,6 +71,8 @@ export function distributionOf(url: string): Distribution | undefined {
   if (id === '') return undefined
   const rest = distro.toLowerCase().startsWith(`${id}-`) ? distro.slice(id.length + 1) : distro
   const release = releaseNamed(id, rest)
+  const built = id === 'openeuler' ? openEulerOf(ofPackage) : undefined
+  if (built !== undefined && (rest === '' || built.startsWith(rest))) return { id, version: built }
   const isRelease = release !== rest || rest !== distro || /^v?\d|^edge$/i.test(rest)
   const version = isRelease ? release : ''
   return { id: id.slice(0, 128).toWellFormed(), version: version.slice(0, 128).toWellFormed() }

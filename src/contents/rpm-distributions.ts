@@ -7,7 +7,7 @@ export const rpmDistributions: Readonly<Record<string, (version: string) => stri
   // Its releases before 3 were named so.
   mariner: (version) => release('Azure Linux', major(version)),
   mageia: (version) => release('Mageia', major(version)),
-  openeuler: (version) => release('openEuler', version),
+  openeuler: (version) => release('openEuler', openEuler(version)),
   'opensuse-leap': (version) => release('openSUSE', withWord('Leap', version)),
   'opensuse-tumbleweed': () => 'openSUSE:Tumbleweed',
   redhat: (version) => release('Red Hat', redHat(version)),
@@ -29,6 +29,23 @@ export const rpmEcosystems: ReadonlySet<string> = new Set([
 const release = (ecosystem: string, version: string): string => (version === '' ? '' : `${ecosystem}:${version}`)
 const major = (version: string): string => /^\d+/.exec(version)?.[0] ?? ''
 const withWord = (word: string, version: string): string => (version === '' ? '' : `${word} ${version}`)
+
+/** Empty for a release with long support whose version does not say so: it may have a service pack, each with its own ecosystem. */
+function openEuler(version: string): string {
+  const [, year, month] = /^(\d+)\.(\d+)$/.exec(version) ?? []
+  return isLongOpenEuler(year, month) ? '' : version.replace(/-(?:lts|sp\d+)/gi, (word) => word.toUpperCase())
+}
+
+const isLongOpenEuler = (year: string | undefined, month: string | undefined): boolean =>
+  month === '03' && Number(year) % 2 === 0
+
+/** The release of openEuler that a package was built for, as its version ends: `.oe2203sp3`. */
+export function openEulerOf(version: string): string | undefined {
+  const [, year, month, pack] = /\.oe(\d\d)(\d\d)(sp\d+)?$/.exec(version) ?? []
+  if (year === undefined) return undefined
+  const long = isLongOpenEuler(year, month) ? '-LTS' : ''
+  return `${year}.${month}${long}${pack === undefined ? '' : `-${pack.toUpperCase()}`}`
+}
 
 /** The product of a CPE: since version 10 with its minor release. */
 function redHat(version: string): string {
@@ -52,6 +69,11 @@ const suseModules = [
   ...['Basesystem', 'Certifications', 'Containers', 'Desktop Applications', 'Development Tools', 'Legacy'],
   ...['Public Cloud', 'Python 3', 'Server Applications', 'Web and Scripting'],
 ]
+/** Modules of version 12, which have no service packs. */
+const suseModules12 = [
+  ...['Advanced Systems Management', 'Certifications', 'Containers', 'Legacy', 'Public Cloud', 'Toolchain'],
+  'Web and Scripting',
+]
 const lastMinor = 10
 
 /**
@@ -67,6 +89,7 @@ export function partsOfRelease(ecosystem: string): string[] {
   const [, pack] =
     /^SUSE:Linux Enterprise (?:Server|Desktop|Server for SAP Applications) (1[0-5](?: SP\d+)?)$/.exec(ecosystem) ?? []
   if (pack === undefined) return []
-  const modules = suseModules.map((module) => `SUSE:Linux Enterprise Module for ${module} ${pack}`)
+  const [names, release] = pack.startsWith('12') ? [suseModules12, '12'] : [suseModules, pack]
+  const modules = names.map((module) => `SUSE:Linux Enterprise Module for ${module} ${release}`)
   return [...modules, `SUSE:Linux Enterprise Server ${pack}`, `SUSE:Linux Enterprise Server ${pack}-LTSS`]
 }

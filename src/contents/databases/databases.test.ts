@@ -176,6 +176,10 @@ test('os-release gives id and version, quoted or not, and neither when it does n
 test('os-release of openEuler names its service pack in the long version only', () => {
   const text = 'ID="openEuler"\nVERSION="22.03 (LTS-SP3)"\nVERSION_ID="22.03"\n'
   assert.deepEqual(readOsRelease(text), { id: 'openEuler', version: '22.03-LTS-SP3' })
+  const versionOf = (long: string) => readOsRelease(`ID=openEuler\nVERSION="${long}"\nVERSION_ID="22.03"`).version
+  assert.equal(versionOf('22.03 LTS'), '22.03-LTS')
+  assert.equal(versionOf('22.03 LTS SP4'), '22.03-LTS-SP4')
+  assert.equal(versionOf('22.03'), '22.03')
   assert.equal(readOsRelease('ID=openEuler\nVERSION_ID=24.03').version, '24.03')
 })
 

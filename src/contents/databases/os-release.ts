@@ -7,9 +7,10 @@ export function readOsRelease(text: string): Distribution {
     return unquoted(given).slice(0, 128)
   }
   const [id, version] = [lastOf('ID'), lastOf('VERSION_ID')]
-  // Service packs of openEuler are only in the long version, such as `22.03 (LTS-SP3)`.
-  const [, pack] = id.toLowerCase() === 'openeuler' ? (/\(([^()\s]+)\)/.exec(lastOf('VERSION')) ?? []) : []
-  return { id, version: pack === undefined ? version : `${version}-${pack}` }
+  if (id.toLowerCase() !== 'openeuler') return { id, version }
+  // Long support and service packs of openEuler are only in the long version: `22.03 LTS` or `22.03 (LTS-SP3)`.
+  const [, ...words] = lastOf('VERSION').split(/[\s()]+/)
+  return { id, version: [version, ...words.filter((word) => /^[\w-]+$/.test(word))].join('-') }
 }
 
 /** What is built from Alpine's edge alone may call itself the release that this is going to be: the repositories tell. */
