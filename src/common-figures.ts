@@ -28,3 +28,14 @@ export async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): P
     answered.abort()
   }
 }
+
+/** Callers at the same time share one read, such as the gauges of one scrape. */
+export function atOnce<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined
+  return () => {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+}

@@ -9,7 +9,7 @@ import {
   Registry,
 } from 'prom-client'
 import { operations, results } from './blobs/operations.ts'
-import { alone, inCommon, type Sight } from './common-figures.ts'
+import { alone, atOnce, inCommon, type Sight } from './common-figures.ts'
 import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
@@ -359,13 +359,14 @@ function deliveryMetrics(
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
-      'Events that wait for delivery, by why: nothing (ready), their sink fails (blocked), or their subscription is paused; at most 1000 without an attempt are counted of each of 100 subscriptions',
+      'Events that wait for delivery, by why: nothing (ready), their sink fails (blocked), or their subscription is paused; at most 1000 without an attempt are counted of each of 100 subscriptions, and 10000 in all',
     oldest: 'Age of the oldest event that waits for delivery',
   }
+  const read = atOnce(() => readDepth(sight.wants ?? (() => true), db, sight.clock().getTime()))
   const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
-      const depths = await inCommon(sight, () => readDepth(sight.wants ?? (() => true), db, sight.clock().getTime()))
+      const depths = await inCommon(sight, read)
       // What was shown may be shown by another server now.
       shown.reset()
       if (depths) for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))

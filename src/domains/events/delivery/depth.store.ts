@@ -1,13 +1,15 @@
 // Depth of the queues, for metrics.
 import { type Reader, sql } from '#db/sql.ts'
+import { createYielder } from '#lib/turns/yielder.ts'
+import { countBehind, lastPosition } from './behind.store.ts'
 
 export type QueueDepth = { count: number; ageSeconds: number }
 export type DepthState = 'ready' | 'blocked' | 'paused' | 'given_up'
 
 type Row = { state: DepthState; count: number; oldest: string | null; behind?: string | null }
 
-/** Queues whose events are counted, and positions behind that of each: reading metrics stays cheap. */
-const counted = { queues: 100, positions: 1000 }
+/** Queues whose events are counted, positions behind that of each, and of all of them: reading metrics stays cheap. */
+const counted = { queues: 100, positions: 1000, inAll: 10_000 }
 
 /** When the oldest event was made that has no place in the order yet; `undefined` when all have. */
 export async function oldestUnrouted(reader: Reader): Promise<string | undefined> {
@@ -26,7 +28,12 @@ const stateOf = (now: string) => sql`
  * How many deliveries wait, stored or not, and how old the oldest event that waits is, by why it waits; all from indexes.
  * `now` is in milliseconds.
  */
-export async function readDepth(wants: Wanted, reader: Reader, now: number): Promise<Record<DepthState, QueueDepth>> {
+export async function readDepth(
+  wants: Wanted,
+  reader: Reader,
+  now: number,
+  most = counted,
+): Promise<Record<DepthState, QueueDepth>> {
   const nowText = new Date(now).toISOString()
   const rows = await reader.all<Row>(sql`
     SELECT ${stateOf(nowText)} AS "state",
@@ -39,7 +46,7 @@ export async function readDepth(wants: Wanted, reader: Reader, now: number): Pro
   const given = await reader.all<Row>(sql`
     SELECT 'given_up' AS "state", (SELECT count(*) FROM deliveries WHERE state = 2) AS "count",
            (SELECT create_time FROM deliveries WHERE state = 2 ORDER BY id LIMIT 1) AS "oldest"`)
-  const events = await countEvents(wants, reader, nowText)
+  const events = await countEvents(wants, reader, nowText, most)
   const depths: Record<DepthState, QueueDepth> = {
     ready: { count: 0, ageSeconds: 0 },
     blocked: { count: 0, ageSeconds: 0 },
@@ -55,20 +62,30 @@ export async function readDepth(wants: Wanted, reader: Reader, now: number): Pro
   return depths
 }
 
-type Counted = { state: DepthState; uid: string; types: string; vendor: string; type: string; count: number }
+type Follower = { state: DepthState; uid: string; group: string; types: string; vendor: string; behind: number }
 
-/** Events behind the positions of queues, as far as they are counted. */
-async function countEvents(wants: Wanted, reader: Reader, now: string): Promise<Row[]> {
-  const rows = await reader.all<Counted>(sql`
-    SELECT q."state", s.uid, s.types, s.vendor, o.type, count(*) AS count
-      FROM (SELECT q.subscription_id, q.behind, ${stateOf(now)} AS "state" FROM delivery_queues q
-             WHERE q.generation <> q.served AND q.deleted = 0 AND q.behind > 0
-             ORDER BY q.subscription_id LIMIT ${counted.queues}) AS q
-      JOIN subscriptions s ON s.id = q.subscription_id
-      JOIN events_outbox o ON o.position > q.behind AND o.position <= q.behind + ${counted.positions} AND o.position > 0
-       AND o.audience = 'CUSTOMER' AND o.subject <> s.uid
-       AND (o.event_group = s.parent_uid
-            OR (o.event_group > s.parent_uid || '/' AND o.event_group < s.parent_uid || '0'))
-     GROUP BY q."state", s.uid, s.types, s.vendor, o.type`)
-  return rows.filter((one) => wants(one, one.type)).map(({ state, count }) => ({ state, count, oldest: null }))
+/**
+ * Events behind the positions of queues, as far as they are counted; queues that are paused come last. Each queue is a
+ * statement of its own, so other work goes on between them.
+ */
+async function countEvents(wants: Wanted, reader: Reader, now: string, most: typeof counted): Promise<Row[]> {
+  const last = await lastPosition(reader)
+  const followers = await reader.all<Follower>(sql`
+    SELECT ${stateOf(now)} AS "state", s.uid, s.parent_uid AS "group", s.types, s.vendor, q.behind
+      FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
+     WHERE q.generation <> q.served AND q.deleted = 0 AND q.behind > 0
+     ORDER BY q.paused, q.subscription_id LIMIT ${most.queues}`)
+  const yielder = createYielder()
+  const rows: Row[] = []
+  let left = most.inAll
+  for (const one of followers) {
+    const positions = Math.min(most.positions, last - one.behind, left)
+    if (positions <= 0) continue
+    left -= positions
+    if (yielder.isDue()) await yielder.next()
+    for (const { type, count } of await countBehind(reader, one, positions)) {
+      if (wants(one, type)) rows.push({ state: one.state, count, oldest: null })
+    }
+  }
+  return rows
 }
