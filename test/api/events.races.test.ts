@@ -1,15 +1,16 @@
 // What happens to a queue while it is read or written: events are routed, replayed, and commits get no answer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Sql, sql } from '#db/sql.ts'
+import { type Sql, sql, type Tx } from '#db/sql.ts'
 import { type Lane, laneRows } from '#domains/events/delivery/lanes.ts'
 import { QueueReader } from '#domains/events/delivery/queue-reader.ts'
-import { claimQueue, findQueue, type OwnedQueue } from '#domains/events/delivery/queues.store.ts'
+import { beat, claimQueue, findQueue, type OwnedQueue } from '#domains/events/delivery/queues.store.ts'
 import { createResults, type Entry } from '#domains/events/delivery/results.ts'
 import { insertDeliveries, lockRouting } from '#domains/events/delivery/routing.store.ts'
 import { route } from '#domains/events/delivery/routing.ts'
 import { SinkQueue, type SinkQueueDeps } from '#domains/events/delivery/sink-queue.ts'
-import { startPinfold } from '../support/pinfold.ts'
+import { onPostgres, startPinfold } from '../support/pinfold.ts'
+import { eventually } from '../support/receiver.ts'
 
 const node = 'by-hand'
 
@@ -222,4 +223,40 @@ test('a delivery whose result is being written is not read again', async () => {
     [0],
   )
   await results.close()
+})
+
+test('a beat and results that are written lock queues in the same order', {
+  skip: !onPostgres && 'an embedded database has one writer',
+}, async () => {
+  await using pinfold = await startPinfold()
+  const { db } = pinfold.app
+  const org = await pinfold.seed.group()
+  for (let i = 0; i < 2; i++) await pinfold.seed.subscription(org.uid)
+  const lock = (tx: Tx, which: Sql) =>
+    tx.run(sql`
+      UPDATE delivery_queues SET owner = ${node}
+       WHERE subscription_id = (SELECT ${which}(subscription_id) FROM delivery_queues)`)
+  // The first row stands behind the second one in the table.
+  for (const which of [sql`max`, sql`min`]) await db.tx((tx) => lock(tx, which))
+  const runs = { results: 0, beat: 0 }
+  const [isLocked, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const rowLocks = { isolation: 'rowLocks' } as const
+  const writing = db.tx(async (tx) => {
+    runs.results++
+    await lock(tx, sql`min`)
+    isLocked.resolve()
+    await mayGoOn.promise
+    await lock(tx, sql`max`)
+  }, rowLocks)
+  await isLocked.promise
+  const beating = db.tx((tx) => {
+    runs.beat++
+    return beat(tx, node)
+  }, rowLocks)
+  const waiting = () => db.all(sql`SELECT 1 AS found FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`)
+  await eventually(waiting, (found) => found.length > 0)
+  mayGoOn.resolve()
+  await writing
+  assert.equal((await beating).length, 2)
+  assert.deepEqual(runs, { results: 1, beat: 1 })
 })

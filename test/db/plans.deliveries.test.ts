@@ -47,6 +47,8 @@ const works: Record<string, (tx: Tx) => Promise<unknown>> = {
   'what waits': (tx) => sending.scanWaiting(tx, 1, 5, 500),
   'what waits of a subject': (tx) => sending.scanSubject(tx, { subscription: 1, subject: 'a', after: 1, upTo: 9 }, 32),
   'where to send': (tx) => sending.findTarget(tx, 1, 'node'),
+  'whether an attempt is stored': (tx) =>
+    sending.isStored(tx, { delivery: 1, subscription: 1, event: 1, attemptTime: time }),
   'what to send': (tx) => sending.findPayloads(tx, [1, 2, 3]),
   'the queues with something to do': (tx) => queues.unservedQueues(tx, time),
   'when the next queue is due': queues.nextDueTime,

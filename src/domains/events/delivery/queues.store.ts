@@ -1,5 +1,6 @@
 // Who serves which queue. A queue has one owner at a time, who says that it is still there by raising `beat`; others
 // take over what has stood still for the length of a lease by their own clock, so no two clocks are ever compared.
+import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type QueueState = {
@@ -80,10 +81,16 @@ export function claimQueue(tx: Tx, seen: QueueState, node: string): Promise<Owne
     RETURNING ${columns}`)
 }
 
-/** Says that the node is still there. Answers with what it owns. */
+/**
+ * Says that the node is still there. Answers with what it owns. Rows are locked by subscription, as results lock them: then
+ * neither waits for a row of the other that waits for one of its own.
+ */
 export function beat(tx: Tx, node: string): Promise<OwnedQueue[]> {
   return tx.all<OwnedQueue>(sql`
-    UPDATE delivery_queues SET beat = beat + 1 WHERE owner = ${node} RETURNING ${columns}`)
+    UPDATE delivery_queues SET beat = beat + 1
+     WHERE subscription_id IN (
+       SELECT subscription_id FROM delivery_queues WHERE owner = ${node} ORDER BY subscription_id ${locking(tx, 'alone')})
+    RETURNING ${columns}`)
 }
 
 /** For a process that serves alone: whoever owned queues is gone. */

@@ -224,9 +224,10 @@ async function wasWritten(tx: Tx, proof: Proof | undefined): Promise<boolean> {
 async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node: string): Promise<Tried> {
   const entries = batch.flatMap(({ entry }) => (entry ? [entry] : []))
   const isNew = new Set(entries.filter(({ delivery }) => delivery === 0).map(({ subscription }) => subscription))
-  const toSave = [...moved].filter(
-    ([id, { checkpoint, isReleased }]) => checkpoint.isNews || isReleased || isNew.has(id),
-  )
+  // In the order in which `beat` locks the queues.
+  const toSave = [...moved]
+    .filter(([id, { checkpoint, isReleased }]) => checkpoint.isNews || isReleased || isNew.has(id))
+    .sort(([a], [b]) => a - b)
   if (toSave.length > 0) await lockRouting(tx)
   const saved = new Map<number, Saved>()
   for (const [id, { progress, checkpoint }] of toSave) {
