@@ -44,7 +44,7 @@ export function readPatch(body: unknown): (before: ScimResource, id: string) => 
   }
   return (before, id) => {
     const resource = withoutLiteralNames(before)
-    for (const all of operations) applyAll(resource, all, id)
+    for (const { op, path, value } of changesOf(operations.flat(), id)) applyAt(resource, op, path, value)
     return resource
   }
 }
@@ -128,15 +128,18 @@ function readLiteral(text: string): unknown {
   }
 }
 
-/** The operations that came as one. What the server writes is passed over beside others, and refused on its own. */
-function applyAll(resource: Json, operations: readonly Operation[], id: string): void {
+/**
+ * Operations of a request without those on attributes that the server writes. Refuses another id, and a request that has
+ * nothing else.
+ */
+function changesOf(operations: readonly Operation[], id: string): Operation[] {
   const isOurs = ({ path }: Operation) => path.schema === undefined && isPassedOver(path.attribute)
   const theirs = operations.filter((one) => !isOurs(one))
   const isOther = ({ path, value }: Operation) => isSameName(path.attribute, 'id') && value !== id
   if (theirs.length === 0 || operations.some((one) => isOurs(one) && isOther(one))) {
     throw wrong('mutability', 'id, meta, groups and password cannot be changed')
   }
-  for (const { op, path, value } of theirs) applyAt(resource, op, path, value)
+  return theirs
 }
 
 function applyAt(resource: Json, op: Verb, path: Path, value: unknown): void {
@@ -241,6 +244,7 @@ function applyToPicked(
 }
 
 function isSame(one: unknown, other: unknown): boolean {
-  const lower = (value: unknown) => String(value).toLowerCase()
+  // A stored object may have a member `toString`, so objects are never converted by String.
+  const lower = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))?.toLowerCase()
   return lower(one) === lower(other)
 }

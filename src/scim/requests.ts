@@ -113,7 +113,7 @@ async function find(
 ): Promise<Answer> {
   const start = Math.max(1, startIndex ?? 1)
   const limit = Math.min(Math.max(0, count ?? maxResults), maxResults)
-  const condition = filter === null ? undefined : readFilter(filter)
+  const condition = filter === null || filter.trim() === '' ? undefined : readFilter(filter)
   const { total, users } = await listScimUsers(work, provider, condition, { skip: start - 1, limit })
   const resources = users.map((user) => project({ ...resourceOf(user, url) }, shown))
   return ok(listOf(resources, total, start))
@@ -196,7 +196,8 @@ async function readJson(arrival: HttpArrival): Promise<unknown> {
 
 function readNumber(value: unknown, name: string): number | undefined {
   if (value === undefined) return undefined
-  if (!/^-?\d{1,9}$/.test(String(value))) throw wrong('invalidValue', `${name}: must be a whole number`)
+  if (typeof value === 'object' || !/^-?\d{1,9}$/.test(String(value)))
+    throw wrong('invalidValue', `${name}: must be a whole number`)
   return Number(value)
 }
 

@@ -35,6 +35,8 @@ export function readAttributes(given: unknown, own = userSchema): Json {
 function addAttributes(resource: Json, given: Json, own: string): void {
   for (const [name, value] of Object.entries(given)) {
     const { schema, rest } = splitName(name, own, value)
+    // null means that there is no value (RFC 7643, 2.5).
+    if (value === null && (schema !== undefined || rest === '')) continue
     if (schema !== undefined) addExtension(resource, schema, rest, value)
     else if (rest === '') {
       if (!isObject(value)) throw wrong('invalidValue', `${name}: must be an object`)

@@ -80,6 +80,9 @@ const closing: Json[][] = [
   [{ Op: 'Replace', Path: 'Active', Value: 'FALSE' }],
   [replace(true, 'active'), replace(false, 'active')],
   [replace({ title: 'T', active: false, id: undefined })],
+  [replace(false, 'active'), { op: 'remove', path: 'groups' }],
+  [replace('p', 'password'), replace('False', 'active')],
+  [replace({ groups: [] }), replace({ meta: {} }), replace({ active: false })],
 ]
 
 for (const operations of closing) {
@@ -89,6 +92,40 @@ for (const operations of closing) {
     assert.equal(await standing(externalId), false)
   })
 }
+
+test('PATCH closes an account if another operation names its own id, and is refused for another id', async () => {
+  const { at, externalId, id } = await account(true)
+  assertScimError(await scim.patch(at, replace(false, 'active'), replace('another', 'id')), 400, 'mutability')
+  assert.equal(await standing(externalId), true)
+  assert.equal(changed(await scim.patch(at, replace(id, 'id'), replace(false, 'active'))).active, false)
+  assert.equal(await standing(externalId), false)
+})
+
+test('an address whose primary or type is an odd object can be stored, found and changed', async () => {
+  const odd = { toString: 1, valueOf: 1 }
+  const { at, externalId, sent } = await account(true)
+  const emails = [{ value: 'odd@example.com', type: odd, primary: odd }]
+  changed(await scim.put(at, { ...sent, emails }))
+  assert.equal((await scim.get('/Users?filter=emails%20eq%20%22odd@example.com%22')).body.totalResults, 1)
+  const pick = replace('new@example.com', 'emails[type eq "work"].value')
+  const primary = replace('new@example.com', 'emails[primary eq true].value')
+  assert.equal(changed(await scim.patch(at, pick, primary, replace(false, 'active'))).emails.length, 3)
+  assert.equal(await standing(externalId), false)
+  const left = changed(await scim.patch(at, { op: 'remove', path: 'emails', value: [{ primary: odd }] }))
+  assert.equal(left.emails.length, 2)
+  for (const name of ['count', 'startIndex']) {
+    assertScimError(await scim.post('/Users/.search', { [name]: odd }), 400, 'invalidValue')
+  }
+})
+
+test('null for a schema object or an attribute of it is no value', async () => {
+  const { at, sent } = await account(true)
+  const nothing = { [enterprise]: null, [userSchema]: null, 'urn:acme:Thing': null, [`${enterprise}:manager`]: null }
+  const names = Object.keys((await scim.get(at)).body).sort()
+  assert.deepEqual(Object.keys(changed(await scim.put(at, { ...sent, ...nothing }))).sort(), names)
+  const made = created(await scim.post('/Users', { ...sent, ...nothing, userName: 'nulls', externalId: 'nulls' }))
+  assert.deepEqual(Object.keys(made).sort(), names)
+})
 
 test('PUT without active, or with null, keeps an account closed', async () => {
   const { at, externalId, sent } = await account(false)

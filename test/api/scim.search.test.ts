@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { insertUser } from '#domains/iam/scim/scim-users.store.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
@@ -78,6 +79,12 @@ const filters: [filter: string, found: string][] = [
   ['emails[type eq "work" and value ew "@home.example"]', 'bob_'],
   ['emails.type eq "work" and emails.value ew "@home.example"', 'ada@ bob_'],
   ['emails[primary eq true]', 'ada@'],
+  ['emails[type eq "work"].value eq "ADA@acme.example"', 'ada@'],
+  ['emails[type eq "work"].value eq "ada@home.example"', ''],
+  ['emails[type eq "work" and primary eq true].value sw "ada" and active eq true', 'ada@'],
+  ['emails[value co "home"].TYPE eq "work" or emails[type eq "home"].primary eq false', 'ada@ bob_'],
+  ['', 'ada@ bob_ bobx dan'],
+  [' ', 'ada@ bob_ bobx dan'],
   ['emails pr', 'ada@ bob_ bobx'],
   ['not (emails pr)', 'dan'],
   ['emails.type pr', 'ada@ bob_'],
@@ -160,7 +167,10 @@ test('a search by POST answers as the list does', async () => {
     )
   }
   assert.equal((await scim.post('/Users/.search', {})).body.totalResults, 4)
-  assertScimError(await scim.post('/Users/.search', { filter: 'x' }), 400, 'invalidFilter')
+  assert.equal((await scim.post('/Users/.search', { filter: '' })).body.totalResults, 4)
+  for (const filter of ['x', 'emails[type eq "work"].display eq "x"', 'emails[type eq "work"].value']) {
+    assertScimError(await scim.post('/Users/.search', { filter }), 400, 'invalidFilter')
+  }
   assertScimError(await scim.post('/Users/.search', { filter: 7 }), 400, 'invalidValue')
   assertScimError(await scim.post('/Users/.search', { count: 'many' }), 400, 'invalidValue')
   assertScimError(await scim.post('/Users/.search', []), 400, 'invalidSyntax')
@@ -204,4 +214,44 @@ test('people who are added while a provider reads pages move nobody to another p
   }
   assert.equal(new Set(seen).size, seen.length)
   for (const id of Object.values(ids)) assert.ok(seen.includes(id))
+})
+
+test('filters find people among many, in pages and in the order in which they were added', async () => {
+  const many = await openEndpoint(pinfold, owner, scene.org.uid, issuer.url, 'many')
+  const names = Array.from({ length: 1100 }, (_, i) => `many${String(i).padStart(4, '0')}`)
+  await pinfold.app.db.tx(async (tx) => {
+    for (const [i, userName] of names.entries()) {
+      const createTime = new Date(Date.UTC(2026, 0, 1, 0, i >> 1)).toISOString()
+      const emails = [{ value: i % 3 === 0 ? `${userName}@a.example` : `${userName}@b.example` }]
+      const resource = { userName, active: i % 2 === 0, emails }
+      const id = `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+      const more = { id, provider: many.provider, externalId: '', createTime, updateTime: createTime }
+      await insertUser(tx, { userName, active: resource.active, resource, ...more })
+    }
+  })
+  const expected: [filter: string, isFound: (i: number) => boolean][] = [
+    ['emails.value ew "@a.example"', (i) => i % 3 === 0],
+    ['not (emails.value co "@a.") and active eq true', (i) => i % 3 !== 0 && i % 2 === 0],
+    ['active eq false', (i) => i % 2 === 1],
+    ['userName eq "many0007" and emails.value co "@b."', (i) => i === 7],
+    ['emails eq "nobody@a.example"', () => false],
+  ]
+  for (const [filter, isFound] of expected) {
+    const wanted = names.filter((_, i) => isFound(i))
+    for (const [start, count] of [
+      [1, 200],
+      [190, 150],
+      [1, 0],
+      [2000, 10],
+    ] as const) {
+      const query = `filter=${encodeURIComponent(filter)}&startIndex=${start}&count=${count}`
+      const { body } = await many.scim.get(`/Users?${query}`)
+      assert.equal(body.totalResults, wanted.length, query)
+      assert.deepEqual(
+        body.Resources.map((one: Json) => one.userName),
+        wanted.slice(start - 1, start - 1 + count),
+        query,
+      )
+    }
+  }
 })

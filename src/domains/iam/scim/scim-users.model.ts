@@ -39,9 +39,13 @@ export function emailsOf(resource: ScimResource): ScimEmail[] {
     const { value, type, primary } = (typeof one === 'object' && one !== null ? one : { value: one }) as ScimResource
     if (typeof value !== 'string' || !isStorable(value)) return []
     const typeText = typeof type === 'string' && isStorable(type) ? type : ''
-    return [{ value: userNameKey(value), type: userNameKey(typeText), isPrimary: String(primary) === 'true' }]
+    return [{ value: userNameKey(value), type: userNameKey(typeText), isPrimary: isTrue(primary) }]
   })
 }
+
+/** Some providers send texts. */
+const isTrue = (value: unknown): boolean =>
+  value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
