@@ -72,6 +72,7 @@ test('requests for access are listed and found by their indexes', async () => {
 })
 
 const named: ScimFilter = { kind: 'compare', attribute: 'userName', op: 'eq', value: 'a' }
+const place = { createTime: now, id: 'a' }
 const withAddress: ScimFilter = {
   kind: 'email',
   part: { kind: 'compare', attribute: 'emails.value', op: 'eq', value: 'a' },
@@ -80,9 +81,14 @@ const withAddress: ScimFilter = {
 test('what SCIM asks is found by its indexes', () =>
   check({
     one: (reader) => scim.findUser(reader, provider, 'id'),
-    page: (reader) => scim.listUsers(reader, provider, undefined, { skip: 0, limit: 100 }),
-    'of a name': (reader) => scim.listUsers(reader, provider, named, { skip: 0, limit: 100 }),
-    'of an address': (reader) => scim.listUsers(reader, provider, withAddress, { skip: 0, limit: 100 }),
+    page: (reader) => scim.listUsers(reader, provider, { skip: 0, limit: 100 }),
+    'of a name': (reader) => scim.lookUpUsers(reader, provider, named),
+    'of a name, with an address': (reader) =>
+      scim.lookUpUsers(reader, provider, { kind: 'and', parts: [withAddress, named] }),
+    slice: (reader) => scim.sliceOf(reader, provider, place, 50),
+    'of an address': (reader) => scim.matchesOf(reader, ['a', 'b'], withAddress),
+    'of no address': (reader) => scim.matchesOf(reader, ['a', 'b'], { kind: 'not', part: withAddress }),
+    'of a page': (reader) => scim.usersOf(reader, provider, ['a', 'b']),
     'without addresses': (reader) => scim.usersWithoutEmails(reader, provider, 200),
     count: (reader) => scim.countUsers(reader, provider),
     standing: (reader) => scim.standingOf(reader, provider, 'e'),

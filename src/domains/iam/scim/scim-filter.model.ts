@@ -26,3 +26,12 @@ export function asksForEmails(filter: ScimFilter): boolean {
   if (filter.kind === 'compare') return false
   return filter.kind === 'email' || (filter.kind === 'not' ? [filter.part] : filter.parts).some(asksForEmails)
 }
+
+/** Attributes of which each provider has a value once. */
+const unique: readonly FilterAttribute[] = ['id', 'userName', 'externalId']
+
+/** Whether an index finds the one person for whom the filter can hold. */
+export function looksUpOne(filter: ScimFilter): boolean {
+  if (filter.kind === 'and') return filter.parts.some(looksUpOne)
+  return filter.kind === 'compare' && filter.op === 'eq' && unique.includes(filter.attribute)
+}

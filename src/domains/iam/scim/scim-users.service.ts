@@ -6,11 +6,12 @@ import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, alreadyExists, found, limitExceeded, unauthenticated } from '#lib/errors.ts'
+import { turns } from '#lib/turns/turns.ts'
 import { parentOf } from '#lib/uid.ts'
 import { findProvider } from '../identity-providers/identity-providers.store.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
-import { asksForEmails, type ScimFilter } from './scim-filter.model.ts'
+import { asksForEmails, looksUpOne, type ScimFilter } from './scim-filter.model.ts'
 import { opens } from './scim-settings.model.ts'
 import { aScimUser, maxScimUsers, type ScimInput, type ScimUser, scimUserType } from './scim-users.model.ts'
 import * as store from './scim-users.store.ts'
@@ -29,16 +30,51 @@ export async function getScimUser({ app }: Work, provider: string, id: string): 
   return requireUser(app.db, provider, id)
 }
 
+type Page = { skip: number; limit: number }
+type Found = { total: number; users: ScimUser[] }
+
 export async function listScimUsers(
   { app }: Work,
   provider: string,
   filter: ScimFilter | undefined,
-  page: { skip: number; limit: number },
-): Promise<{ total: number; users: ScimUser[] }> {
+  page: Page,
+): Promise<Found> {
   if (filter && asksForEmails(filter)) await completeEmails(app, provider)
-  const total = await store.countUsers(app.db, provider, filter)
-  const users = page.limit === 0 ? [] : await store.listUsers(app.db, provider, filter, page)
+  if (filter) return looksUpOne(filter) ? lookUp(app, provider, filter, page) : search(app, provider, filter, page)
+  const total = await store.countUsers(app.db, provider)
+  const users = page.limit === 0 || total === 0 ? [] : await store.listUsers(app.db, provider, page)
   return { total, users }
+}
+
+async function lookUp({ db }: App, provider: string, filter: ScimFilter, { skip, limit }: Page): Promise<Found> {
+  const users = await store.lookUpUsers(db, provider, filter)
+  return { total: users.length, users: users.slice(skip, skip + limit) }
+}
+
+/**
+ * How many people one statement looks at. A database on this machine stops the server meanwhile, and each person has up to
+ * 50 addresses, each of which five conditions may look through.
+ */
+const perSlice = { withEmails: 50, without: 500 }
+
+/** Looks at all people of the provider, in slices between which others have their turns. */
+async function search({ db }: App, provider: string, filter: ScimFilter, { skip, limit }: Page): Promise<Found> {
+  const size = asksForEmails(filter) ? perSlice.withEmails : perSlice.without
+  const ids: string[] = []
+  let total = 0
+  let slice = await store.sliceOf(db, provider, { createTime: '', id: '' }, size)
+  while (slice.length > 0) {
+    const all = slice.map(({ id }) => id)
+    const matches = await store.matchesOf(db, all, filter)
+    for (const id of all) {
+      if (!matches.has(id)) continue
+      if (total >= skip && ids.length < limit) ids.push(id)
+      total++
+    }
+    await turns.next()
+    slice = slice.length < size ? [] : await store.sliceOf(db, provider, slice.at(-1)!, size)
+  }
+  return { total, users: await store.usersOf(db, provider, ids) }
 }
 
 const perCommit = 200

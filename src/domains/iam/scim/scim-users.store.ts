@@ -1,4 +1,4 @@
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { ScimFilter } from './scim-filter.model.ts'
 import { conditionOf } from './scim-filter.store.ts'
 import { emailsOf, type ScimResource, type ScimUser, userNameKey } from './scim-users.model.ts'
@@ -46,13 +46,9 @@ export async function isTaken(
   return byExternalId !== undefined
 }
 
-function where(provider: string, filter: ScimFilter | undefined): Sql {
-  return sql`u.provider_uid = ${provider} AND (${conditionOf(filter)})`
-}
-
-export async function countUsers(reader: Reader, provider: string, filter?: ScimFilter): Promise<number> {
+export async function countUsers(reader: Reader, provider: string): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`
-    SELECT COUNT(*) AS count FROM scim_users u WHERE ${where(provider, filter)}`)
+    SELECT COUNT(*) AS count FROM scim_users WHERE provider_uid = ${provider}`)
   return Number(row!.count)
 }
 
@@ -60,13 +56,47 @@ export async function countUsers(reader: Reader, provider: string, filter?: Scim
 export async function listUsers(
   reader: Reader,
   provider: string,
-  filter: ScimFilter | undefined,
   { skip, limit }: { skip: number; limit: number },
 ): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_users u
-     WHERE ${where(provider, filter)} ORDER BY u.provider_uid, u.create_time, u.id LIMIT ${limit} OFFSET ${skip}`)
+     WHERE u.provider_uid = ${provider} ORDER BY u.provider_uid, u.create_time, u.id LIMIT ${limit} OFFSET ${skip}`)
   return rows.map(fromRow)
+}
+
+/** All people for whom the filter holds. Only for a filter that looks one person up: it is one statement. */
+export async function lookUpUsers(reader: Reader, provider: string, filter: ScimFilter): Promise<ScimUser[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scim_users u WHERE u.provider_uid = ${provider} AND (${conditionOf(filter)})`)
+  return rows.map(fromRow)
+}
+
+/** A person's place in the order in which people were added. */
+export type ScimPlace = Pick<ScimUser, 'createTime' | 'id'>
+
+/** People in the order in which they were added, after the given one. */
+export async function sliceOf(reader: Reader, provider: string, after: ScimPlace, limit: number): Promise<ScimPlace[]> {
+  return reader.all<ScimPlace>(sql`
+    SELECT create_time AS "createTime", id FROM scim_users
+     WHERE provider_uid = ${provider} AND (create_time, id) > (${after.createTime}, ${after.id})
+     ORDER BY provider_uid, create_time, id LIMIT ${limit}`)
+}
+
+/** Those of these people for whom the filter holds. */
+export async function matchesOf(reader: Reader, ids: readonly string[], filter: ScimFilter): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await reader.all<{ id: string }>(sql`
+    SELECT u.id FROM scim_users u WHERE u.id IN (${list(ids)}) AND (${conditionOf(filter)})`)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Those of these people who are still there, in the order of their ids in the list. */
+export async function usersOf(reader: Reader, provider: string, ids: readonly string[]): Promise<ScimUser[]> {
+  if (ids.length === 0) return []
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scim_users u WHERE u.provider_uid = ${provider} AND u.id IN (${list(ids)})`)
+  const known = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => known.get(id) ?? []).map(fromRow)
 }
 
 export async function insertUser(tx: Tx, user: ScimUser): Promise<void> {
