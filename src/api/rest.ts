@@ -78,6 +78,10 @@ async function answer(api: Api, matched: Matched<Endpoint>, content: Content, ar
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
     if (req.method === 'HEAD') {
+      // The handler refuses with the first message, which each stream sends at once.
+      const iterator = messages[Symbol.asyncIterator]()
+      await iterator.next()
+      await iterator.return?.()
       if (arrival.settle('OK')) res.writeHead(200, streamHeaders).end()
       return
     }

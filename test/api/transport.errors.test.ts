@@ -519,6 +519,20 @@ test('HEAD of a stream answers with its headers at once', async () => {
   assert.deepEqual([head.status, head.headers.get('content-type')], [200, 'text/event-stream'])
 })
 
+test('HEAD of a stream that is refused has the status of GET', async () => {
+  const headers = { authorization: `Bearer ${pinfold.operator.token}` }
+  for (const [query, status] of [
+    ['after=nonsense', 400],
+    ['after=00000000-0000-4000-8000-000000000000', 400],
+    [`group=${'0'.repeat(40)}`, 404],
+  ] as const) {
+    const url = `${pinfold.url}/events/v2/stream?${query}`
+    const [got, head] = await Promise.all(['GET', 'HEAD'].map((method) => fetch(url, { method, headers })))
+    assert.deepEqual([got!.status, head!.status], [status, status], query)
+    await Promise.all([got!.text(), head!.text()])
+  }
+})
+
 test('an error over REST names the field as the caller wrote it', async () => {
   const path = `/registry/v2/repos/${repo.uid}`
   const cases: [body: Json, text: string][] = [
