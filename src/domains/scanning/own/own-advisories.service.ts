@@ -12,6 +12,7 @@ import {
 } from '#domains/vulnerabilities/advisories/publication.service.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { goNamesOf } from '#versions/go-names.ts'
+import { isModular } from '#versions/rpm.ts'
 import { queueAdvisories } from '../queue/queue.service.ts'
 import { beginSource, findSource, putSlice, retire, type SourceRecord } from '../records/records.service.ts'
 import { findCurrent } from '../records/records.store.ts'
@@ -67,7 +68,7 @@ export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: stri
  * What the last conclusive approved event says; undefined while there is none. It counts for the given distributions, or
  * for any that has packages of its kind: an organisation says itself what it has in its images.
  */
-function recordOf(
+export function recordOf(
   { uid, advisoryId, aliases, artifactName, artifactType, ...advisory }: Advisory,
   distributions: readonly string[] | undefined,
 ): SourceRecord | undefined {
@@ -98,7 +99,12 @@ function recordOf(
         versions: [],
         state: states[last.type] ?? 'affected',
         severity: '',
-        qualifiers: { ...(arch === '' ? {} : { arch }), ...(except.length > 0 ? { except } : {}) },
+        qualifiers: {
+          ...(arch === '' ? {} : { arch }),
+          ...(except.length > 0 ? { except } : {}),
+          // An advisory does not say for which stream of a module its fix is.
+          ...(last.type === 'fixed' && artifactType === 'rpm' && isModular(String(fixedVersion)) ? { stream: '' } : {}),
+        },
       })),
     ),
   }

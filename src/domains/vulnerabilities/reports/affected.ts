@@ -2,6 +2,7 @@
 import { schemeOfKind } from '#contents/ecosystems.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { compareInstalled } from '#versions/order.ts'
+import { isModular } from '#versions/rpm.ts'
 import type { Advisory, AdvisoryEvent } from '../advisories/publication.service.ts'
 
 /** By what an advisory names an artifact: the package and what it was built from. */
@@ -19,12 +20,14 @@ export function affects(advisory: Advisory, found: Package): boolean {
 }
 
 /** The last event that says for certain decides; to detect something, or not to look into it, says nothing for certain. */
-function isVulnerable({ events }: Advisory, { kind }: Package, version: string): boolean {
+function isVulnerable({ events }: Advisory, { kind, module = '' }: Package, version: string): boolean {
   const last = events.findLast(isDetermination)
   if (!last || last.type === 'falsePositiveDetermination') return false
   const { fixedVersion, patchedVersions } = last.data
   if (last.type === 'patched') return !(Array.isArray(patchedVersions) && patchedVersions.includes(version))
   if (last.type !== 'fixed') return true
+  // A fix of a module of rpm says nothing of a package outside of modules, and the other way round.
+  if (kind === 'rpm' && (module !== '' || isModular(version)) !== isModular(String(fixedVersion))) return false
   const order = compareInstalled(schemeOfKind(kind), version, String(fixedVersion))
   return order !== undefined && order < 0
 }
