@@ -35,6 +35,20 @@ test('gives one gap for each database of a package manager that is not read, wit
   }
 })
 
+test('gives one gap for each package manager whose databases are in folders too deep to keep', async () => {
+  const deep = (parts: number) => 'a/'.repeat(parts)
+  assert.deepEqual(
+    await gapsOf({
+      [`${deep(100)}conda-meta/a.json`]: 'x',
+      [`${deep(10_000)}conda-meta/b.json`]: 'x',
+      [`${'b'.repeat(600)}/conda-meta/b.json`]: 'x',
+      [`${deep(100)}Cellar/a/1/INSTALL_RECEIPT.json`]: 'x',
+      ...python,
+    }),
+    ['conda', 'Homebrew'].map((name) => ` UNSUPPORTED packages of ${name} are not compared: some in deep folders`),
+  )
+})
+
 test('gives a gap for a database behind a link that leads to no file that is read', async () => {
   for (const [path, target] of [
     ['lib/apk/db/installed', '/opt/installed'],

@@ -24,6 +24,12 @@ const linkPlaces = new Set(
   }),
 )
 
+/** Longest path of an entry that is kept, in parts and in characters. */
+const maxParts = 64
+const maxPath = 512
+/** No path has such a part. */
+const deepPlace = '\0'
+
 type Link = { name: string; isHard: boolean }
 
 /** What of a layer gives gaps, as one layer after the other leaves it. */
@@ -45,7 +51,11 @@ export class UnreadPlaces {
     for (const [manager, pattern] of managers) {
       const [entry, database] = pattern.exec(path) ?? []
       if (entry === undefined || database === undefined || this.#entries.leaves >= this.#most) continue
-      this.#entries.set(entry.split('/'), { database, manager }, 0)
+      const parts = entry.split('/', maxParts + 1)
+      const isDeep = parts.length > maxParts || entry.length > maxPath
+      // One entry stands for all that are deeper, so that what is kept of a path is bounded.
+      if (isDeep) this.#entries.set([deepPlace, manager], { database: '', manager }, 0)
+      else this.#entries.set(parts, { database, manager }, 0)
     }
     if ((type !== 'symlink' && type !== 'link') || !linkPlaces.has(path)) return
     this.#links.set(path.split('/'), { name: linkName, isHard: type === 'link' }, 0)
@@ -53,10 +63,11 @@ export class UnreadPlaces {
 
   /** `paths` are those of the files that are read. */
   gaps(paths: readonly string[]): Gap[] {
-    const counts = Map.groupBy([...this.#entries.visible()], ([, { database }]) => database)
-    const unread = [...counts].map(([path, entries]): Gap => {
-      const { manager } = entries[0]![1]
-      return { path, reason: 'UNSUPPORTED', message: `packages of ${manager} are not compared: ${entries.length}` }
+    const counts = Map.groupBy([...this.#entries.visible()], ([, { database, manager }]) => `${database} ${manager}`)
+    const unread = [...counts.values()].map((entries): Gap => {
+      const { database: path, manager } = entries[0]![1]
+      const count = path === '' ? 'some in deep folders' : entries.length
+      return { path, reason: 'UNSUPPORTED', message: `packages of ${manager} are not compared: ${count}` }
     })
     return [...unread, ...this.#linkGaps(paths)]
   }

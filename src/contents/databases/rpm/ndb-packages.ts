@@ -16,12 +16,17 @@ export function* blobsInNdb(bytes: Buffer, mostBytes: number): Generator<Buffer 
   if (slotsEnd < slotPageBytes || slotsEnd > bytes.length) throw damaged()
   // Without it each slot could lead to the same large blob.
   const seen = new Set<number>()
+  let total = 0
   for (let at = headerBytes; at + slotBytes <= slotsEnd; at += slotBytes) {
     if (bytes.readUInt32LE(at) !== slotMagic) throw damaged()
     const [index, start] = [bytes.readUInt32LE(at + 4), bytes.readUInt32LE(at + 8) * blockBytes]
     if (index === 0) continue
-    yield seen.has(index) ? undefined : blobAt(bytes, index, start, mostBytes)
+    const blob = seen.has(index) ? undefined : blobAt(bytes, index, start, mostBytes)
     seen.add(index)
+    total += blob?.length ?? 0
+    // Only blobs that share bytes can be larger together than the file.
+    if (total > bytes.length) throw damaged()
+    yield blob
   }
 }
 

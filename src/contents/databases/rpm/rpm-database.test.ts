@@ -8,6 +8,7 @@ import { fixture } from '../../../../test/support/fixtures.ts'
 import { berkeleyDatabase, ndbDatabase, rpmHeader } from '../../../../test/support/rpm.ts'
 import type { Found } from '../../packages.ts'
 import { readRpmDatabase } from './rpm-database.ts'
+import { readRpmHeader } from './rpm-header.ts'
 import { blobsInSqlite } from './sqlite-rows.ts'
 
 const path = 'var/lib/rpm/Packages'
@@ -173,6 +174,31 @@ test('slots of ndb that lead to one blob give one package, and a gap for each ot
   bytes.copy(bytes, 48, 32, 48)
   const { packages, gaps } = await readRpmDatabase(path, bytes)
   assert.deepEqual([packages.length, gaps.length], [1, 1])
+})
+
+test('blobs of ndb that share bytes are damage once they have more bytes than the file', async () => {
+  const bytes = ndbDatabase([Buffer.alloc(20_000)])
+  // Each of the blobs goes on to the end of the file.
+  for (let i = 0; i < 11; i++) {
+    const start = 4096 + 16 * i
+    bytes.write('BlbS', start)
+    for (const [j, value] of [i + 1, 1, bytes.length - start - 16].entries()) {
+      bytes.writeUInt32LE(value, start + 4 + 4 * j)
+    }
+    bytes.write('Slot', 32 + 16 * i)
+    bytes.writeUInt32LE(i + 1, 36 + 16 * i)
+    bytes.writeUInt32LE(start / 16, 40 + 16 * i)
+  }
+  assert.equal((await readRpmDatabase(path, bytes)).isDatabase, false)
+})
+
+test('stops at the budget of files while it reads folders', () => {
+  const { files } = readRpmHeader(
+    rpmHeader({ name: 'a', version: '1', release: '1', files: Array.from({ length: 100 }, (_, i) => `/d${i}/f`) }),
+  )
+  assert.deepEqual([...files({ left: 60 })], [])
+  assert.equal([...files({ left: 150 })].length, 50)
+  assert.equal([...files({ left: 1000 })].length, 100)
 })
 
 test('pages that lead to themselves or to each other end the reading', async () => {

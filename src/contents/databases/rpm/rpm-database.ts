@@ -7,7 +7,7 @@ import { type Entry, entryOf } from '../entry.ts'
 import { linesOf } from '../lines.ts'
 import { isBerkeleyHash, valuesInBerkeleyHash } from './berkeley-hash.ts'
 import { blobsInNdb, ndbMagic } from './ndb-packages.ts'
-import { type RpmHeader, readRpmHeader } from './rpm-header.ts'
+import { type FileBudget, type RpmHeader, readRpmHeader } from './rpm-header.ts'
 import { blobsInSqlite, sqliteMagic } from './sqlite-rows.ts'
 
 /** The largest package header, and how many packages, files and files of languages of one database are looked at. */
@@ -124,10 +124,10 @@ function packageOf(header: RpmHeader, epochs: ReadonlyMap<string, string>): Entr
 }
 
 /** Of the files of a package those that name packages of languages, or are programs. */
-function addOwned(header: RpmHeader, owned: [path: string, name: string][], files: { left: number }): void {
+function addOwned(header: RpmHeader, owned: [path: string, name: string][], files: FileBudget): void {
   try {
-    for (const path of header.files()) {
-      if (files.left-- <= 0 || owned.length >= limits.ownedFiles) return
+    for (const path of header.files(files)) {
+      if (owned.length >= limits.ownedFiles) return
       const isWanted = watchOf(path) !== 'program' || /(?:^|\/)(?:s?bin|libexec)\//.test(path)
       if (isWanted) owned.push([path, header.name])
     }

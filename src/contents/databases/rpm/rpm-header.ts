@@ -12,9 +12,11 @@ export type RpmHeader = {
   source: string
   /** `name:stream:version:context` of the module, or empty. */
   module: string
-  /** Paths of the files without a leading slash. */
-  files: () => Generator<string>
+  /** Paths of the files without a leading slash. Every path and every folder takes one from the budget, at whose end they stop. */
+  files: (budget: FileBudget) => Generator<string>
 }
+
+export type FileBudget = { left: number }
 
 const tags = {
   ...{ name: 1000, version: 1001, release: 1002, epoch: 1003, arch: 1022, source: 1044, module: 5096 },
@@ -38,7 +40,7 @@ export function readRpmHeader(blob: Buffer): RpmHeader {
     arch: header.text(tags.arch),
     source: header.text(tags.source),
     module: header.text(tags.module),
-    files: () => header.files(),
+    files: (budget) => header.files(budget),
   }
 }
 
@@ -77,14 +79,19 @@ class Header {
   }
 
   /** Full paths, or folders and names apart as rpm has them since version 4. */
-  *files(): Generator<string> {
-    const folders = [...this.#strings(tags.folders)]
+  *files(budget: FileBudget): Generator<string> {
+    const folders: string[] = []
+    for (const folder of this.#strings(tags.folders)) {
+      if (budget.left-- <= 0) return
+      folders.push(folder)
+    }
     const numbers = this.#index.get(tags.folderNumbers)
     let i = 0
     for (const name of numbers ? this.#strings(tags.names) : this.#strings(tags.oldFiles)) {
       const isThere = numbers?.type === types.int32 && i < numbers.count
       const folder = isThere ? (folders[this.#blob.readUInt32BE(this.#place(numbers, 4 * (i + 1)) + 4 * i)] ?? '') : ''
       i++
+      if (budget.left-- <= 0) return
       yield `${folder}${name}`.replace(/^\/{1,8}/, '')
     }
   }
