@@ -36,6 +36,23 @@ export function isSameDistribution(one: Distribution, other: Distribution): bool
   return first === '' ? isSameId(one, other) && one.version === other.version : first === second
 }
 
+/** Whether the two contradict each other. A distribution without an id says nothing, and one without a version nothing but its id. */
+export function isOtherDistribution(one: Distribution, other: Distribution): boolean {
+  if (one.id === '' || other.id === '' || isSameDistribution(one, other)) return false
+  if (!isSameId(one, other)) return !isSameFamily(one, other)
+  // Releases that no ecosystem is named after are compared with nothing.
+  const isKnown = [one, other].some((it) => ecosystemOfDistribution(it) !== '')
+  return isKnown && one.version !== '' && other.version !== ''
+}
+
+/** Whether one of them lacks the version, and both ids stand for the same distribution: `rhel` and `redhat`. */
+function isSameFamily(one: Distribution, other: Distribution): boolean {
+  if (one.version !== '' && other.version !== '') return false
+  const version = one.version || other.version
+  const [first, second] = [one, other].map(({ id }) => ecosystemOfDistribution({ id, version }))
+  return first !== '' && first === second
+}
+
 const isSameId = ({ id }: Distribution, other: Distribution): boolean => id.toLowerCase() === other.id.toLowerCase()
 
 function distributionEcosystem(kind: DistributionKind, { id, version }: Distribution): string {

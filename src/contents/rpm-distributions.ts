@@ -3,6 +3,9 @@
 /** By `ID` of os-release. Empty for a version that no ecosystem is named after. */
 export const rpmDistributions: Readonly<Record<string, (version: string) => string>> = {
   almalinux: (version) => release('AlmaLinux', major(version)),
+  // Trivy calls two distributions so.
+  alma: (version) => release('AlmaLinux', major(version)),
+  'cbl-mariner': (version) => release('Azure Linux', major(version)),
   azurelinux: (version) => release('Azure Linux', major(version)),
   // Its releases before 3 were named so.
   mariner: (version) => release('Azure Linux', major(version)),

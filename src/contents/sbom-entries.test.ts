@@ -199,6 +199,14 @@ test('packages of another release than the one they are compared with are a gap'
     purl: `pkg:deb/debian/zlib@1.${release}?distro=debian-${release}`,
   })
   assert.deepEqual(ofJson(cyclone(zlib('12'), zlib('12.5'))).gaps, [])
+  const system = { type: 'operating-system', name: 'debian', version: '12' }
+  assert.deepEqual(ofJson(cyclone(system, { name: 'zlib', purl: 'pkg:deb/debian/zlib@1' })).gaps, [])
+  assert.deepEqual(
+    ofJson(cyclone(system, { name: 'zlib', purl: 'pkg:deb/ubuntu/zlib@1' })).gaps.map(({ message }) => message),
+    ['an SBOM names 1 package of ubuntu, compared as if of debian 12'],
+  )
+  const red = { type: 'operating-system', name: 'rhel', version: '9.2' }
+  assert.deepEqual(ofJson(cyclone(red, { name: 'zlib', purl: 'pkg:rpm/redhat/zlib@1-1' })).gaps, [])
   assert.deepEqual(
     ofJson(cyclone(zlib('12'), zlib('11'))).gaps.map(({ message }) => message),
     ['an SBOM names 1 package of debian 11, compared as if of debian 12'],

@@ -1,6 +1,6 @@
 // Entries of one SBOM. Each becomes packages or counts in a coverage gap, unless it stands for something that is no package.
 import { releaseNamed } from './codenames.ts'
-import { ecosystemOfDistribution, isSameDistribution } from './ecosystems.ts'
+import { ecosystemOfDistribution, isOtherDistribution } from './ecosystems.ts'
 import { distributionOf, readPackageUrl } from './package-url.ts'
 import {
   type Distribution,
@@ -108,8 +108,8 @@ export class SbomEntries {
   /** All packages of a distribution are compared as those of the one release that the image has. */
   #otherDistributions(meant: Distribution): Gap[] {
     return [...this.#ofPackages.values()].flatMap(({ distribution: { id, version }, count }): Gap[] => {
-      if (version === '' || meant.version === '' || isSameDistribution({ id, version }, meant)) return []
-      const [given, taken] = [`${id} ${version}`, `${meant.id} ${meant.version}`]
+      if (!isOtherDistribution({ id, version }, meant)) return []
+      const [given, taken] = [`${id} ${version}`.trim(), `${meant.id} ${meant.version}`.trim()]
       const message = `an SBOM names ${counted(count)} of ${given}, compared as if of ${taken}`
       return [{ path: '', reason: 'UNSUPPORTED', message }]
     })

@@ -57,7 +57,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   endRead: (tx) => contents.endRead(tx, read),
   isQueued: (tx) => contents.isQueued(tx, 1, [digest, 'x']),
   typesOf: (tx) => contents.typesOf(tx, 1, digest),
-  listSbomsAndStatements: (tx) => attached.listSbomsAndStatements(tx, 1, digest),
+  listSbomsAndStatements: (tx) => attached.listSbomsAndStatements(tx, 1, digest, 11),
   listIndexesWith: (tx) => attached.listIndexesWith(tx, 1, digest),
   listSboms: (tx) => attached.listSboms(tx, 1, digest),
   listEnvelopes: (tx) => attached.listEnvelopes(tx, 1, digest, 10),

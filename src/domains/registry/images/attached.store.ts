@@ -17,10 +17,15 @@ export async function listSboms(reader: Reader, repo: number, subject: string): 
 }
 
 /** The same with statements about the image. */
-export async function listSbomsAndStatements(reader: Reader, repo: number, subject: string): Promise<Attached[]> {
+export async function listSbomsAndStatements(
+  reader: Reader,
+  repo: number,
+  subject: string,
+  most: number,
+): Promise<Attached[]> {
   return reader.all(sql`
     SELECT id, digest, media_type AS "mediaType", content FROM manifests
-     WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} ORDER BY id DESC LIMIT ${maxSboms}`)
+     WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} ORDER BY id DESC LIMIT ${most}`)
 }
 
 /** A manifest that refers to an image; of two the later one has the higher number. */

@@ -1,10 +1,17 @@
 // Reads what one image contains: its layers, and what SBOMs and statements about it name besides.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
-import { isSameDistribution } from '#contents/ecosystems.ts'
+import { isOtherDistribution } from '#contents/ecosystems.ts'
 import { joinContents, withMissingDatabase } from '#contents/join.ts'
 import type { Layer } from '#contents/layers/layers.ts'
-import { type Gap, type ImageContents, isOfDistribution, type Package, Unreadable } from '#contents/packages.ts'
+import {
+  type Distribution,
+  type Gap,
+  type ImageContents,
+  isOfDistribution,
+  type Package,
+  Unreadable,
+} from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import { maxSbomBytes } from '#contents/reader-messages.ts'
 import { isEnvelopeType } from '#contents/reports/envelope.ts'
@@ -44,9 +51,10 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
     return gapOf(error)
   })
   if (!inLayers && !named) return { contents: undefined, source: 'none' }
-  const contents = withMissingDatabase(joinContents([inLayers, named].filter((one) => one !== undefined)))
+  const beside = named && inLayers ? withoutOthers(named, inLayers.distribution) : named
+  const contents = withMissingDatabase(joinContents([inLayers, beside].filter((one) => one !== undefined)))
   if (!contents.hasDatabase) return { contents, source: 'languages' }
-  if (!named?.packages.length) return { contents, source: 'layers' }
+  if (!beside?.packages.length) return { contents, source: 'layers' }
   return { contents, source: inLayers?.hasDatabase ? 'layersAndSbom' : 'sbom' }
 }
 
@@ -66,17 +74,11 @@ type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'
 export async function readBesides(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
   const named = index.state === 'unreadable' ? undefined : await readAttached(reading, digest)
   if (!named) return {}
-  const { id, version } = named.distribution
-  const isOther =
-    id !== '' && index.distribution.id !== '' && !isSameDistribution(named.distribution, index.distribution)
-  const others = isOther ? named.packages.filter(isOfDistribution).length : 0
-  const message = `an SBOM of the index names ${others} packages of ${`${id} ${version}`.trim()}, which its images are not`
-  const gaps: Gap[] = others === 0 ? [] : [{ path: '', reason: 'UNSUPPORTED', message }]
-  const packages = isOther ? named.packages.filter((one) => !isOfDistribution(one)) : named.packages
+  const beside = withoutOthers(named, index.distribution)
   const ofImages = { ...index, packages: [...index.packages], hasDatabase: knowsDistribution(index.source) }
   const contents = joinContents([
     { ...ofImages, gaps: index.gaps as Gap[], hasDatabase: index.state === 'known' && ofImages.hasDatabase },
-    { ...named, packages, gaps: [...named.gaps, ...gaps], hasDatabase: packages.some(isOfDistribution) },
+    beside,
   ])
   const source = contents.hasDatabase ? 'images' : 'languagesOfImages'
   return {
@@ -88,7 +90,21 @@ export async function readBesides(reading: Reading, digest: string, index: OfInd
   }
 }
 
-const joined = (all: readonly ImageContents[]) => (all.length === 0 ? undefined : joinContents(all))
+/** Packages of another distribution are not compared, and a gap. */
+function withoutOthers(named: ImageContents, distribution: Distribution): ImageContents {
+  if (!isOtherDistribution(named.distribution, distribution)) return named
+  const [given, taken] = [named.distribution, distribution].map(({ id, version }) => `${id} ${version}`.trim())
+  const packages = named.packages.filter((one) => !isOfDistribution(one))
+  const message = `packages of ${given} in an SBOM are not compared with advisories for ${taken}: ${named.packages.length - packages.length}`
+  const gaps: Gap[] = packages.length === named.packages.length ? [] : [{ path: '', reason: 'UNSUPPORTED', message }]
+  return { ...named, packages, gaps: [...named.gaps, ...gaps], hasDatabase: false }
+}
+
+/** The distribution is that of the first that names one. */
+function joined(all: readonly ImageContents[]): ImageContents | undefined {
+  const meant = all.find(({ distribution }) => distribution.id !== '')?.distribution
+  return all.length === 0 ? undefined : joinContents(meant ? all.map((one) => withoutOthers(one, meant)) : all)
+}
 
 async function readLayers({ app, reader, repo, signal }: Reading, manifest: Manifest) {
   const layers = readListed(manifest).layers.filter(({ mediaType }) => isArchive.test(mediaType))
@@ -110,32 +126,43 @@ function gapOf(error: unknown, what = 'the layers were'): ImageContents {
 /** What the newest SBOM or statement that refers to the image says and names a package, with the gaps of newer ones. */
 async function readReferrers(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { attached, left } = await listAttached(reading, digest)
-  const said: ImageContents[] =
-    left > 0 ? [gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some statements were')] : []
+  const said: ImageContents[] = []
+  let last = 0
   for (const one of attached) {
-    const { layers } = readListed(one)
-    const statements = layers.filter(mayStateSbom)
-    const sbom = layers.find(({ mediaType }) => sbomTypes.some((type) => type === mediaType)) ?? layers[0]
-    const contents = await readDocuments(reading, digest, statements.length > 0 ? statements : sbom ? [sbom] : [])
+    const contents = await readDocuments(reading, digest, documentsIn(one))
     if (contents) said.push(contents)
-    if (contents?.packages.length) break
+    if (contents?.packages.length) {
+      last = one.id
+      break
+    }
   }
+  // Older ones than the one that names packages count for nothing.
+  if (left > last) said.unshift(gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some statements were'))
   return joined(said)
 }
 
-const tooMany = `more than ${maxEnvelopes} refer to the image`
+const tooMany = 'too many refer to the image'
 
-/** Newest first. `left`: how many more there may be, of which nobody knows whether they are SBOMs. */
+/** All layers that may be an SBOM. The first may have a media type of any other kind, unless another layer has that of an SBOM. */
+function documentsIn(manifest: Manifest): Descriptor[] {
+  const { layers } = readListed(manifest)
+  const isSbom = ({ mediaType }: Descriptor): boolean => sbomTypes.some((type) => type === mediaType)
+  const named = layers.filter((layer) => isSbom(layer) || mayStateSbom(layer))
+  return named.some(isSbom) ? named : [...new Set([...layers.slice(0, 1), ...named])]
+}
+
+/** Newest first. `left`: the number of the newest that is left out, of which nobody knows whether it is an SBOM; 0 if none is. */
 async function listAttached({ app: { db }, repo }: Reading, digest: string) {
   const envelopes = await listEnvelopes(db, repo, digest, maxEnvelopes + 1)
-  const sboms = envelopes.filter(({ annotations }) => mayBeSbom(annotations['dev.sigstore.bundle.predicateType']))
+  const isSbom = ({ annotations }: (typeof envelopes)[number]): boolean =>
+    mayBeSbom(annotations['dev.sigstore.bundle.predicateType'])
+  const sboms = envelopes.slice(0, maxEnvelopes).filter(isSbom)
   const numbers = new Map(sboms.slice(0, maxSboms).map(({ id, digest }) => [digest, id]))
+  const others = await listSbomsAndStatements(db, repo, digest, maxSboms + 1)
   const found = await findManifests(db, repo, [...numbers.keys()])
-  const attached = [
-    ...(await listSbomsAndStatements(db, repo, digest)),
-    ...found.map((one) => ({ ...one, id: numbers.get(one.digest)! })),
-  ]
-  return { attached: attached.sort((one, other) => other.id - one.id), left: envelopes.length - maxEnvelopes }
+  const attached = [...others.slice(0, maxSboms), ...found.map((one) => ({ ...one, id: numbers.get(one.digest)! }))]
+  const left = [sboms[maxSboms], envelopes[maxEnvelopes], others[maxSboms]].map((one) => one?.id ?? 0)
+  return { attached: attached.sort((one, other) => other.id - one.id), left: Math.max(...left) }
 }
 
 /** What the attestations say under the tag that cosign gives them. */
@@ -158,7 +185,9 @@ async function readAttestations(reading: Reading, digest: string): Promise<Image
     const found = await findManifests(app.db, repo, digests)
     const layers = found.flatMap((one) => readListed(one).layers)
     const contents = await readDocuments(reading, digest, layers.filter(mayStateSbom))
-    if (contents) return contents
+    const cut =
+      attestations.length > maxSboms ? gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some SBOMs were') : undefined
+    if (contents || cut) return joined([contents, cut].filter((one) => one !== undefined))
   }
   return undefined
 }
