@@ -128,7 +128,8 @@ function qualifiedBy(path: string, artifact: string, version: string): string {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
   const start = `${artifact}-${version}`
   const rest = version !== '' && file.startsWith(start) ? file.slice(start.length) : ''
-  return /^\.[A-Za-z][\w.-]{0,100}$/.test(rest) ? `${version}${rest}` : version
+  // Any other word could hide a version that is affected: 2.14.1.patched is above 2.14.1.
+  return /^\.(?:(?:jre|jdk|java|android|sp)\d{0,3}|final|ga|release)$/i.test(rest) ? `${version}${rest}` : version
 }
 
 /** The parts of a name such as `guava-31.1-jre`. The version begins at the first digit after a hyphen that permits one. */

@@ -282,6 +282,7 @@ test('a qualifier in the name of an archive belongs to the version, and a classi
       'a/jdbc-12.10.2.jre11.jar': jdbc,
       'b/jdbc-12.10.2.jar': jdbc,
       'c/jdbc-12.10.21.jar': jdbc,
+      'c/jdbc-12.10.2.patched.jar': jdbc,
       'd/app.war': zipOf({ ...pom('com.acme', 'app', '1'), 'WEB-INF/lib/jdbc-12.10.2.jre8.jar': jdbc }),
       'e/epoll-4.1.Final-linux-x86_64.jar': zipOf(pom('com.acme', 'epoll', '4.1.Final')),
     },
@@ -291,7 +292,7 @@ test('a qualifier in the name of an archive belongs to the version, and a classi
     [
       ['com.acme:app', '1', ['d/app.war']],
       ['com.acme:epoll', '4.1.Final', ['e/epoll-4.1.Final-linux-x86_64.jar']],
-      ['com.acme:jdbc', '12.10.2', ['b/jdbc-12.10.2.jar', 'c/jdbc-12.10.21.jar']],
+      ['com.acme:jdbc', '12.10.2', ['b/jdbc-12.10.2.jar', 'c/jdbc-12.10.2.patched.jar', 'c/jdbc-12.10.21.jar']],
       ['com.acme:jdbc', '12.10.2.jre11', ['a/jdbc-12.10.2.jre11.jar']],
       ['com.acme:jdbc', '12.10.2.jre8', ['d/app.war!/WEB-INF/lib/jdbc-12.10.2.jre8.jar']],
     ],
