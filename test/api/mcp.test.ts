@@ -235,6 +235,7 @@ test('unknown methods and tools are errors of the protocol', async () => {
     'ping',
     'who_am_i',
     'exchange',
+    { toString: 1, valueOf: 1 },
     '__proto__',
     7,
     undefined,

@@ -112,8 +112,10 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
     return result('OK', `"tools":${tools.texts().list}${fresh}`)
   }
   if (method === 'tools/call') {
-    const endpoint = typeof params.name === 'string' ? tools.find(params.name) : undefined
-    if (!endpoint) return refused(id, invalidParams, `Unknown tool: ${String(params.name).slice(0, 128)}`)
+    // An object may have a member `toString`, so only texts are shown.
+    const name = typeof params.name === 'string' ? params.name : ''
+    const endpoint = tools.find(name)
+    if (!endpoint) return refused(id, invalidParams, `Unknown tool: ${name.slice(0, 128)}`)
     arrival.method = endpoint.method
     const called = await callTool(api, endpoint, params.arguments ?? {}, arrival, toCall)
     return result(called.code, called.result)
