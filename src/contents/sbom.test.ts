@@ -139,7 +139,12 @@ test('an element of SPDX is a package unless its purpose or its id says otherwis
   assert.equal(gapsOf({ SPDXID: 'SPDXRef-DocumentRoot-Image' }), 0)
   const context = 'https://spdx.org/rdf/3.0.1/spdx-context.jsonld'
   const gapsOf3 = (purpose: string) => {
-    const entry = { type: 'software_Package', name: 'a', software_packageVersion: '1', software_primaryPurpose: purpose }
+    const entry = {
+      type: 'software_Package',
+      name: 'a',
+      software_packageVersion: '1',
+      software_primaryPurpose: purpose,
+    }
     return ofJson({ '@context': context, '@graph': [entry] }).gaps.length
   }
   for (const purpose of ['executable', 'platform', 'archive', 'source', 'firmware', 'patch', 'deviceDriver']) {

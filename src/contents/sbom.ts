@@ -180,9 +180,7 @@ const packageTypes: ReadonlySet<string> = new Set(['software_Package', 'ai_AIPac
 function spdx3(document: Json): ImageContents {
   const entries = new SbomEntries()
   const graph = objectsIn(document['@graph'])
-  const roots = new Set(
-    graph.flatMap(({ rootElement }) => [rootElement].flat().map(textOf).filter(Boolean)),
-  )
+  const roots = new Set(graph.flatMap(({ rootElement }) => [rootElement].flat().map(textOf).filter(Boolean)))
   const packages = graph.filter(({ type }) => packageTypes.has(textOf(type)))
   const image = onlyOne(packages.filter(({ spdxId }) => roots.has(textOf(spdxId))))
   for (const entry of packages) {
