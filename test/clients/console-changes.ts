@@ -133,7 +133,7 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
     await page.getByLabel(/all that live in this group/).fill(scene.folder.uid)
     await page.getByLabel('At least as old as').fill('soon')
     await press(page, 'Create')
-    await page.getByRole('alert').filter({ hasText: 'min_age' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'minAge' }).waitFor()
     await page.getByLabel('At least as old as').fill('3d')
     await press(page, 'Create')
     await rowOf(page, 'nodes').filter({ hasText: '3d' }).waitFor()

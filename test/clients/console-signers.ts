@@ -61,7 +61,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
         'the private key was sent',
       )
       await trust(page, 'the builders', 'no key')
-      await page.getByRole('alert').filter({ hasText: 'public_key' }).waitFor()
+      await page.getByRole('alert').filter({ hasText: 'publicKey' }).waitFor()
       await trust(page, 'the builders', pemOf(keys))
       const row = rowOf(page, 'the builders')
       await row
