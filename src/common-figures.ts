@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Wanted } from './domains/events/delivery/depth.store.ts'
 
 /**
- * What is the same on every server of a database is shown by the one that `isFirst`. `clock` is that of the database. `wants` says
- * whether a subscription wants events of a type.
+ * View of a database by one of its servers. The server that `isFirst` shows the figures that are the same on all of them. `clock`
+ * is that of the database. `wants` says whether a subscription wants events of a type.
  */
 export type Sight = { isFirst: () => boolean; clock: () => Date; wants?: Wanted }
 export const alone: Sight = { isFirst: () => true, clock: () => new Date() }

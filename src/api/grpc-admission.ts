@@ -23,7 +23,7 @@ export type Admission = {
 
 /**
  * Health and reflection are answered by libraries at `pathsOfLibraries` and open to all, so they are counted like open methods.
- * What there is not is counted in the same way, and refused.
+ * Calls of unknown methods are counted in the same way and refused.
  */
 export function createAdmission(
   api: Api,

@@ -74,7 +74,7 @@ const withoutDigest = {
     etag: `"x${digestOf(bytes).slice(7, 20)}"`,
   })),
   'a HEAD that is not allowed': servingManifests(405, () => ({})),
-  'a HEAD that is not implemented': servingManifests(501, (bytes) => ({ 'docker-content-digest': digestOf(bytes) })),
+  'a HEAD answered with 501': servingManifests(501, (bytes) => ({ 'docker-content-digest': digestOf(bytes) })),
 }
 
 for (const [name, fault] of Object.entries(withoutDigest)) {

@@ -23,7 +23,7 @@ export async function withReadingOperator<T>(
   })
 }
 
-/** What is said of a data folder or a database goes before what is said of a server. */
+/** Whether the server is asked. Options and settings that name a data folder or a database have priority over those that name a server. */
 function namesServer({ env }: Terminal, { data, database }: Options): boolean {
   if (data !== undefined || database !== undefined || env.PINFOLD_DATA || env.PINFOLD_DATABASE) return false
   return Boolean(env.PINFOLD_API || env.PINFOLD_TOKEN)

@@ -140,7 +140,7 @@ class Stored {
 }
 
 const gzipMagic = Buffer.from([0x1f, 0x8b])
-/** Of the longer of the two magic numbers. */
+/** Length of the longer of the two magic numbers. */
 const headBytes = 4
 
 /** The first bytes decide how a layer is compressed; the media types of manifests are often wrong about it. */

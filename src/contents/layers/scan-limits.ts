@@ -20,7 +20,7 @@ export const scanLimits = {
   innerArchiveBytes: 32 * 2 ** 20,
   inflatedBytes: 2 * 2 ** 30,
   archiveEntries: 2_000_000,
-  /** Of one database of rpm. */
+  /** Bytes of one database of rpm. */
   rpmBytes: 256 * 2 ** 20,
   ms: 5 * 60_000,
 }

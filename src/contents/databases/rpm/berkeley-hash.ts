@@ -26,7 +26,7 @@ class File {
   readonly #pageSize: number
   readonly #mostBytes: number
   readonly lastPage: number
-  /** How many keys there are, as the first page says. */
+  /** Number of keys by the first page. */
   readonly pairs: number
   pairsSeen = 0
   /** Overflow pages that are part of a value already. */

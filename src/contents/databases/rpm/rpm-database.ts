@@ -123,7 +123,7 @@ function packageOf(header: RpmHeader, epochs: ReadonlyMap<string, string>): Entr
   return entryOf(found, `a package of rpm without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }
 
-/** Of the files of a package those that name packages of languages, or are programs. */
+/** Adds the files of a package that are programs or name packages of languages. */
 function addOwned(header: RpmHeader, owned: [path: string, name: string][], files: FileBudget): void {
   try {
     for (const path of header.files(files)) {

@@ -22,7 +22,7 @@ export type Retention = {
   mode: RetentionMode | ''
 }
 
-/** Which tags never move, who may move others, and whether what their indexes list can be deleted. */
+/** Rule on tags: which never move, who may move others, and whether what their indexes list can be deleted. */
 export type TagLaw = {
   name: string
   tags: string[]

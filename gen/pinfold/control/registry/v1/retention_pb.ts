@@ -252,7 +252,8 @@ export const RetentionRule_ModeSchema: GenEnum<RetentionRule_Mode, RetentionRule
   enumDesc(file_pinfold_control_registry_v1_retention, 0, 0);
 
 /**
- * Which tags never move, who may move others, and whether what their indexes list can be deleted. It says one of these at least.
+ * Rule on tags: which never move, who may move others, and whether what their indexes list can be deleted. It says at least one
+ * of these.
  *
  * @generated from message pinfold.control.registry.v1.TagRule
  */
@@ -323,7 +324,8 @@ export type TagRule = Message<"pinfold.control.registry.v1.TagRule"> & {
 };
 
 /**
- * Which tags never move, who may move others, and whether what their indexes list can be deleted. It says one of these at least.
+ * Rule on tags: which never move, who may move others, and whether what their indexes list can be deleted. It says at least one
+ * of these.
  *
  * @generated from message pinfold.control.registry.v1.TagRule
  */
