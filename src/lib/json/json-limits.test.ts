@@ -32,6 +32,11 @@ const texts = [
   String.raw`["\\", "\"", "\\\"", "a\\"]`,
   String.raw`{"\",\"":"\\\\","[":"]"}`,
   '["ü€𝄞", {"ключ":[true,false,null]}]',
+  // Long strings are searched in another way than short ones.
+  ...[30, 31, 32, 33, 34, 95, 96, 97, 98, 99].flatMap((n) => [
+    String.raw`["${'x'.repeat(n)}\"[{,", {"${'\\\\'.repeat(n)}":[1]}]`,
+    String.raw`["${'x'.repeat(n)}\\", ["${'\\"'.repeat(n)}{,"], "${'x'.repeat(n)}\\\"${'y'.repeat(n)}\\\\\"[{", []]`,
+  ]),
   `[${'[],'.repeat(99)}[]]`,
   `${'['.repeat(200)}${']'.repeat(200)}`,
   `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`,
@@ -54,7 +59,7 @@ test('random values have the sizes that were counted', () => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
     return Math.floor((seed / 2_147_483_648) * below)
   }
-  const strings = ['', '"', '\\', '[{,}]', 'é', '\\"', '\u0000']
+  const strings = ['', '"', '\\', `${'x'.repeat(40)}"[{,${'\\'.repeat(39)}`, '[{,}]', 'é', '\\"', '\u0000']
   const value = (depth: number): unknown => {
     const kind = random(depth > 6 ? 3 : 5)
     if (kind === 0) return strings[random(strings.length)]

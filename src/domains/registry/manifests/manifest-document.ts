@@ -183,11 +183,20 @@ function folded(name: string): string {
 /** A member that only some readers take for one that means something: they would disagree on what was pushed. */
 function oddMember(document: Members): string | undefined {
   const { config, subject, layers, manifests } = document
-  const descriptors = [config, subject, layers, manifests].flat()
-  const platforms = descriptors.map((one) => (isObject(one) ? one.platform : undefined))
-  return [document, ...descriptors, ...platforms]
-    .flatMap((one) => (isObject(one) ? Object.keys(one) : []))
-    .find((name) => (membersByFold.get(folded(name)) ?? name) !== name)
+  for (const one of [document, ...[config, subject, layers, manifests].flat()]) {
+    if (!isObject(one)) continue
+    const odd =
+      Object.keys(one).find(isOdd) ?? (isObject(one.platform) ? Object.keys(one.platform).find(isOdd) : undefined)
+    if (odd !== undefined) return odd
+  }
+  return undefined
+}
+
+const knownMembers = new Set(membersByFold.values())
+
+function isOdd(name: string): boolean {
+  // Nearly all names are these, and folding one costs more than finding it.
+  return !knownMembers.has(name) && membersByFold.has(folded(name))
 }
 
 function listedBy(document: Members, kind: 'image' | 'index'): Listed {
@@ -206,19 +215,21 @@ function checkKind(document: Members, kind: 'image' | 'index'): void {
 function list(value: unknown, name: string, most: number): Descriptor[] {
   if (!Array.isArray(value)) throw new ManifestProblem(`${name} must be a list`)
   if (value.length > most) throw new ManifestLimit(`${name} must hold at most ${most} entries`)
-  return value.map((entry, i) => descriptor(entry, `${name}[${i}]`))
+  return value.map((entry, i) => descriptor(entry, name, i))
 }
 
-function descriptor(value: unknown, name: string): Descriptor {
-  if (!isObject(value)) throw new ManifestProblem(`${name} must be a descriptor`)
-  const { digest, size, annotations, platform } = value
-  const mediaType = text(value.mediaType, `${name}.mediaType`)
-  if (mediaType === '') throw new ManifestProblem(`${name}.mediaType is required`)
+/** `index`: its place in the list of that name. The name is put together only for an error. */
+function descriptor(value: unknown, list: string, index?: number): Descriptor {
+  const name = () => (index === undefined ? list : `${list}[${index}]`)
+  if (!isObject(value)) throw new ManifestProblem(`${name()} must be a descriptor`)
+  const { digest, size, mediaType = '', annotations, platform } = value
+  if (!isText(mediaType)) throw notText(`${name()}.mediaType`)
+  if (mediaType === '') throw new ManifestProblem(`${name()}.mediaType is required`)
   if (typeof digest !== 'string' || !isDigest(digest)) {
-    throw new ManifestProblem(`${name}.digest must be a sha256 or sha512 digest`)
+    throw new ManifestProblem(`${name()}.digest must be a sha256 or sha512 digest`)
   }
   if (!Number.isSafeInteger(size) || (size as number) < 0) {
-    throw new ManifestProblem(`${name}.size must be a number of bytes`)
+    throw new ManifestProblem(`${name()}.size must be a number of bytes`)
   }
   return {
     digest,
@@ -245,10 +256,16 @@ function annotationsOf(value: unknown): Record<string, string> {
 
 function text(value: unknown, name: string): string {
   if (value === undefined) return ''
-  if (typeof value !== 'string' || value.length > 255 || value.includes('\0')) {
-    throw new ManifestProblem(`${name} must be a text of at most 255 characters`)
-  }
+  if (!isText(value)) throw notText(name)
   return value
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= 255 && !value.includes('\0')
+}
+
+function notText(name: string): ManifestProblem {
+  return new ManifestProblem(`${name} must be a text of at most 255 characters`)
 }
 
 function unique(digests: readonly string[]): string[] {

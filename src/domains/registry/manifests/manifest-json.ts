@@ -1,5 +1,5 @@
 // JSON of manifests: parsed once, within limits that bound what a manifest costs.
-import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
+import { type JsonLimits, jsonProblem, scanJson } from '#lib/json/json-limits.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { maxListedManifests } from './manifests.model.ts'
 
@@ -39,9 +39,9 @@ export function isObject(value: unknown): value is Members {
 
 /** Members of a stored manifest. Throws ManifestProblem. */
 export function membersOf(content: Uint8Array): Members {
-  const problem = jsonProblem(content, storedLimits)
-  if (problem) throw new ManifestProblem(`the manifest ${problem}`)
-  return parsed(content).document
+  const members = scanJson(content, storedLimits)
+  if (typeof members === 'string') throw new ManifestProblem(`the manifest ${members}`)
+  return parsed(content, members).document
 }
 
 /** Members of a manifest that is pushed or comes from an upstream. Throws ManifestProblem. */
@@ -49,11 +49,12 @@ export function newMembersOf(content: Uint8Array): Members {
   const { depth, annotations, members, membersOfEntry } = manifestLimits
   const tooMany = () => new ManifestLimit(`the manifest has more than ${members} JSON members and elements`)
   // Checked before any value is built.
-  if (jsonProblem(content, { depth, members: mostMembers })) {
+  const scanned = scanJson(content, { depth, members: mostMembers })
+  if (typeof scanned === 'string') {
     const isTooDeep = jsonProblem(content, { depth, members: Number.POSITIVE_INFINITY }) !== undefined
     throw isTooDeep ? new ManifestLimit(`the manifest is nested deeper than ${depth} levels`) : tooMany()
   }
-  const { document, counted } = parsed(content)
+  const { document, counted } = parsed(content, scanned)
   if (counted.annotations > annotations) {
     throw new ManifestLimit(`the manifest has annotations with more than ${annotations} entries in one object`)
   }
@@ -64,13 +65,14 @@ export function newMembersOf(content: Uint8Array): Members {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function parsed(content: Uint8Array): { document: Members; counted: Counted } {
+/** `members`: those of the text, as `scanJson` counts them. */
+function parsed(content: Uint8Array, members: number): { document: Members; counted: Counted } {
   try {
     const text = utf8.decode(content)
     const document: unknown = JSON.parse(text)
     const counted = count(document)
     // Twice the same member, and readers would disagree on what was pushed: the text has more of them than the value then.
-    if (jsonProblem(content, { ...storedLimits, members: counted.members })) parseUniqueJson(text)
+    if (members > counted.members) parseUniqueJson(text)
     if (isObject(document)) return { document, counted }
   } catch (error) {
     throw new ManifestProblem(`the manifest is not valid JSON: ${(error as Error).message.slice(0, 200)}`)
