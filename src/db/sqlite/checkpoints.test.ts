@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
+import { sql } from '../sql.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
+import { openSqlite } from './sqlite.ts'
 
 test('what was committed reaches the database itself while the connection that wrote it stays open', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
@@ -30,11 +32,11 @@ test('what was committed reaches the database itself while the connection that w
   for (let wanted = 1; wanted <= 2; wanted++) {
     db.exec("INSERT INTO items VALUES ('a')")
     assert.equal(await arrived(), wanted - 1)
-    checkpoints.note()
+    checkpoints.note(1)
     for (let tries = 0; (await arrived()) !== wanted && tries < 500; tries++) await sleep(10)
     assert.equal(await arrived(), wanted)
   }
-  checkpoints.note()
+  checkpoints.note(1)
   await checkpoints.close()
   await checkpoints.close()
   await rm(folder, { recursive: true })
@@ -43,7 +45,7 @@ test('what was committed reaches the database itself while the connection that w
 /** Calls `note`, and returns the thread that begins for it. */
 async function threadFor(checkpoints: Checkpoints): Promise<Worker> {
   const begun = once(process, 'worker')
-  checkpoints.note()
+  checkpoints.note(1)
   const [thread] = (await begun) as [Worker]
   return thread
 }
@@ -67,4 +69,20 @@ test('starts another thread for the commit after one that failed', { timeout: 20
   await once(await threadFor(checkpoints), 'message')
   await checkpoints.close()
   await rm(parent, { recursive: true })
+})
+
+test('the log stays short while writers never pause', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
+  const file = join(folder, 'a.db')
+  const db = openSqlite(file)
+  await db.tx((tx) => tx.run(sql`CREATE TABLE items (name TEXT)`))
+  const write = async () => {
+    for (let i = 0; i < 40; i++) await db.tx((tx) => tx.run(sql`INSERT INTO items VALUES (${'x'.repeat(1 << 20)})`))
+  }
+  // 160 MiB. A commit would do a checkpoint itself at 64 MiB.
+  await Promise.all([write(), write(), write(), write()])
+  const { size } = await stat(`${file}-wal`)
+  assert.ok(size < 40 * 2 ** 20, `${size} bytes`)
+  await db.close()
+  await rm(folder, { recursive: true })
 })

@@ -14,7 +14,7 @@ import { type Job, WriteQueue } from './write-queue.ts'
 const workMs = 5000
 /** What a work sets aside is kept in memory, unless it says otherwise. */
 type Settings = Omit<TxOptions, 'aside'> & { aside?: Job['aside'] }
-const nothing = (): void => {}
+const nothing = (): undefined => undefined
 
 /**
  * Opens or creates the database in `file`, whose folder must exist. Where its log is looked after by another program we leave it
@@ -28,8 +28,8 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
   const guard = createGuard('sqlite')
   const commits = createCommits()
   // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
-  const [beforeCommit, afterCommit] = [snapshot.end, checkpoints?.note ?? nothing]
-  const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit })
+  const [beforeCommit, afterCommit, hold] = [snapshot.end, checkpoints?.note ?? nothing, checkpoints?.hold ?? nothing]
+  const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit, hold })
   const reads = shareTurns()
   let closed = false
 

@@ -24,8 +24,10 @@ type Parts = {
   commits: ReturnType<typeof createCommits>
   /** Called right before a commit. */
   beforeCommit(): void
-  /** Called after one. */
-  afterCommit(): void
+  /** Called after one, with how long it and the work before it took. */
+  afterCommit(busyMs: number): void
+  /** What the next batch waits for. */
+  hold(): Promise<void> | undefined
 }
 
 export class WriteQueue {
@@ -53,6 +55,7 @@ export class WriteQueue {
     while (this.#jobs.length > 0) {
       // All requests that the event loop has ready get to queue before the batch starts.
       await new Promise<void>((resolve) => connecting.behind(resolve))
+      await this.#parts.hold()
       await this.#flush()
     }
     this.#flushing = undefined
@@ -71,8 +74,8 @@ export class WriteQueue {
       writer.waitForDisk(durable)
       writer.setAside(aside)
       writer.control('BEGIN IMMEDIATE')
-      const end = performance.now() + batchMs
-      while (begun.length < batchWorks && performance.now() < end) {
+      const start = performance.now()
+      while (begun.length < batchWorks && performance.now() < start + batchMs) {
         const entry = jobs.take(isNext)
         if (!entry) break
         begun.push(entry.item)
@@ -84,7 +87,7 @@ export class WriteQueue {
       writer.control('COMMIT')
       this.counts.commits++
       commits.report(begun.flatMap(({ changes }, i) => (outcomes[i]!.ok ? [changes] : [])))
-      afterCommit()
+      afterCommit(performance.now() - start)
     } catch (error) {
       rollBack(writer)
       // Without a transaction nobody in the queue can be served; the next call tries again.
