@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { costOf } from '../test/support/cost-of-command.ts'
 import { startIssuer } from '../test/support/fake-issuer.ts'
 import { makeHome } from '../test/support/fake-sts.ts'
-import { makePlace, project, run, startProcess, tokenOf } from '../test/support/process.ts'
+import { makePlace, project, runProcess, startProcess, tokenOf } from '../test/support/process.ts'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
 const rounds = Number(values.rounds)
@@ -18,7 +18,7 @@ await using server = await startProcess(place)
 using home = makeHome()
 const token = await tokenOf(place)
 const made = async (words: string, ...args: string[]) => {
-  const done = await run([...words.split(' '), ...args], { env: { ...place.env, ...home.env } })
+  const done = await runProcess([...words.split(' '), ...args], { env: { ...place.env, ...home.env } })
   if (done.code !== 0) throw new Error(`${words}: ${done.stderr}`)
   return done.stdout.trim()
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atOnce } from '../test/support/at-once.ts'
 import { clientOf, type Json } from '../test/support/pinfold.ts'
-import { cleanEnv, makePlace, type Place, run } from '../test/support/process.ts'
+import { cleanEnv, makePlace, type Place, runProcess } from '../test/support/process.ts'
 import { imageOf, registryClient, types } from '../test/support/registry.ts'
 import { cpuSeconds, loadCore, serverCore } from './load.ts'
 
@@ -81,7 +81,10 @@ export async function idle(pid: number): Promise<void> {
 
 /** By the checkout's own program: another one could change the database to its own version first. */
 async function tokenOf(program: string, place: Place, more: readonly string[] = []): Promise<string> {
-  const { code, stdout, stderr } = await run(['token', ...place.args, ...more], { command: program, env: place.env })
+  const { code, stdout, stderr } = await runProcess(['token', ...place.args, ...more], {
+    command: program,
+    env: place.env,
+  })
   if (code !== 0) throw new Error(`no token: ${stderr}`)
   return stdout.trim()
 }

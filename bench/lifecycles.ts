@@ -2,18 +2,18 @@
 // `bin/pinfold-node bench/lifecycles.ts FILE`, where FILE is what its /api/v1/products/full has answered. It ends with 1 where
 // that is more than ten seconds. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
 import { parseArgs } from 'node:util'
-import { makePlace, run } from '../test/support/process.ts'
+import { makePlace, runProcess } from '../test/support/process.ts'
 
 const boundMs = 10_000
 const [file] = parseArgs({ allowPositionals: true }).positionals
 if (file === undefined) throw new Error('the file is required')
 
 await using place = await makePlace()
-const made = await run(['migrate', ...place.args], { env: place.env })
+const made = await runProcess(['migrate', ...place.args], { env: place.env })
 if (made.code !== 0) throw new Error(made.stderr)
 for (const what of ['all products', 'all of them again']) {
   const began = performance.now()
-  const { code, stdout, stderr } = await run(['import', 'lifecycles', file, ...place.args], { env: place.env })
+  const { code, stdout, stderr } = await runProcess(['import', 'lifecycles', file, ...place.args], { env: place.env })
   const ms = Math.round(performance.now() - began)
   if (code !== 0) throw new Error(stderr)
   console.log(`${what}: ${ms} ms; ${stdout.trim().replaceAll('\n', '; ')}`)

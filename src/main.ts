@@ -1,9 +1,8 @@
 // From the command line to a command; the only file that may end the process.
-import { commands } from './cli/commands.ts'
-import { CliError, exitCodes, runProgram, type Terminal } from './cli/shape/command.ts'
+
+import { exitCodes, type Terminal } from './cli/shape/command.ts'
 import { visible } from './cli/shape/plain-text.ts'
-import { isUnavailable, whyRefused } from './db/unavailable.ts'
-import { version } from './version.ts'
+import { runCommandLine } from './command-line.ts'
 
 let isOutputLost = false
 
@@ -50,33 +49,5 @@ async function ask(question: string): Promise<string> {
   return await Promise.race([lines.question(visible(question)), ended])
 }
 
-async function main(): Promise<number> {
-  try {
-    return await runProgram(commands, version, terminal, process.argv)
-  } catch (error) {
-    for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
-    if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
-    if (error instanceof CliError) return error.exitCode
-    // Its class is in the table of settings, which not every command loads.
-    if ((error as Error).name === 'ConfigError' || whyRefused(error)) return exitCodes.config
-    return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
-  }
-}
-
-/** What to look at where the database is on another machine, or should be. */
-function lookAt(error: unknown): string {
-  const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
-  return isAway ? '; look whether it runs, and whether the URL of PINFOLD_DATABASE or --database is where it does' : ''
-}
-
-/** Node gives no message to the error of a host that refused on each of its addresses. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
-  const next = whyRefused(error)
-  if (next) return `the database does not let us in: ${reason}\n${next}`
-  return isUnavailable(error) ? `the database is not available: ${reason}${lookAt(error)}` : reason
-}
-
-process.exitCode = await main()
+process.exitCode = await runCommandLine(terminal, process.argv)
 if (process.exitCode !== exitCodes.ok) process.exit()

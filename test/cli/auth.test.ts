@@ -16,7 +16,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { ambientToken } from '../../src/cli/iam/outside-token.ts'
 import { looseToken, makeHome, secondsFromNow, startFakeSts } from '../support/fake-sts.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
-import { type Env, program, type Run, run } from '../support/process.ts'
+import { type Env, program, type Run, run, runProcess } from '../support/process.ts'
 
 const identity = `${'1'.repeat(40)}/${'2'.repeat(16)}`
 const other = `${'1'.repeat(40)}/${'3'.repeat(16)}`
@@ -151,7 +151,7 @@ test('a token that is narrowed, or for several audiences, is exchanged each time
 test('a token from standard input is used once and not looked for again', async () => {
   await using it = await start()
   const script = `printf %s '${outside}' | "${program}" auth login --api ${it.fake.url} --identity ${identity} --identity-token -`
-  const piped = await run(['-c', script], { command: 'sh', env: it.env })
+  const piped = await runProcess(['-c', script], { command: 'sh', env: it.env })
   assert.deepEqual([piped.code, it.fake.exchanges()[0]!.bearer], [0, outside])
   assert.equal((await it.auth(['token'])).code, 0)
   const { code, stderr } = await it.auth(['token', '--audience', 'registry.example'])
@@ -406,7 +406,7 @@ test('identities check explains claim by claim and shows neither the token nor i
 })
 
 test('help and completion know the commands of two words and what their options may be', async () => {
-  const complete = async (...words: string[]) => (await run(['complete', '--', ...words])).stdout
+  const complete = async (...words: string[]) => (await runProcess(['complete', '--', ...words])).stdout
   assert.match(await complete('auth', ''), /^login\t[\s\S]*^status\t[\s\S]*^token\t[\s\S]*^logout\t/m)
   assert.match(await complete('auth', 'login', '--'), /^--identity-token\t[\s\S]*^--audience\t/m)
   assert.match(await complete('auth', 'status', '--output', ''), /^table\t[\s\S]*^json\t/m)

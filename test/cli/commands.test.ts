@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makePlace, program, project, run } from '../support/process.ts'
+import { makePlace, program, project, run, runProcess } from '../support/process.ts'
 
 test('help goes to standard output, and to standard error when a command is missing', async () => {
   for (const args of [['help'], ['--help'], ['help', 'serve'], ['token', '--help']]) {
@@ -11,7 +11,7 @@ test('help goes to standard output, and to standard error when a command is miss
     assert.deepEqual([code, stderr], [0, ''], args.join(' '))
     assert.match(stdout, /^Usage: pinfold/)
   }
-  const bare = await run([])
+  const bare = await runProcess([])
   assert.equal(bare.code, 64)
   assert.equal(bare.stdout, '')
   assert.match(bare.stderr, /^Usage: pinfold[\s\S]*serve[\s\S]*token[\s\S]*migrate[\s\S]*config[\s\S]*complete/)
@@ -39,7 +39,7 @@ test('every bad setting is listed at once, with exit code 78', async () => {
     PINFOLD_LOGLEVEL: 'info',
     PINFOLD_MASTER_KEY: 'abc',
   }
-  const { code, stderr } = await run(['serve', '--url', 'ftp://x', '--data', ''], { env })
+  const { code, stderr } = await runProcess(['serve', '--url', 'ftp://x', '--data', ''], { env })
   assert.equal(code, 78)
   assert.deepEqual(stderr.trim().split('\n'), [
     'pinfold: PINFOLD_LISTEN must be HOST:PORT',
@@ -59,7 +59,7 @@ test('a database URL is refused without a master key, and when it is not one', a
       [78, 'pinfold: a database URL needs PINFOLD_MASTER_KEY, 32 bytes as base64 or hex\n'],
     )
   }
-  const wrong = await run(['serve', '--database', 'mysql://127.0.0.1/none'])
+  const wrong = await runProcess(['serve', '--database', 'mysql://127.0.0.1/none'])
   assert.deepEqual([wrong.code, wrong.stderr], [78, 'pinfold: --database must be a postgres:// URL\n'])
 })
 
@@ -72,7 +72,7 @@ test('a command whose database is away ends with one line, exit code 69 and with
 })
 
 test('the list of settings names each with its default', async () => {
-  const { code, stdout } = await run(['config'])
+  const { code, stdout } = await runProcess(['config'])
   assert.equal(code, 0)
   assert.match(stdout, /^PINFOLD_LISTEN \(--listen\)\n {4}.*Default: 127\.0\.0\.1:8080\.$/m)
   assert.match(stdout, /^PINFOLD_TRACES\n {4}.* See traces \(docs\/operations\.md\)\.$/m)
@@ -88,7 +88,7 @@ test('help and the list of settings are for a terminal, without the marks of a p
 })
 
 test('a reader that goes away early is no failure', async () => {
-  const { code, stderr } = await run(['-c', `"${program}" config | head -n 1; echo "$?" >&2`], { command: 'sh' })
+  const { code, stderr } = await runProcess(['-c', `"${program}" config | head -n 1; echo "$?" >&2`], { command: 'sh' })
   assert.deepEqual([code, stderr], [0, '0\n'])
 })
 
@@ -101,22 +101,22 @@ test('the program finds itself and Node through a symbolic link and from another
   symlinkSync(program, named)
   const helper = join(place.data, 'docker-credential-acme')
   symlinkSync(join(project, 'bin/docker-credential-pinfold'), helper)
-  const unknown = await run(['get'], { command: helper, cwd: tmpdir(), input: 'https://nobody.example\n' })
+  const unknown = await runProcess(['get'], { command: helper, cwd: tmpdir(), input: 'https://nobody.example\n' })
   assert.match(unknown.stdout + unknown.stderr, /credentials not found/)
   for (const command of [link, named, program]) {
-    const { code, stdout } = await run(['--version'], { command, cwd: tmpdir() })
+    const { code, stdout } = await runProcess(['--version'], { command, cwd: tmpdir() })
     assert.equal(code, 0)
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
   }
 })
 
 test('completion offers commands and options, and prints a script for each shell', async () => {
-  const commands = await run(['complete', '--', ''])
+  const commands = await runProcess(['complete', '--', ''])
   assert.match(commands.stdout, /^serve\t[\s\S]*^token\t[\s\S]*^migrate\t[\s\S]*^config\t/m)
-  const options = await run(['complete', '--', 'token', '--'])
+  const options = await runProcess(['complete', '--', 'token', '--'])
   assert.match(options.stdout, /^--identity\t[\s\S]*^--audience\t/m)
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { code, stdout } = await run(['complete', shell])
+    const { code, stdout } = await runProcess(['complete', shell])
     assert.equal(code, 0)
     assert.match(stdout, new RegExp(`${shell} completion for pinfold`))
   }

@@ -6,7 +6,7 @@ import { decodeJwt } from 'jose'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
-import { project, run } from '../support/process.ts'
+import { project, run, runProcess } from '../support/process.ts'
 
 const helper = join(project, 'bin/docker-credential-pinfold')
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
@@ -32,7 +32,7 @@ async function start() {
     home,
     config: join(home.home, 'docker/config.json'),
     cli: (...args: string[]) => run(args, { env }),
-    helper: (action: string, input: string) => run([action], { env, command: helper, input }),
+    helper: (action: string, input: string) => runProcess([action], { env, command: helper, input }),
     login: () => run(['auth', 'login', '--identity', identity.uid, '--identity-token', file], { env }),
     /** What a password is good for at the registry. */
     async accessWith(user: string, password: string) {

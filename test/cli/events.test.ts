@@ -50,8 +50,11 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
 
   const repo = await seed.repo(org.uid)
   await receiver.until((got) => got.length === 3)
-  const found = await command('deliveries', uid, '--state', 'delivered')
-  assert.match(found.stdout, /repo\.created\.v1 +DELIVERED +delivered \(200\)/)
+  // The outcome is written after the receiver has answered.
+  await eventually(
+    () => command('deliveries', uid, '--state', 'delivered'),
+    ({ stdout }) => /repo\.created\.v1 +DELIVERED +delivered \(200\)/.test(stdout),
+  )
   assert.equal((await json('deliveries', uid, '--limit', '1')).items.length, 1)
 
   const replayed = await command('replay', uid, '--since', repo.createTime)

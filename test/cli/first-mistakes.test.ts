@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { mayOthersRun, serveInForeignFolder, startStrictPostgres } from '../reference/first-hour-more.ts'
-import { freeAddress, makePlace, run, startProcess } from '../support/process.ts'
+import { freeAddress, makePlace, run, runProcess, startProcess } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 test('a database that refuses the password is no database that is away', async () => {
   const strict = await startStrictPostgres()
   const database = `postgres://pinfold:very-wrong@127.0.0.1:${strict.port}/pinfold`
   const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
-  const { code, stdout, stderr } = await run(['serve', '--database', database], { env })
+  const { code, stdout, stderr } = await runProcess(['serve', '--database', database], { env })
   strict.close()
   assert.deepEqual([code, stdout], [78, ''], stderr)
   assert.match(stderr, /does not let us in: password authentication failed.*\n.*look at the user and the password/)

@@ -12,6 +12,7 @@ import {
   makePlace,
   type Place,
   run,
+  runProcess,
   startProcess,
   tokenOf,
   type Where,
@@ -233,7 +234,7 @@ test('a server that comes while a key is replaced is not taken for one that was 
   const [first, second] = [await alone(), await alone()]
   await first.query(lock)
   const both = { ...own.env, PINFOLD_MASTER_KEY_NEW: newKey() }
-  const rotation = run(['keys', 'rotate-master', ...place.args], { env: both })
+  const rotation = runProcess(['keys', 'rotate-master', ...place.args], { env: both })
   await waiting(1)
   const locked = second.query(lock)
   await waiting(2)

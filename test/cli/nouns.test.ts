@@ -265,7 +265,7 @@ test('where the configuration of docker cannot be written, nothing is made for i
   assert.deepEqual([made.code, made.stdout], [1, ''])
   assert.match(
     made.stderr,
-    /^pinfold: \S+\/away\/config\.json cannot be written: \w+\nDOCKER_CONFIG names another folder/,
+    /^pinfold: \S+\/away\/config\.json cannot be written: \w+\npinfold: DOCKER_CONFIG names another folder/,
   )
   assert.equal((await cli('iam', 'organizations', 'describe', 'shut')).code, 1)
   const saved = await nowhere('auth', 'configure-docker', '--pull-token', '--save', '--parent', 'acme')
@@ -280,12 +280,13 @@ test('a name that is taken, or that none may have, is answered with what to do n
     assert.deepEqual([code, stdout], [1, ''])
     assert.match(stderr, next)
   }
-  const letters = /name must match ".*\na name has small letters, digits, spaces, dots, _ and -, as in team-1\n$/
+  const letters =
+    /name must match ".*\npinfold: a name has small letters, digits, spaces, dots, _ and -, as in team-1\n$/
   await wrong(letters, 'create', 'Team!', '--parent', 'acme')
   await wrong(letters, 'update', 'acme/first', '--name', 'Team!')
   await wrong(/description must match ".*\n$/, 'update', 'acme/first', '--description', 'two\nlines')
   await wrong(
-    /already exists.*\ntake another name; pinfold iam folders list shows/,
+    /already exists.*\npinfold: take another name; pinfold iam folders list shows/,
     'create',
     'first',
     '--parent',

@@ -11,7 +11,7 @@ import { claimsOf } from '../support/exchange.ts'
 import { ok } from '../support/expect.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, type Env, program, project, run } from '../support/process.ts'
+import { cleanEnv, type Env, program, project, run, runProcess } from '../support/process.ts'
 import { type SignInScene, startSignInScene } from '../support/sign-in.ts'
 
 const second = 1000
@@ -121,7 +121,7 @@ test('login opens the browser, keeps a session for this user only, and every com
   assert.match((await me.command('auth', 'status', '--quick')).stdout, new RegExp(uid))
   assert.match((await me.command('sessions', 'list')).stdout, /this one/)
   const { host } = new URL(scene.pinfold.url)
-  const docker = await run(['get'], {
+  const docker = await runProcess(['get'], {
     env: me.env,
     input: host,
     command: join(project, 'bin/docker-credential-pinfold'),

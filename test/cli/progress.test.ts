@@ -7,13 +7,13 @@ import { migrate } from '#db/migrate.ts'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { osv, startMirror } from '../support/mirror.ts'
-import { type Env, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { type Env, makePlace, program, project, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { zipOf } from '../support/zip.ts'
 
 /** The command with a terminal of its own; what it shows there, line by line. */
 async function onTerminal(args: readonly string[], env: Env): Promise<{ code: number | null; shown: string[] }> {
   const line = [program, ...args].map((word) => `'${word}'`).join(' ')
-  const { code, stdout } = await run(['-qefc', `exec ${line}`, '/dev/null'], { command: 'script', env })
+  const { code, stdout } = await runProcess(['-qefc', `exec ${line}`, '/dev/null'], { command: 'script', env })
   return {
     code,
     shown: stdout
@@ -32,7 +32,7 @@ async function bothWays(args: readonly string[], env: Env, shows: RegExp, says: 
     `${args.join(' ')} showed ${JSON.stringify(watched.shown)}`,
   )
   assert.match(watched.shown.at(-1)!, says)
-  const piped = await run(args, { env })
+  const piped = await runProcess(args, { env })
   assert.deepEqual([piped.code, piped.stderr], [0, ''])
   assert.match(piped.stdout, says)
   assert.ok(!piped.stdout.includes('\r') && !piped.stdout.includes('\u001b'))
@@ -46,7 +46,7 @@ test('migrations, imports and the collection of blobs show how far they are on a
   assert.ok(migrated.shown.some((line) => /^0001-.* …$/.test(line)))
   assert.ok(migrated.shown.includes('the database is up to date'))
   await using fresh = await makePlace()
-  const piped = await run(['migrate', ...fresh.args], { env: fresh.env })
+  const piped = await runProcess(['migrate', ...fresh.args], { env: fresh.env })
   assert.deepEqual(piped, { code: 0, stdout: 'the database is up to date\n', stderr: '' })
 
   const samples = join(project, 'examples/advisories')
@@ -113,6 +113,6 @@ test('a layer that is pushed shows its bytes on a terminal', async () => {
   const bar = watched.shown.filter((line) => /bytes of osv\/PyPI pushed$/.test(line))
   const [, done, all] = /^\[#{24}\] ([\d,]+) of ([\d,]+) bytes/.exec(bar.at(-1) ?? '') ?? []
   assert.ok(done !== undefined && done === all, JSON.stringify(watched.shown))
-  const piped = await run(pack, { env })
+  const piped = await runProcess(pack, { env })
   assert.deepEqual([piped.code, piped.stderr], [0, ''])
 })

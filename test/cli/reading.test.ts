@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { makePlace, run, startProcess } from '../support/process.ts'
+import { makePlace, run, runProcess, startProcess } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-reading-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -20,7 +20,7 @@ const reading = [
 
 for (const args of reading) {
   test(`${args.join(' ')} makes no data folder`, async () => {
-    const { code, stderr } = await run(args, { cwd: folder })
+    const { code, stderr } = await runProcess(args, { cwd: folder })
     assert.equal(code, 69, stderr)
     assert.match(stderr, /nothing has been served from data yet/)
     assert.deepEqual(readdirSync(folder), [])
@@ -33,13 +33,16 @@ test('commands that only read call the server that PINFOLD_API names, and keep t
   const { stdout: token } = await run(['token', ...place.args], { env: place.env })
   const env = { PINFOLD_API: server.url, PINFOLD_TOKEN: token.trim() }
   for (const args of reading.slice(0, -1)) {
-    const { code, stderr } = await run(args, { cwd: folder, env })
+    const { code, stderr } = await runProcess(args, { cwd: folder, env })
     assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
     assert.deepEqual(readdirSync(folder), [])
   }
-  const wrong = await run(['vulnerabilities', 'status'], { cwd: folder, env: { ...env, PINFOLD_TOKEN: 'wrong' } })
+  const wrong = await runProcess(['vulnerabilities', 'status'], {
+    cwd: folder,
+    env: { ...env, PINFOLD_TOKEN: 'wrong' },
+  })
   assert.notEqual(wrong.code, 0)
-  const named = await run(['vulnerabilities', 'status', '--data', join(folder, 'none')], { cwd: folder, env })
+  const named = await runProcess(['vulnerabilities', 'status', '--data', join(folder, 'none')], { cwd: folder, env })
   assert.equal(named.code, 69, named.stderr)
   assert.deepEqual(readdirSync(folder), [])
 })

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, makePlace, program, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
 test('the lines that a first start prints work word for word', async () => {
@@ -24,7 +24,7 @@ test('the lines that a first start prints work word for word', async () => {
 
   const secrets = place.database ? { PINFOLD_DATABASE: place.database } : {}
   const env = { ...place.env, ...secrets }
-  const steps = await run(['-ec', `${lines.join('; echo\n')}`], { command: 'sh', env })
+  const steps = await runProcess(['-ec', `${lines.join('; echo\n')}`], { command: 'sh', env })
   assert.deepEqual([steps.code, steps.stderr], [0, ''])
   const answers = steps.stdout.split('\n').filter((line) => line.startsWith('{'))
   const [repo, list] = answers.map((line) => JSON.parse(line))
@@ -128,9 +128,12 @@ test('SIGHUP ends it as SIGTERM does', async () => {
 test('a folder in which no blob can be kept is one clear line and no server', async () => {
   await using place = await makePlace()
   const blobs = join(place.data, 'not-mounted', 'blobs')
-  const { code, stdout, stderr } = await run(['serve', ...place.args, '--listen', '127.0.0.1:0', '--blobs', blobs], {
-    env: { ...place.env, PINFOLD_LOG_LEVEL: 'warn' },
-  })
+  const { code, stdout, stderr } = await runProcess(
+    ['serve', ...place.args, '--listen', '127.0.0.1:0', '--blobs', blobs],
+    {
+      env: { ...place.env, PINFOLD_LOG_LEVEL: 'warn' },
+    },
+  )
   assert.deepEqual(
     [code, stdout, stderr],
     [1, '', `pinfold: blobs cannot be kept in ${blobs}: the folder above it is not there\n`],
@@ -142,7 +145,7 @@ test('an occupied port is one clear line and no server', async () => {
   await using another = await makePlace()
   await using server = await startProcess(place)
   const { host } = new URL(server.url)
-  const second = await run(['serve', ...another.args, '--listen', host], {
+  const second = await runProcess(['serve', ...another.args, '--listen', host], {
     env: { ...another.env, PINFOLD_LOG_LEVEL: 'warn' },
   })
   assert.equal(second.code, 1)
@@ -157,7 +160,7 @@ test('a second server on the same data folder is refused, also right after the f
   if (process.env.PINFOLD_TEST_DATABASE) return t.skip('with PostgreSQL there may be several')
   await using place = await makePlace()
   await using server = await startProcess(place)
-  const second = await run(['serve', ...place.args, '--listen', '127.0.0.1:0'])
+  const second = await runProcess(['serve', ...place.args, '--listen', '127.0.0.1:0'])
   assert.equal(second.code, 1)
   assert.match(second.stderr, /another server uses the data folder/)
   process.kill(server.pid, 'SIGKILL')

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { costOf, countCost } from '../support/cost-of-command.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
-import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
 
 /** What answers requests: hundreds of files, and what commands took most of their time for. */
 const ofServers =
@@ -79,10 +79,10 @@ test('beside a server a command of the operator opens the database and its keys,
 })
 
 test('completion knows every command, though it runs none', async () => {
-  const { stdout } = await run(['complete', '--', 'import', ''])
+  const { stdout } = await runProcess(['complete', '--', 'import', ''])
   for (const name of ['advisories', 'libraries', 'osv', 'tag-history'])
     assert.match(stdout, new RegExp(`^${name}\t`, 'm'))
-  const completed = async (...words: string[]) => (await run(['complete', '--', ...words])).stdout
+  const completed = async (...words: string[]) => (await runProcess(['complete', '--', ...words])).stdout
   assert.match(await completed('ia'), /^iam\t/)
   assert.match(await completed('iam', 'identity-providers', 'scim', 'token', 're'), /^regenerate\t.*\nrevoke\t/)
   assert.match(await completed('iam', 'roles', 'list', '-o', 'm'), /^markdown\s*\n/)

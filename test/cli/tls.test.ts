@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import tls from 'node:tls'
 import grpc from '@grpc/grpc-js'
-import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { makePlace, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { connectRaw, takeResponse } from '../support/raw-http.ts'
 
 let folder: string
@@ -173,7 +173,7 @@ test('a server with files that are no pair does not start, and says which settin
   await using place = await makePlace()
   writeFileSync(file('empty'), '')
   const serve = (args: string[]) =>
-    run(['serve', ...place.args, '--listen', '127.0.0.1:0', ...args], { env: place.env })
+    runProcess(['serve', ...place.args, '--listen', '127.0.0.1:0', ...args], { env: place.env })
   const cases: [string[], RegExp][] = [
     [['--tls-cert', file('first.crt')], /PINFOLD_TLS_CERT and PINFOLD_TLS_KEY need each other/],
     [[...flags('first.crt', 'first.key'), '--url', 'http://a.test'], /PINFOLD_URL must begin with https:/],

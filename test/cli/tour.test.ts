@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeHome } from '../support/fake-sts.ts'
-import { cleanEnv, type Env, makePlace, type Place, project, run, startProcess } from '../support/process.ts'
+import { cleanEnv, type Env, makePlace, type Place, project, runProcess, startProcess } from '../support/process.ts'
 
 /** The shell blocks of a page, or of one section of it. */
 function blocksOf(page: string, section?: string): string[] {
@@ -15,7 +15,7 @@ function blocksOf(page: string, section?: string): string[] {
 }
 
 async function missing(...clients: string[]): Promise<string[]> {
-  const found = await Promise.all(clients.map((name) => run(['-c', `command -v ${name}`], { command: 'sh' })))
+  const found = await Promise.all(clients.map((name) => runProcess(['-c', `command -v ${name}`], { command: 'sh' })))
   return clients.filter((_, index) => found[index]!.code !== 0)
 }
 
@@ -37,7 +37,7 @@ async function paste(
   const named = place.database ? { PINFOLD_DATABASE: place.database, ...(api && { PINFOLD_API: `http://${api}` }) } : {}
   const env = { ...place.env, ...named, ...more }
   const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
-  const { code, stdout, stderr } = await run(args, { command: 'sh', env })
+  const { code, stdout, stderr } = await runProcess(args, { command: 'sh', env })
   assert.equal(code, 0, stdout + stderr)
   if (quiet) assert.equal(stderr.replaceAll('---\n', ''), '')
   return stdout.split('---\n').map((output) => output.trim().split('\n').filter(Boolean))

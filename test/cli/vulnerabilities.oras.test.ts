@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { pushLayers } from '../support/images.ts'
 import { osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
-import { cleanEnv, type Env, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, type Env, makePlace, type Place, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 import { apkLayer, pythonPackage } from '../support/scanning.ts'
 import { zipOf } from '../support/zip.ts'
@@ -81,15 +81,18 @@ test('a bundle that oras copies to a server without any way out finds the same',
   const env = { DOCKER_CONFIG: docker }
   const [from, to] = [first, second].map(({ host }) => `${host}/acme/vulnerabilities:latest`)
 
-  const synced = await run(['vulnerabilities', 'sync', ...online.args, '--mirror', mirror.url, ...sources], online)
+  const synced = await runProcess(
+    ['vulnerabilities', 'sync', ...online.args, '--mirror', mirror.url, ...sources],
+    online,
+  )
   assert.deepEqual([synced.code, synced.stderr], [0, ''])
-  const packed = await run(['vulnerabilities', 'pack', from!, '--mirror', mirror.url, ...sources], { env })
+  const packed = await runProcess(['vulnerabilities', 'pack', from!, '--mirror', mirror.url, ...sources], { env })
   assert.deepEqual([packed.code, packed.stderr], [0, ''])
   await mirror[Symbol.asyncDispose]()
 
   const copied = oras(['cp', '--from-plain-http', '--to-plain-http', from!, to!], env)
   assert.equal(copied.status, 0, copied.stderr)
-  const read = await run(['vulnerabilities', 'sync', ...inside.args, '--from', to!], {
+  const read = await runProcess(['vulnerabilities', 'sync', ...inside.args, '--from', to!], {
     env: { ...inside.env, ...env, ...closed },
   })
   assert.deepEqual([read.code, read.stderr], [0, ''])
@@ -106,7 +109,7 @@ test('a bundle that oras copies to a server without any way out finds the same',
   assert.deepEqual(await second.found(digest), expected)
 
   // What cannot be read keeps what it said.
-  const failed = await run(['vulnerabilities', 'sync', ...inside.args, '--source', 'osv/PyPI'], {
+  const failed = await runProcess(['vulnerabilities', 'sync', ...inside.args, '--source', 'osv/PyPI'], {
     env: { ...inside.env, ...closed },
   })
   assert.equal(failed.code, 1)

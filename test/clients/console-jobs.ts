@@ -7,7 +7,7 @@ import type { Download, Page } from 'playwright-core'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { expect, settled } from '../support/chromium.ts'
 import { runDuty } from '../support/duties.ts'
-import { run } from '../support/process.ts'
+import { runProcess } from '../support/process.ts'
 import type { Kit } from './console-changes.ts'
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
@@ -42,13 +42,13 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
       // As the page says it, but for where the files are.
       const args = command.split(' ').slice(1)
       const files: Record<string, string> = { [proof.name]: proof.file, [policy.name]: policy.file }
-      const checked = await run(
+      const checked = await runProcess(
         args.map((one) => files[one] ?? one),
         { env: {} },
       )
       expect(checked.code === 0, checked)
       const wrong = args.map((one) => (one.startsWith(new URL(scene.pinfold.url).host) ? otherDigest(one) : one))
-      const refused = await run(
+      const refused = await runProcess(
         wrong.map((one) => files[one] ?? one),
         { env: {} },
       )

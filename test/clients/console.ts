@@ -21,7 +21,7 @@ import {
 } from '../support/chromium.ts'
 import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
 import { takeStderr } from '../support/log.ts'
-import { run } from '../support/process.ts'
+import { runProcess } from '../support/process.ts'
 import { localUpstreams } from '../support/upstream.ts'
 import { checkChanges } from './console-changes.ts'
 import { checkJobs } from './console-jobs.ts'
@@ -116,7 +116,7 @@ await check('2: from the start, a tag as of a moment takes three steps, and is w
   expect(said.includes('import'), said)
   const time = `${scene.lastTuesday.slice(0, 16)}:00Z`
   const args = ['images', 'history', `${scene.path}:stable`, '--as-of', time, '-o', 'json']
-  const told = await run(args, { env: { PINFOLD_API: url, PINFOLD_TOKEN: scene.pinfold.operator.token! } })
+  const told = await runProcess(args, { env: { PINFOLD_API: url, PINFOLD_TOKEN: scene.pinfold.operator.token! } })
   const [record] = JSON.parse(told.stdout)
   expect(record.digest === shown && record.source === 'SOURCE_IMPORT' && said.includes(record.actorName), told)
   await context.close()

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, project, run } from '../support/process.ts'
+import { cleanEnv, project, runProcess } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 
 /** What the kubelet reads in a document. */
@@ -48,14 +48,14 @@ const request = decoded(
     serviceAccountAnnotations: { [annotation!]: identity.uid },
   }),
 )
-const answer = await run(provider!.args.map(here), { env: home.env, input: JSON.stringify(request) })
+const answer = await runProcess(provider!.args.map(here), { env: home.env, input: JSON.stringify(request) })
 assert.equal(answer.code, 0, answer.stderr)
 const response = decoded(answer.stdout)
 assert.equal(response.apiVersion, request.apiVersion)
 assert.equal(response.cacheKeyType, 'Registry')
 assert.match(response.cacheDuration, /^5[0-4]m\d+s$|^55m0s$/)
 assert.deepEqual(Object.keys(response.auth), [host])
-const other = await run(provider!.args.map(here), {
+const other = await runProcess(provider!.args.map(here), {
   env: home.env,
   input: JSON.stringify({ ...request, image: 'docker.io/library/nginx' }),
 })

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, freeAddress, makePlace, type Place, runProcess, startProcess, tokenOf } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
 let passed = 0
@@ -336,7 +336,7 @@ async function tryOwnTls(): Promise<void> {
   const args = ['--tls-cert', join(folder, 'server.crt'), '--tls-key', join(folder, 'server.key')]
   await using server = await startProcess(place, { args, env: { PINFOLD_LOG_LEVEL: 'error' } })
   const env = { ...place.env, NODE_EXTRA_CA_CERTS: join(folder, 'server.crt') }
-  const made = await run(['iam', 'organizations', 'create', 'acme', ...place.args], { env })
+  const made = await runProcess(['iam', 'organizations', 'create', 'acme', ...place.args], { env })
   if (made.code !== 0) throw new Error(made.stderr)
   const token = await tokenOf(place, ['--audience', 'registry'])
   const host = `localhost:${new URL(server.url).port}`

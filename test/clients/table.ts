@@ -11,7 +11,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
+import { cleanEnv, makePlace, project, runProcess, startProcess } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
 const certificate = join(folder, 'server.crt')
@@ -253,7 +253,7 @@ async function table(tls: boolean): Promise<Map<string, string>> {
   await using server = await startProcess(place, { args: given, listen: '127.0.0.1:0' })
   const host = `localhost:${new URL(server.url).port}`
   const command = async (...args: string[]) => {
-    const done = await run([...args, ...place.args], { env: place.env })
+    const done = await runProcess([...args, ...place.args], { env: place.env })
     assert.equal(done.code, 0, done.stderr)
     return done.stdout
   }

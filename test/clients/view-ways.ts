@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cleanEnv, run } from '../support/process.ts'
+import { cleanEnv, runProcess } from '../support/process.ts'
 
 /** Of this run; whoever uses it removes it. */
 export const folder = mkdtempSync(join(tmpdir(), 'pinfold-views-'))
@@ -21,7 +21,7 @@ export function sh(command: string, args: readonly string[], env: Record<string,
 
 /** The same while other commands are at work. */
 export async function play(command: string, args: readonly string[], env: Record<string, string> = {}): Promise<Done> {
-  const { code, stdout, stderr } = await run(args, { command, cwd: folder, env })
+  const { code, stdout, stderr } = await runProcess(args, { command, cwd: folder, env })
   return { code: code ?? 1, out: stdout.trim(), all: stdout + stderr }
 }
 

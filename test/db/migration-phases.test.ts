@@ -7,7 +7,7 @@ import { migrations } from '#db/migrations/all.ts'
 import { openDb } from '#db/open.ts'
 import { type Db, ident, join as joined, raw, type Sql, sql } from '#db/sql.ts'
 import { requireNobody } from '../../src/open-database.ts'
-import { makePlace, type Place, run, startProcess } from '../support/process.ts'
+import { makePlace, type Place, run, runProcess, startProcess } from '../support/process.ts'
 
 const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 const first: Migration = {
@@ -335,7 +335,7 @@ test('migrate sees in the end also a server that has started since it looked', {
   const holder = await place.connect()
   await holder.query(`SET search_path = ${place.schema}`)
   await holder.query(`SELECT pg_advisory_lock(7420001, hashtext(current_setting('search_path')))`)
-  const migrating = run(['migrate', ...place.args], { env })
+  const migrating = runProcess(['migrate', ...place.args], { env })
   const waits = `
     SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE NOT granted AND locktype = 'advisory' AND application_name = $1`

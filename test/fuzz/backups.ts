@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { freeAddress, makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -31,7 +31,8 @@ await using bucket = values.bucket ? await startBucket() : undefined
 const blobs = bucket ? ['--blobs', bucket.url()] : []
 const listen = await freeAddress()
 const env = { PINFOLD_URL: `http://${listen}`, ...bucket?.aws }
-const command = (...words: string[]) => run([...words, ...place.args, ...blobs], { env: { ...place.env, ...env } })
+const command = (...words: string[]) =>
+  runProcess([...words, ...place.args, ...blobs], { env: { ...place.env, ...env } })
 const start = () => startProcess(place, { listen, env, args: blobs })
 const clientAt = async (url: string) => registryClient(url, await tokenOf(place, ['--audience', 'registry']))
 type Told = { path: string; digest: string; at: number }

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { lastingToken, type Process, run, startProcess, tokenOf } from '../support/process.ts'
+import { lastingToken, type Process, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { registryClient, types } from '../support/registry.ts'
 import { addressOf, Bed, clientsAddress, type MemberName, memberNames, proxyPorts } from './failover/bed.ts'
 import { badAnswers, contradictions, longestGapMs, lostPushes, recoveryMs } from './failover/judge.ts'
@@ -64,7 +64,7 @@ async function inside(): Promise<void> {
   const where = whereOf(proxyPorts.closes)
   const withoutBlobs = { env, args: where.args.slice(0, 4) }
   const command = async (name: string, { args } = where) => {
-    const { code, stderr, stdout } = await run([name, ...args], { env })
+    const { code, stderr, stdout } = await runProcess([name, ...args], { env })
     assert.equal(code, 0, `pinfold ${name}: ${stderr}${stdout}`)
   }
   await command('migrate', withoutBlobs)

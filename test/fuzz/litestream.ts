@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { freeAddress, makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -77,9 +77,9 @@ for (let round = 1; round <= rounds; round++) {
     const when = round % 2 === 0 ? [] : ['-timestamp', new Date(moment).toISOString()]
     const before = performance.now()
     execFileSync('litestream', ['restore', ...when, '-o', file, replica])
-    const restored = await run(['restored', ...place.args], { env: { ...place.env, ...env } })
+    const restored = await runProcess(['restored', ...place.args], { env: { ...place.env, ...env } })
     assert.equal(restored.code, 0, restored.stderr + restored.stdout)
-    const verified = await run(['verify', '--hash', ...place.args], { env: { ...place.env, ...env } })
+    const verified = await runProcess(['verify', '--hash', ...place.args], { env: { ...place.env, ...env } })
     assert.equal(verified.code, 0, verified.stderr + verified.stdout)
     const took = (performance.now() - before) / 1000
 

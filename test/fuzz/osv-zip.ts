@@ -15,7 +15,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { deflateRawSync } from 'node:zlib'
-import { cleanEnv, makePlace, program, run, startProcess } from '../support/process.ts'
+import { cleanEnv, makePlace, program, runProcess, startProcess } from '../support/process.ts'
 import { fieldsOf } from '../support/zip.ts'
 
 const { values } = parseArgs({
@@ -148,7 +148,7 @@ try {
     await sleep(100)
   }
   const seconds = Math.round((performance.now() - began) / 1000)
-  const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+  const { stdout } = await runProcess(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
   const [{ records }] = JSON.parse(stdout)
   const peaks = [command(), ...(server ? [server()] : [])]
   console.log(

@@ -14,7 +14,7 @@ import pg from 'pg'
 import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
-import { freeAddress, run, startProcess, tokenOf } from '../support/process.ts'
+import { freeAddress, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -142,9 +142,9 @@ for (let round = 1; round <= rounds; round++) {
     'recovery_target_action=promote',
   ])
   const before = performance.now()
-  const restored = await run(['restored', ...where.args], { env: { ...where.env, ...env } })
+  const restored = await runProcess(['restored', ...where.args], { env: { ...where.env, ...env } })
   assert.equal(restored.code, 0, restored.stderr + restored.stdout)
-  const verified = await run(['verify', ...where.args, '-o', 'json'], { env: { ...where.env, ...env } })
+  const verified = await runProcess(['verify', ...where.args, '-o', 'json'], { env: { ...where.env, ...env } })
   const took = (performance.now() - before) / 1000
   assert.equal(verified.code, 0, verified.stdout + verified.stderr)
   await using again = await startProcess(where, { listen, env })

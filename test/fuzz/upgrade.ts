@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, project, run, tokenOf } from '../support/process.ts'
+import { cleanEnv, freeAddress, makePlace, project, runProcess, tokenOf } from '../support/process.ts'
 import { digestOf, imageOf, types } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -148,7 +148,7 @@ async function startBalancer() {
 }
 
 const migrate = (build: string, ...args: string[]) =>
-  run(['migrate', ...args, ...place.args], {
+  runProcess(['migrate', ...args, ...place.args], {
     env: { ...place.env, PINFOLD_LEASE_MS: '2000' },
     command: join(build, 'bin/pinfold'),
     cwd: build,

@@ -14,7 +14,15 @@ import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, lastingToken, makePlace, type Process, run, startProcess, tokenOf } from '../support/process.ts'
+import {
+  freeAddress,
+  lastingToken,
+  makePlace,
+  type Process,
+  runProcess,
+  startProcess,
+  tokenOf,
+} from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
 
@@ -177,7 +185,7 @@ const dayAgo = Date.now() / 1000 - 25 * 3600
 const before = await compare()
 for (const location of before.objects) utimesSync(bucket.fileOf(blobs, location), dayAgo, dayAgo)
 const young = await stray()
-const swept = await run(['gc', ...place.args], {
+const swept = await runProcess(['gc', ...place.args], {
   env: { ...place.env, ...env, PINFOLD_BLOBS: blobs, PINFOLD_API: `http://${addresses[0]}` },
 })
 assert.equal(swept.code, 0, swept.stderr)

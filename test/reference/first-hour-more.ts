@@ -4,7 +4,16 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Env, freeAddress, makePlace, program, type Run, run, startProcess, tokenOf } from '../support/process.ts'
+import {
+  type Env,
+  freeAddress,
+  makePlace,
+  program,
+  type Run,
+  runProcess,
+  startProcess,
+  tokenOf,
+} from '../support/process.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
 import { copyOfOldest } from '../upgrades/release.ts'
 
@@ -96,8 +105,8 @@ export async function serveInForeignFolder(data: string, env: Env): Promise<Run>
   chmodSync(data, 0o555)
   chmodSync(join(data, '..'), 0o755)
   const args = ['serve', '--data', data, '--listen', '127.0.0.1:0']
-  if (process.getuid?.() !== 0) return run(args, { env })
-  return run([...asNobody, program, ...args], { env, command: 'setpriv' })
+  if (process.getuid?.() !== 0) return runProcess(args, { env })
+  return runProcess([...asNobody, program, ...args], { env, command: 'setpriv' })
 }
 
 const filled: Omit<Mistake, 'play'> = {
@@ -159,7 +168,7 @@ async function playTls(folder: string, env: Env, scheme: string): Promise<Run> {
   const at = { args: ['--data', place.data], env: {} }
   await using server = await startProcess(at, { args: ['--tls-cert', certificate, '--tls-key', key] })
   const api = `${scheme}://${new URL(server.url).host}`
-  return await run(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
+  return await runProcess(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
 }
 
 const wrongTls: Omit<Mistake, 'play'> = {
@@ -175,7 +184,7 @@ async function playHttpsToHttp(env: Env): Promise<Run> {
   const at = { args: ['--data', place.data], env: {} }
   await using server = await startProcess(at)
   const api = `https://${new URL(server.url).host}`
-  return await run(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
+  return await runProcess(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
 }
 
 const proxied: Omit<Mistake, 'play'> = {
@@ -240,7 +249,7 @@ async function playRestart(env: Env): Promise<Run> {
   return { code: 0, stdout: lines.join('\n'), stderr: '' }
 }
 
-const cli = (env: Env, ...args: string[]) => run(args, { env })
+const cli = (env: Env, ...args: string[]) => runProcess(args, { env })
 
 const upgraded: Omit<Mistake, 'play'> = {
   title: 'The data folder of the oldest version',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeHome } from '../support/fake-sts.ts'
-import { type Env, freeAddress, makePlace, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { type Env, freeAddress, makePlace, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { furtherMistakes, type Mistake } from './first-hour-more.ts'
 import { beforeOf, wallsOf } from './first-hour-walls.ts'
 import { playFirstScreen } from './first-screen.ts'
@@ -18,7 +18,7 @@ const nobody = home.env
 const away = `http://${await freeAddress()}`
 const otherToken = await tokenOf({ args: ['--data', other.data], env: {} })
 const at = ['--data', place.data]
-const cli = (args: readonly string[], env: Env = {}) => run(args, { env: { ...nobody, ...env } })
+const cli = (args: readonly string[], env: Env = {}) => runProcess(args, { env: { ...nobody, ...env } })
 const asOperator = (...args: string[]) => cli([...args, ...at])
 const good = async (...args: string[]) => assert.equal((await asOperator(...args)).code, 0, args.join(' '))
 

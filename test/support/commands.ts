@@ -1,27 +1,25 @@
-// Commands in the process of the test, where so many are played that a process for each would take minutes.
-import { commands } from '#cli/commands.ts'
-import { CliError, runProgram, type Terminal } from '#cli/shape/command.ts'
-import type { Env, Run } from './process.ts'
+// Commands of the program in the process of the test: a process for each takes seconds.
 
-/** What a command line prints, says and ends with; nobody can be asked, and nothing is on its standard input. */
-export function commandsIn(env: Env): (...args: string[]) => Promise<Run> {
+import type { Terminal } from '#cli/shape/command.ts'
+import { visible } from '#cli/shape/plain-text.ts'
+import { runCommandLine } from '#command-line.ts'
+
+export type Env = Record<string, string>
+export type Run = { code: number | null; stdout: string; stderr: string }
+
+/** Output and exit code of a command line that reads `input`. Nobody is there to answer questions. */
+export function commandsIn(env: Env, input = ''): (...args: string[]) => Promise<Run> {
   return async (...args) => {
     const [stdout, stderr]: [string[], string[]] = [[], []]
     const terminal: Terminal = {
       env,
-      input: async () => '',
+      input: async () => input,
       print: (line) => void stdout.push(`${line}\n`),
-      say: (line) => void stderr.push(`${line}\n`),
+      say: (text) => void stderr.push(`${text.split('\n').map(visible).join('\n')}\n`),
+      preferred: async () => (await import('#cli/shape/preferences.ts')).preferredOptions(env),
       untilAsked: () => new Promise(() => {}),
     }
-    let code: number
-    try {
-      code = await runProgram(commands, '0.0.0', terminal, ['node', 'pinfold', ...args])
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error
-      stderr.push(`pinfold: ${error.message}\n`)
-      code = error.exitCode
-    }
+    const code = await runCommandLine(terminal, ['node', 'pinfold', ...args])
     return { code, stdout: stdout.join(''), stderr: stderr.join('') }
   }
 }

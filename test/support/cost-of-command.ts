@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Env, project, type Run, run } from './process.ts'
+import { type Env, project, type Run, runProcess } from './process.ts'
 
 export type Cost = Run & {
   /** Ours by their path in the project, of packages from `node_modules/` on; Node's own are left out. */
@@ -20,7 +20,11 @@ export async function costOf(
 ): Promise<Cost> {
   using counter = countCost()
   const given = { ...env, ...counter.env }
-  const done = await run(args, { env: given, ...(input !== undefined && { input }), ...(command && { command }) })
+  const done = await runProcess(args, {
+    env: given,
+    ...(input !== undefined && { input }),
+    ...(command && { command }),
+  })
   return { ...done, ...counter.read() }
 }
 

@@ -1,4 +1,4 @@
-// Runs the real bin/pinfold in a process of its own, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names.
+// Runs commands of the program, in this process or in one of their own, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { commandsIn, type Env, type Run } from './commands.ts'
+
+export type { Env, Run } from './commands.ts'
 
 export const project = fileURLToPath(new URL('../..', import.meta.url))
 export const program = join(project, 'bin/pinfold')
-
-export type Env = Record<string, string>
-export type Run = { code: number | null; stdout: string; stderr: string }
 
 /** A fresh data folder, and on PostgreSQL a fresh schema: what `args` and `env` make every command use. */
 export async function makePlace() {
@@ -76,10 +76,20 @@ export function cleanEnv(env: Env = {}): Env {
   return { ...(Object.fromEntries(kept) as Env), ...env }
 }
 
-/** Runs a command to its end; `input` is what it reads. */
-export async function run(
+export type RunOptions = { env?: Env; cwd?: string; command?: string; input?: string }
+
+/**
+ * Runs a command of the program to its end in this process, which takes milliseconds. `input` is what it reads. Signals,
+ * terminals, memory and the environment of Node need a process: `runProcess`.
+ */
+export function run(args: readonly string[], { env, input }: Pick<RunOptions, 'env' | 'input'> = {}): Promise<Run> {
+  return commandsIn(cleanEnv(env), input)(...args)
+}
+
+/** Runs a command to its end in a process of its own. */
+export async function runProcess(
   args: readonly string[],
-  { env, cwd = project, command = program, input }: { env?: Env; cwd?: string; command?: string; input?: string } = {},
+  { env, cwd = project, command = program, input }: RunOptions = {},
 ): Promise<Run> {
   const child = spawn(command, args, { cwd, env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] })
   // A command that reads nothing may be over before all is written.

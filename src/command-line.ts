@@ -1,0 +1,34 @@
+// A command line from its words to its exit code: the whole program except the process around it.
+import { commands } from './cli/commands.ts'
+import { CliError, exitCodes, runProgram, type Terminal } from './cli/shape/command.ts'
+import { isUnavailable, whyRefused } from './db/unavailable.ts'
+import { version } from './version.ts'
+
+/** Runs the command that `argv` names, prints the error of one that failed, and returns the exit code. */
+export async function runCommandLine(terminal: Terminal, argv: readonly string[]): Promise<number> {
+  try {
+    return await runProgram(commands, version, terminal, argv)
+  } catch (error) {
+    for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
+    if (terminal.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
+    if (error instanceof CliError) return error.exitCode
+    // Its class is in the table of settings, which not every command loads.
+    if ((error as Error).name === 'ConfigError' || whyRefused(error)) return exitCodes.config
+    return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
+  }
+}
+
+/** What to look at where the database is on another machine, or should be. */
+function lookAt(error: unknown): string {
+  const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
+  return isAway ? '; look whether it runs, and whether the URL of PINFOLD_DATABASE or --database is where it does' : ''
+}
+
+/** Node gives no message to the error of a host that refused on each of its addresses. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
+  const next = whyRefused(error)
+  if (next) return `the database does not let us in: ${reason}\n${next}`
+  return isUnavailable(error) ? `the database is not available: ${reason}${lookAt(error)}` : reason
+}
