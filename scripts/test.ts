@@ -1,67 +1,75 @@
-// `npm test [FILE…]`: the whole suite on SQLite, and on PostgreSQL as well when PINFOLD_TEST_DATABASE names one, at the same
-// time: what is told of the second comes behind what is told of the first.
-import { globSync } from 'node:fs'
+// `npm test [FILE…]`: the tests on SQLite, and also on PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// `npm test -- --postgresql`: only on PostgreSQL.
+// `npm run test:quick [FILE…]`: on SQLite, only the test files that changed code can affect, the nearest first.
+import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
-import { run as runTests } from 'node:test'
-import { spec } from 'node:test/reporters'
-import { pathToFileURL } from 'node:url'
-import { inspect } from 'node:util'
+import { join, relative, resolve } from 'node:path'
 import { root } from './run.ts'
+import { affectedTests, changedFiles } from './test/affected.ts'
+import { expectedMs, keyOf, readDurations, writeDurations } from './test/durations.ts'
+import { runUnits, type Unit } from './test/pool.ts'
+import { createProgress } from './test/progress.ts'
 
-// Each file is a process that loads much of the same code; compiled once, it is kept as bin/pinfold keeps it.
+// Compiled code is kept between runs, as bin/pinfold keeps it.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/pinfold')
 
-const given = process.argv.slice(2)
-const files = given.length > 0 ? given : globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root }).sort()
 /** These open no database, so that another engine changes nothing for them. */
-const withoutDatabase = /^(src|test\/house)\//
-const postgres = process.env.PINFOLD_TEST_DATABASE ?? ''
+const withoutDatabase = /^(?:src\/(?!db\/)|test\/(?:house|scripts)\/)/
+/** A test file that cannot share its process with others says so, and why, in a comment that begins like this. */
+const ownProcess = /^\/\/ Own process: \S/m
 
-/** Many of them wait for a process or for a time to pass, and leave a core to another meanwhile. */
-const atOnce = Math.max(2, availableParallelism()) + (postgres === '' ? 1 : 2)
-const execArgv = ['--import', pathToFileURL(join(root, 'test/support/give-up.mjs')).href]
+const flags = ['--quick', '--postgresql']
+const isQuick = process.argv.includes('--quick')
+const onlyPostgres = process.argv.includes('--postgresql')
+const named = process.argv.slice(2).filter((word) => !flags.includes(word))
+const given = named.map((file) => relative(root, resolve(file)))
+const postgres = isQuick ? '' : (process.env.PINFOLD_TEST_DATABASE ?? '')
+const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root }).sort()
 
-async function suite(
-  engine: string,
-  database: string,
-  some: readonly string[],
-  tell: (text: string) => void,
-): Promise<{ passed: number; failed: number }> {
-  tell(`\n# ${engine}\n`)
-  const counts = { passed: 0, failed: 0 }
-  const concurrency = Math.ceil(atOnce / (postgres === '' ? 1 : 2))
-  const env = { ...process.env, PINFOLD_TEST_DATABASE: database }
-  const stream = runTests({ files: [...some], cwd: root, concurrency, timeout: 300_000, execArgv, env })
-  stream.on('test:pass', (event) => {
-    if (event.details.type !== 'suite') counts.passed++
-  })
-  stream.on('test:fail', (event) => {
-    if (event.details.type === 'suite') return
-    counts.failed++
-    // The report tells why at its end, which a run that is cut short does not have.
-    tell(
-      `FAIL ${event.name} (${event.file} on ${engine}): ${inspect(event.details.error.cause ?? event.details.error)}\n`,
-    )
-  })
-  for await (const text of stream.compose(spec)) tell(String(text))
-  return counts
+const durations = readDurations()
+
+function unitsOf(files: readonly string[], engine: string, database: string): Unit[] {
+  return files.map((file) => ({
+    file,
+    engine,
+    database,
+    isAlone: ownProcess.test(readFileSync(join(root, file), 'utf8')),
+    expectedMs: expectedMs(durations, file, engine),
+  }))
 }
 
-const later: string[] = []
-const first = suite('SQLite', '', files, (text) => void process.stdout.write(text))
-const second =
-  postgres === ''
-    ? { passed: 0, failed: 0 }
-    : suite(
-        'PostgreSQL',
-        postgres,
-        files.filter((file) => given.length > 0 || !withoutDatabase.test(file)),
-        (text) => void later.push(text),
-      )
-const counts = await Promise.all([first, second])
-process.stdout.write(later.join(''))
-const passed = counts.reduce((sum, one) => sum + one.passed, 0)
-const failed = counts.reduce((sum, one) => sum + one.failed, 0)
-console.log(`\n${passed} passed, ${failed} failed`)
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0
+const changed = isQuick && given.length === 0 ? changedFiles() : given
+const files = isQuick ? affectedTests(all, changed) : given.length > 0 ? given : all
+const onPostgres = postgres === '' ? [] : files.filter((file) => given.length > 0 || !withoutDatabase.test(file))
+const onSqlite = onlyPostgres ? [] : files
+const units = [...unitsOf(onSqlite, 'SQLite', ''), ...unitsOf(onPostgres, 'PostgreSQL', postgres)]
+if (isQuick) console.log(`${changed.length} changed files can affect ${files.length} of ${all.length} test files`)
+// The order of the units is that of their durations: here the nearest tests take the highest.
+if (isQuick) for (const [at, unit] of units.entries()) unit.expectedMs = units.length - at
+
+const write = (text: string) => void process.stdout.write(text)
+const progress = createProgress(units, write, process.stdout.isTTY ? process.stdout.columns : undefined)
+const known = new Set(all)
+const failed = new Set<Unit>()
+const timer = setInterval(progress.show, 1000)
+/** Many tests wait for a process or for the network, and leave a core to others meanwhile. */
+const size = Math.min(units.length, Math.max(2, availableParallelism()) + 1)
+await runUnits(units, size, {
+  told(unit, report) {
+    if (report.kind !== 'failed') return progress[report.kind]()
+    failed.add(unit)
+    progress.failed(unit, report.name, report.reason)
+  },
+  ended(unit, ms, output) {
+    if (known.has(unit.file)) durations[keyOf(unit.file, unit.engine)] = ms
+    if (failed.has(unit) && output !== '') write(`Output of ${unit.file}:\n${output}\n`)
+    progress.fileDone(unit)
+  },
+})
+clearInterval(timer)
+writeDurations(durations)
+progress.end()
+const { passed, failed: failures } = progress.counts
+// A quick run may have nothing to do; any other one that finds no test is wrong.
+const isNothing = passed === 0 && !(isQuick && units.length === 0)
+process.exitCode = failures > 0 || isNothing ? 1 : 0

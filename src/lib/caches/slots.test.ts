@@ -1,3 +1,4 @@
+// Own process: garbage that other files leave would be counted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'

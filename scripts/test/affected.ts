@@ -1,0 +1,57 @@
+// Which test files a change can affect, computed from imports.
+import { execFileSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { root } from '../run.ts'
+
+/** Changes to these can affect every test. */
+const everything = /^(package(-lock)?\.json|tsconfig\.json|bin\/.*|scripts\/(test|run)\b.*)$/
+
+/** Files that differ from the branch that this one started from: committed, not committed, and new ones. */
+export function changedFiles(): string[] {
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean)
+  const base = startOf(git)
+  const names = [...git('diff', '--name-only', base), ...git('ls-files', '--others', '--exclude-standard')]
+  return [...new Set(names)]
+}
+
+function startOf(git: (...args: string[]) => string[]): string {
+  try {
+    return git('merge-base', 'HEAD', 'origin/main')[0] ?? 'HEAD'
+  } catch {
+    // A repository without that branch, such as one that was just made.
+    return 'HEAD'
+  }
+}
+
+/** The tests of `tests` that load or read one of the changed files, those with the fewest imports between first. */
+export function affectedTests(tests: readonly string[], changed: readonly string[]): string[] {
+  if (changed.some((file) => everything.test(file))) return [...tests]
+  const importers = new Map<string, string[]>()
+  for (const file of globSync(['{src,gen,test,scripts,bench,examples,console}/**/*.{ts,tsx,mjs}'], { cwd: root })) {
+    for (const used of usedBy(file)) importers.set(used, [...(importers.get(used) ?? []), file])
+  }
+  const reached = new Set(changed)
+  for (const file of reached) for (const importer of importers.get(file) ?? []) reached.add(importer)
+  const wanted = new Set(tests)
+  return [...reached].filter((file) => wanted.has(file))
+}
+
+/** An import of types is gone before the code runs. */
+const typesOnly = /^(?:import|export) type [^'"]*?from '[^']+'/gm
+
+/** Files that a file names in quotes: imports, and files it reads or runs. */
+function usedBy(file: string): Set<string> {
+  const text = readFileSync(join(root, file), 'utf8').replace(typesOnly, '')
+  const found = new Set<string>()
+  for (const [, name] of text.matchAll(/['"`]([#./\w][^'"`\s$]*\.[a-z]+)['"`]/g)) {
+    const path = name!.replace(/^#gen\//, 'gen/').replace(/^#/, 'src/')
+    for (const place of [path, relative(root, resolve(root, dirname(file), path))]) {
+      if (isInside(place) && place !== file && existsSync(join(root, place))) found.add(place)
+    }
+  }
+  return found
+}
+
+const isInside = (path: string): boolean => !path.startsWith('..') && !path.startsWith('/')

@@ -1,0 +1,31 @@
+// How long each test file took when it last ran on this machine.
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { root } from '../run.ts'
+
+const store = join(root, 'node_modules/.cache/pinfold/test-durations.json')
+
+export type Durations = Record<string, number>
+
+export function readDurations(): Durations {
+  try {
+    return JSON.parse(readFileSync(store, 'utf8')) as Durations
+  } catch {
+    return {}
+  }
+}
+
+export function writeDurations(durations: Durations): void {
+  mkdirSync(dirname(store), { recursive: true })
+  writeFileSync(store, JSON.stringify(durations))
+}
+
+export const keyOf = (file: string, engine: string): string => `${engine} ${file}`
+
+/** The last duration in milliseconds; a guess by size for a file that has never run here. */
+export function expectedMs(durations: Durations, file: string, engine: string): number {
+  return durations[keyOf(file, engine)] ?? 100 + statSync(join(root, file)).size * perByte(file)
+}
+
+/** Tests of commands start programs, unit tests start nothing. */
+const perByte = (file: string): number => (file.startsWith('src/') ? 0.02 : file.startsWith('test/cli/') ? 1 : 0.3)

@@ -1,0 +1,66 @@
+// Worker process of `npm test`: runs one test file after another and reports each test to the parent process.
+// Modules are loaded once for all files; hooks at the top of a file run when that file begins and ends.
+import { run } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
+
+export type Report =
+  | { kind: 'passed' | 'skipped'; name: string }
+  | { kind: 'failed'; name: string; reason: string }
+  | { kind: 'done'; memory: number }
+
+/** Limit of one test; the parent process limits the file. */
+const testMs = 300_000
+
+async function runFile(file: string, report: (one: Report) => void): Promise<void> {
+  const names: string[] = []
+  const notes: string[] = []
+  let failures = 0
+  let succeeded = true
+  const failed = (name: string, reason: unknown) => {
+    failures++
+    report({ kind: 'failed', name, reason: typeof reason === 'string' ? reason : inspect(reason) })
+  }
+  const pathOf = (nesting: number, name: string) => [...names.slice(0, nesting), name].join(' > ')
+
+  const stream = run({ files: [file], cwd: process.cwd(), isolation: 'none', timeout: testMs })
+  stream.on('test:start', ({ nesting, name }) => {
+    names.length = nesting
+    names[nesting] = name
+  })
+  stream.on('test:pass', ({ details, file: defined, name, nesting, skip, todo }) => {
+    const isSkipped = skip !== undefined || todo !== undefined
+    // A file without tests is told as a test that is named like the file.
+    const isFile = name === defined || name === file
+    if (isSkipped) report({ kind: 'skipped', name: pathOf(nesting, name) })
+    else if (details.type !== 'suite' && !isFile) report({ kind: 'passed', name: pathOf(nesting, name) })
+  })
+  stream.on('test:fail', ({ details, name, nesting, todo }) => {
+    const { error } = details
+    if (todo !== undefined) report({ kind: 'skipped', name: pathOf(nesting, name) })
+    else if ((error as { failureType?: string }).failureType === 'subtestsFailed') failures++
+    else failed(pathOf(nesting, name), error.cause ?? error)
+  })
+  stream.on('test:diagnostic', ({ message }) => void notes.push(message))
+  stream.on('test:summary', ({ success }) => {
+    succeeded = success
+  })
+  stream.resume()
+  await new Promise((resolve, reject) => stream.once('close', resolve).once('error', reject))
+  // The runner drops the error of a file that could not be loaded; a second import of the file throws it again.
+  await import(pathToFileURL(file).href).catch((error) => failed('loading the file', error))
+  if (!succeeded && failures === 0)
+    failed('outside of its tests', notes.filter((note) => note.startsWith('Error')).join('\n'))
+}
+
+process.on('message', async (file: string) => {
+  // The runner ends a file when nothing is left that keeps the process alive: servers, timers, sockets. The channel must not.
+  process.channel!.unref()
+  const report = (one: Report) => void process.send!(one)
+  await runFile(file, report).catch((error) =>
+    report({ kind: 'failed', name: 'running the file', reason: inspect(error) }),
+  )
+  process.channel!.ref()
+  report({ kind: 'done', memory: process.memoryUsage.rss() })
+})
+process.on('disconnect', () => process.exit(0))
