@@ -8,6 +8,7 @@ import { checkLists } from '../support/check-lists.ts'
 import { assertError, assertInvalid, eventsOf, ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const audience = 'client-id-of-pinfold'
 
@@ -378,6 +379,7 @@ test('registrations are counted by address and by person, and not by issuer', as
     allowPrivateAddresses: true,
     peopleIssuers: [{ issuer: issuer.url, audience }],
     openSignIn: true,
+    ...noMinutePasses,
     exchangesPerSource: 5,
     exchangesPerIdentity: 1,
     exchangesPerIssuer: 1,

@@ -19,6 +19,7 @@ import { assertDenied, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const account = '123456789012'
 const arn = `arn:aws:sts::${account}:assumed-role/builder/i-0abc`
@@ -425,7 +426,7 @@ test('an AWS that answers nonsense, or not at all, lets nobody in', async () => 
 })
 
 test('the exchanges of an organisation by AWS are counted together', async () => {
-  await using limited = await startPinfold({ ...outside, awsStsUrl: aws.url, exchangesPerIssuer: 2 })
+  await using limited = await startPinfold({ ...noMinutePasses, ...outside, awsStsUrl: aws.url, exchangesPerIssuer: 2 })
   const group = await limited.seed.group()
   const made = await Promise.all(
     [1, 2, 3].map(() =>
@@ -447,7 +448,13 @@ test('the exchanges of an organisation by AWS are counted together', async () =>
 
 test('what somebody makes up for an identity of another is bounded, and takes nothing from that', async () => {
   const trustedProxies = ['127.0.0.1']
-  await using limited = await startPinfold({ ...outside, awsStsUrl: aws.url, exchangesPerIdentity: 2, trustedProxies })
+  await using limited = await startPinfold({
+    ...noMinutePasses,
+    ...outside,
+    awsStsUrl: aws.url,
+    exchangesPerIdentity: 2,
+    trustedProxies,
+  })
   const group = await limited.seed.group()
   const identity = await limited.seed.identity(group.uid, {
     claimMatch: undefined,
@@ -469,7 +476,13 @@ test('what somebody makes up for an identity of another is bounded, and takes no
 
 test('who has sent too many wrong requests is refused before AWS is asked', async () => {
   const trustedProxies = ['127.0.0.1']
-  await using limited = await startPinfold({ ...outside, awsStsUrl: aws.url, refusalsPerSource: 2, trustedProxies })
+  await using limited = await startPinfold({
+    ...noMinutePasses,
+    ...outside,
+    awsStsUrl: aws.url,
+    refusalsPerSource: 2,
+    trustedProxies,
+  })
   const group = await limited.seed.group()
   const awsIdentity = { awsAccount: account, arn }
   const identity = await limited.seed.identity(group.uid, { claimMatch: undefined, awsIdentity })

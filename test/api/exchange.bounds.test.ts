@@ -4,13 +4,19 @@ import { newUid } from '#lib/uid.ts'
 import { assertInvalid } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 let issuer: FakeIssuer
 let pinfold: Pinfold
 let org: Json
 before(async () => {
   issuer = await startIssuer('ES256')
-  pinfold = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true, exchangesPerIssuer: 2 })
+  pinfold = await startPinfold({
+    ...noMinutePasses,
+    allowInsecureIssuers: true,
+    allowPrivateAddresses: true,
+    exchangesPerIssuer: 2,
+  })
   org = await pinfold.seed.group()
 })
 after(async () => {

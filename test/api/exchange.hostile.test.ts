@@ -13,6 +13,8 @@ const subject = 'repo:acme/web:ref:refs/heads/main'
 const messages = { 16: 'the token is not accepted', 7: 'the token may not be exchanged for this identity' }
 const reasons = { 16: 'UNAUTHENTICATED', 7: 'PERMISSION_DENIED' }
 const stray = '0123456789abcdef'
+/** The server's time stands still, so that no token expires or becomes valid while others are tried. */
+const now = Math.floor(Date.now() / 1000)
 
 let pinfold: Pinfold
 let grpc: RawGrpc
@@ -22,7 +24,12 @@ let corpus: Hostile[]
 
 before(async () => {
   const many = { exchangesPerSource: 1_000_000, exchangesPerIssuer: 1_000_000 }
-  pinfold = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true, ...many })
+  pinfold = await startPinfold({
+    allowInsecureIssuers: true,
+    allowPrivateAddresses: true,
+    ...many,
+    clock: () => new Date(now * 1000),
+  })
   grpc = openGrpc(pinfold.port)
   issuers = { rsa: await startIssuer(), ec: await startIssuer('ES256') }
   const org = await pinfold.seed.group()
@@ -41,7 +48,7 @@ before(async () => {
     'a token of ours for the registry': await pinfold.tokenFor(identities.rsa, { audience: new URL(pinfold.url).host }),
     'a token of ours for the operator, expired': await pinfold.tokenFor(operatorUid, { now: new Date(0) }),
   }
-  corpus = hostileTokens({ ...issuers, audience: pinfold.url, subject, own })
+  corpus = hostileTokens({ ...issuers, audience: pinfold.url, subject, own, now })
   await control()
 })
 
@@ -60,7 +67,7 @@ function exchange(token: string, identity: string): Promise<Answer> {
 /** The good token of each issuer, of which all others are variations. */
 async function control(): Promise<void> {
   for (const kind of ['rsa', 'ec'] as const) {
-    const token = await issuers[kind].token({ sub: subject, aud: pinfold.url })
+    const token = await issuers[kind].token({ sub: subject, aud: pinfold.url, iat: now, exp: now + 300 })
     const answer = await exchange(token, identities[kind])
     assert.equal(answer.status, 200, answer.text)
   }

@@ -8,6 +8,7 @@ import { assertError, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Json, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const desc = SecurityTokenService.method.exchange
 
@@ -24,7 +25,7 @@ function from({ pinfold }: Scene, token: string, identity: string, address: stri
 }
 
 test('one source may ask so often, whatever it asks for and over which transport', async () => {
-  await using scene = await startExchange({ exchangesPerSource: 4 })
+  await using scene = await startExchange({ ...noMinutePasses, exchangesPerSource: 4 })
   using grpc = openGrpc(scene.pinfold.port)
   const { uid: identity } = await scene.identity()
   const token = await scene.token()
@@ -53,7 +54,11 @@ test('one source may ask so often, whatever it asks for and over which transport
 })
 
 test('a trusted proxy says who the source is; what the client claims beyond it does not count', async () => {
-  await using scene = await startExchange({ exchangesPerSource: 1, trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] })
+  await using scene = await startExchange({
+    ...noMinutePasses,
+    exchangesPerSource: 1,
+    trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'],
+  })
   using grpc = openGrpc(scene.pinfold.port)
   const { uid: identity } = await scene.identity()
   const token = await scene.token()
@@ -74,7 +79,11 @@ test('a trusted proxy says who the source is; what the client claims beyond it d
 })
 
 test('an address that no trusted proxy vouches for is not believed', async () => {
-  await using scene = await startExchange({ exchangesPerSource: 1, trustedProxies: ['192.0.2.0/24'] })
+  await using scene = await startExchange({
+    ...noMinutePasses,
+    exchangesPerSource: 1,
+    trustedProxies: ['192.0.2.0/24'],
+  })
   const { uid: identity } = await scene.identity()
   const token = await scene.token()
   ok(await from(scene, token, identity, '192.0.2.1'))
@@ -82,7 +91,7 @@ test('an address that no trusted proxy vouches for is not believed', async () =>
 })
 
 test('the tokens of one issuer may be exchanged so often for one organisation; those that match nothing do not count', async () => {
-  await using scene = await startExchange({ exchangesPerIssuer: 2 })
+  await using scene = await startExchange({ ...noMinutePasses, exchangesPerIssuer: 2 })
   await using other = await startIssuer()
   const { uid: identity } = await scene.identity()
   const elsewhere = await scene.identity({ claimMatch: { issuer: other.url, subject } })
@@ -104,7 +113,7 @@ test('the tokens of one issuer may be exchanged so often for one organisation; t
 })
 
 test('tokens that the exchange refuses are wrong tokens, over each of its doors; good ones keep working', async () => {
-  await using scene = await startExchange({ refusalsPerSource: 2 })
+  await using scene = await startExchange({ ...noMinutePasses, refusalsPerSource: 2 })
   const { uid: identity } = await scene.identity()
   const wrong = await scene.token({ sub: 'somebody else' })
   assert.equal((await scene.exchange('x.y.z', { identity })).status, 401)
@@ -128,7 +137,7 @@ test('tokens that the exchange refuses are wrong tokens, over each of its doors;
 test('a person who asks to register too often keeps nobody else from it, nor does a wrong token', async () => {
   await using issuer = await startIssuer()
   const peopleIssuers = [{ issuer: issuer.url, audience: 'us' }]
-  const limits = { exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }
+  const limits = { ...noMinutePasses, exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }
   await using pinfold = await startPinfold({ ...outside, peopleIssuers, openSignIn: true, ...limits })
   const register = async (sub: string, aud = 'us', body = {}) =>
     pinfold.withToken(await issuer.token({ sub, aud })).post('/auth/v1/register', body)

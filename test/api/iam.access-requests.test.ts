@@ -11,6 +11,7 @@ import { assertDenied, assertError, assertInvalid, assertNotFound, eventsOf, ok 
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const audience = 'client of the settings'
 const domain = 'asked.example'
@@ -231,6 +232,7 @@ test('a person asks often, and is told to wait', async () => {
   await using few = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
+    ...noMinutePasses,
     exchangesPerIdentity: 3,
   })
   const client = await few.as((await few.seed.person()).uid)

@@ -15,6 +15,7 @@ import {
   scimClient,
   userSchema,
 } from '../support/scim.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const issuer = await startIssuer()
 const { pinfold, member, ...scene } = await startScene({
@@ -422,6 +423,7 @@ async function startBusy() {
   const { pinfold, org, member } = await startScene({
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
+    ...noMinutePasses,
     scimRequests: 3,
   })
   const opened = await openEndpoint(pinfold, await member(roleUids.owner), org.uid, issuer.url)

@@ -9,6 +9,7 @@ import { claimsOf, searchOf } from '../support/exchange.ts'
 import { assertError, assertNotFound, ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 let honest: FakeIssuer
 let evil: FakeIssuer
@@ -305,6 +306,7 @@ test('the doors of the sign-in are counted by source', async () => {
   await using few = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
+    ...noMinutePasses,
     exchangesPerSource: 3,
     peopleIssuers: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
   })

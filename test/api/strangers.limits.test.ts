@@ -13,6 +13,7 @@ import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { captureLog } from '../support/log.ts'
 import { type Answer, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 const hostOf = (pinfold: Pinfold) => new URL(pinfold.url).host
@@ -22,7 +23,7 @@ const { ping } = PingService.method
 
 /** A server whose one source has no requests left, and whose minute does not pass. */
 async function startExhausted() {
-  const pinfold = await startPinfold({ requestsPerSource: 1, exchangesPerSource: 1000, monotonic: () => 1000 })
+  const pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 1, exchangesPerSource: 1000 })
   assert.equal((await pinfold.anonymous.get('/ping/v2/ping')).status, 200)
   return pinfold
 }
@@ -77,7 +78,7 @@ test('every door that needs no token counts the requests of a source, and answer
 })
 
 test('a token of nobody counts as none', async () => {
-  await using pinfold = await startPinfold({ requestsPerSource: 2 })
+  await using pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 2 })
   const token = await pinfold.tokenFor('', { audience: hostOf(pinfold) }).catch(() => '')
   const asked = []
   for (let i = 0; i < 3; i++) asked.push((await pinfold.withToken(token).get('/v2/public/app/manifests/latest')).status)
@@ -102,7 +103,7 @@ test('gRPC counts them too, also what the library answers', async () => {
 
 test('over gRPC a stream of a stranger is counted and refused when it comes, with a message or without', async () => {
   const logged = captureLog()
-  await using pinfold = await startPinfold({ requestsPerSource: 3 })
+  await using pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 3 })
   pinfold.app.log.info = logged.log.info
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   const open = (path: string) => {
@@ -125,7 +126,7 @@ test('over gRPC a stream of a stranger is counted and refused when it comes, wit
 })
 
 test('over gRPC a wrong token is refused and counted before a message is read', async () => {
-  await using pinfold = await startPinfold({ refusalsPerSource: 2, maxBodyBytes: 1024 })
+  await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 2, maxBodyBytes: 1024 })
   using grpc = openGrpc(pinfold.port)
   const path = `/${getRepo.parent.typeName}/${getRepo.name}`
   const codes = []
@@ -177,7 +178,7 @@ test('HTTP/2 counts them too, at every door', async () => {
 })
 
 test('wrong tokens have a stricter limit, and keep no good one from working', async () => {
-  await using pinfold = await startPinfold({ refusalsPerSource: 3 })
+  await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 3 })
   const { uid } = await pinfold.seed.group()
   const identity = await pinfold.seed.member(uid, roleUids.viewer)
   const ask = async (token: string) => (await pinfold.withToken(token).get('/iam/v2/identities')).status
@@ -202,7 +203,7 @@ async function seedPuller(pinfold: Pinfold, issuer: FakeIssuer) {
 }
 
 test('a client of the registry logs in and pulls, whatever others behind its address show', async () => {
-  await using pinfold = await startPinfold({ refusalsPerSource: 2 })
+  await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 2 })
   await using issuer = await startIssuer()
   const { password, login } = await seedPuller(pinfold, issuer)
   const stale = await issuer.token({ sub: 'puller', aud: hostOf(pinfold), exp: 1 })
@@ -234,7 +235,7 @@ test('no password is looked at for a source that has no requests left, but a tok
 
 test('one identity may be proven so often, by exchange and by password together; forged tokens do not count', async () => {
   await using issuer = await startIssuer()
-  await using pinfold = await startPinfold({ ...outside, exchangesPerIdentity: 2 })
+  await using pinfold = await startPinfold({ ...noMinutePasses, ...outside, exchangesPerIdentity: 2 })
   const org = await pinfold.seed.group()
   const trust = { claimMatch: { issuer: issuer.url, subject: 'job' } }
   const [one, other] = [await pinfold.seed.identity(org.uid, trust), await pinfold.seed.identity(org.uid, trust)]

@@ -11,6 +11,7 @@ import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const { exchange } = SecurityTokenService.method
 const path = `/${SecurityTokenService.typeName}/${exchange.name}`
@@ -88,7 +89,11 @@ test('who sends the message of a call long after its head is looked at again', a
 const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'))
 
 test('exchanges are counted by address, whatever the peer looks like', { skip: !hasIPv6 }, async () => {
-  await using pinfold = await startPinfold({ listen: { host: '::', port: 0 }, exchangesPerSource: 2 })
+  await using pinfold = await startPinfold({
+    ...noMinutePasses,
+    listen: { host: '::', port: 0 },
+    exchangesPerSource: 2,
+  })
   const seen: number[] = []
   for (let connection = 0; connection < 3; connection++) {
     using grpc = openGrpc(pinfold.port)

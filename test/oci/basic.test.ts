@@ -5,6 +5,7 @@ import { ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
@@ -64,7 +65,7 @@ test('a push token and an identity with an outside token are taken too', async (
 })
 
 test('wrong credentials get a challenge that is Bearer alone, and count against the limit of refusals', async () => {
-  await using registry = await startRegistry({ refusalsPerSource: 4 })
+  await using registry = await startRegistry({ ...noMinutePasses, refusalsPerSource: 4 })
   const wrong = [
     ['_token', 'nonsense'],
     ['pt-22222222', `pinfold_pt_${'a'.repeat(36)}`],

@@ -10,6 +10,7 @@ import { startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids } from '../support/pinfold.ts'
 import { registryClient, startRegistry } from '../support/registry.ts'
 import { startSignInScene } from '../support/sign-in.ts'
+import { noMinutePasses } from '../support/times.ts'
 
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 const day = 24 * 60 * 60 * 1000
@@ -168,7 +169,7 @@ test('a revoked token and what was given for it are refused at once, and so is a
 })
 
 test('nothing but the user name and the secret together opens the registry, and nothing opens the API', async () => {
-  await using registry = await startRegistry({ refusalsPerSource: 12 })
+  await using registry = await startRegistry({ ...noMinutePasses, refusalsPerSource: 12 })
   const { org } = registry
   await registry.seed.repo(org.uid, { name: 'app' })
   const { client: mine } = await person(registry, org.uid, roleUids.push)

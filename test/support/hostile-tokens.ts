@@ -22,18 +22,19 @@ export type Scene = {
   subject: string
   /** Tokens of our own, by name. */
   own: Record<string, string>
+  /** Seconds since 1970 at the server that the tokens are for. */
+  now: number
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const encode = (value: unknown): string => Buffer.from(text(value)).toString('base64url')
 const hash: Record<string, string> = { '256': 'sha256', '384': 'sha384', '512': 'sha512' }
 
-export function hostileTokens({ rsa, ec, audience, subject, own }: Scene): Hostile[] {
+export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): Hostile[] {
   const all: Hostile[] = []
   const add = (name: string, token: string, code: 16 | 7 = 16, identity: 'rsa' | 'ec' = 'rsa') =>
     void all.push({ name, token, code, identity })
 
-  const now = Math.floor(Date.now() / 1000)
   const header = (over: Json = {}): Json => ({ alg: 'RS256', kid: 'key-1', typ: 'JWT', ...over })
   const claims = (over: Json = {}): Json => ({
     iss: rsa.url,
