@@ -142,9 +142,7 @@ test('calls that are reset as they are made do not end the process, whatever the
   session.destroy()
 })
 
-test('an answer that nobody reads over HTTP/2 is given up, of REST, of gRPC and of its reflection', {
-  timeout: 60_000,
-}, async () => {
+test('an answer that nobody reads over HTTP/2 is given up, of REST, of gRPC and of its reflection', async () => {
   // Long enough for a busy machine to have the heads answered.
   await using pinfold = await startPinfold({ requestTimeoutMs: 2000 })
   const grpcHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }

@@ -121,7 +121,7 @@ function closedWithin(connection: RawConnection, { signal }: TestContext): Promi
   return Promise.race([connection.closed, over])
 }
 
-test('a connection of an unknown protocol is closed at the limit, and not before', { timeout: 20_000 }, async (t) => {
+test('a connection of an unknown protocol is closed at the limit, and not before', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   await using echo = await startEcho(strict)
   using connections = new DisposableStack()
@@ -150,7 +150,7 @@ test('a connection of an unknown protocol is closed at the limit, and not before
   }
 })
 
-test('headers that are never finished are answered with 408 at the limit', { timeout: 20_000 }, async (t) => {
+test('headers that are never finished are answered with 408 at the limit', async (t) => {
   await using echo = await startEcho(strict)
   for (const text of ['G', 'POST /x HTTP/1.1\r\nho']) {
     using connection = await connectRaw(echo.port)
@@ -160,7 +160,7 @@ test('headers that are never finished are answered with 408 at the limit', { tim
   }
 })
 
-test('a client that drips its headers is answered with 408 at the limit as well', { timeout: 20_000 }, async (t) => {
+test('a client that drips its headers is answered with 408 at the limit as well', async (t) => {
   await using echo = await startEcho(strict)
   using connection = await connectRaw(echo.port)
   connection.write('POST /x HTTP/1.1\r\n')
@@ -234,7 +234,7 @@ async function textOf(stream: http2.ClientHttp2Stream): Promise<string> {
   return text
 }
 
-test('of what a client asks for ahead, one after the other is answered', { timeout: 20_000 }, async () => {
+test('of what a client asks for ahead, one after the other is answered', async () => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(['/slow', '/a', '/b'].map((path) => request(`GET ${path}`)).join(''))
@@ -253,7 +253,7 @@ test('of what a client asks for ahead, one after the other is answered', { timeo
   assert.equal((await takeResponse(connection)).body, '1 POST /x hello')
 })
 
-test('a client that asks for very much ahead is closed', { timeout: 20_000 }, async (t) => {
+test('a client that asks for very much ahead is closed', async (t) => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(request('GET /slow').repeat(200))
@@ -261,7 +261,7 @@ test('a client that asks for very much ahead is closed', { timeout: 20_000 }, as
   assert.deepEqual(echo.asked, ['/slow'])
 })
 
-test('a client that does not read its answer is closed at the limit', { timeout: 20_000 }, async (t) => {
+test('a client that does not read its answer is closed at the limit', async (t) => {
   await using echo = await startEcho(strict)
   const accepted = once(echo.server, 'connection')
   using connection = await connectRaw(echo.port)

@@ -89,9 +89,7 @@ test('a stream that goes on writing to a client that does not read is cut off, a
   assert.equal(only.rstCode, calm)
 })
 
-test('a connection on which nothing moves is closed, and one whose client reads is not', {
-  timeout: 20_000,
-}, async () => {
+test('a connection on which nothing moves is closed, and one whose client reads is not', async () => {
   await using idle = await start({ limitMs: 200, window: 0 })
   await using reading = await start({ limitMs: 200, window: 65_535 })
   const quiet = reading.ask()
@@ -106,7 +104,7 @@ test('a connection on which nothing moves is closed, and one whose client reads 
   assert.equal(stuck.rstCode, http2.constants.NGHTTP2_CANCEL, 'it is told why')
 })
 
-test('whoever does not even take the reset is disconnected', { timeout: 20_000 }, async () => {
+test('whoever does not even take the reset is disconnected', async () => {
   await using client = await start({ limitMs: 200, window: 65_535 })
   // What comes from the server goes no further than to whoever stands between.
   const between = net.createServer((socket) => {
@@ -124,7 +122,7 @@ test('whoever does not even take the reset is disconnected', { timeout: 20_000 }
   between.close()
 })
 
-test('answers that wait are given up although the client sends pings', { timeout: 20_000 }, async () => {
+test('answers that wait are given up although the client sends pings', async () => {
   await using client = await start({ limitMs: 200, window: 0 })
   const pings = setInterval(() => client.session.destroyed || client.session.ping(() => {}), 20)
   const stuck = client.ask()
@@ -132,7 +130,7 @@ test('answers that wait are given up although the client sends pings', { timeout
   assert.equal(client.session.destroyed, false)
 })
 
-test('somebody who reads slowly has ten times as long', { timeout: 20_000 }, async () => {
+test('somebody who reads slowly has ten times as long', async () => {
   await using client = await start({ limitMs: 100, window: 0 })
   // So much leaves besides that it is not taken for a connection that nobody reads.
   const other = setInterval(

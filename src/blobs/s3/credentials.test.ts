@@ -188,7 +188,7 @@ test('who was refused with credentials waits for others, and has the same again 
   // Nobody waits for that again while they last.
   now += minute
   hangs = true
-  assert.equal(await Promise.race([source.get(), sleep(1000, 'waiting')]), second)
+  assert.equal(await Promise.race([source.get(), sleep(60_000, 'waiting', { ref: false })]), second)
   hangs = false
   goOn()
   await sleep(50)

@@ -53,13 +53,13 @@ async function threadFor(checkpoints: Checkpoints): Promise<Worker> {
 /** Waits until the thread is over. Sleeping would not do: `close` waits for a thread that has not failed yet. */
 const exitOf = (thread: Worker) => new Promise<void>((resolve) => thread.once('exit', () => resolve()))
 
-test('closes at once after its thread has failed', { timeout: 20_000 }, async () => {
+test('closes at once after its thread has failed', async () => {
   const checkpoints = createCheckpoints(join(tmpdir(), 'nowhere', 'a.db'), 1)
   await exitOf(await threadFor(checkpoints))
   await checkpoints.close()
 })
 
-test('starts another thread for the commit after one that failed', { timeout: 20_000 }, async () => {
+test('starts another thread for the commit after one that failed', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
   const folder = join(parent, 'later')
   const checkpoints = createCheckpoints(join(folder, 'a.db'), 1)

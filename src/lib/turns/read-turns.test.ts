@@ -52,7 +52,7 @@ test('short images take turns without any rest', async () => {
   assert.equal(await next('a', 'b'), 'a')
 })
 
-test('a read gives way only while others wait, and once', { timeout: 10_000 }, async () => {
+test('a read gives way only while others wait, and once', async () => {
   const turns = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 1000 })
   let asked = 0
   const later = async () => ++asked > 3
