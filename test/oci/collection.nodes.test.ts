@@ -81,14 +81,14 @@ test('a collection whose node dies is finished by the next, which counts what wa
   const ticking = setInterval(() => {
     now += 200
   }, 20)
+  // The answer may come before the end on a slow machine.
   const { body } = await waiting
-  clearInterval(ticking)
-  assert.equal(body.finished, true)
-  await second.close()
   const left = await eventually(
     () => operator.post(path, { id: body.id }),
     ({ body: state }) => state.finished,
   )
+  clearInterval(ticking)
+  await second.close()
   assert.deepEqual(counts(left.body), [2, 2, 200])
   const stored = []
   for await (const { location } of app.blobs.list()) stored.push(location)
