@@ -292,7 +292,8 @@ const images = {
   } as Record<string, string>,
   notAllKnown: 'Not all of it is known:',
   noneKnown: 'None is known. That is not to say that there is none.',
-  noneFound: 'None was found in what is known.',
+  noneFound: 'No known vulnerabilities. Everything was compared.',
+  noneButNotScanned: 'No known vulnerabilities, but not everything was scanned:',
   noPackages: 'It has no packages that could be read.',
   difference: (older: string, newer: string) => `From ${older} to ${newer}`,
   otherWayRound: 'The other way round',
@@ -314,10 +315,12 @@ const search = {
   kinds: { group: 'group', repo: 'repository', person: 'identity' },
   unknownImages: (count: number) =>
     `Of ${s(count, 'image')} it is not known what they contain, so nobody knows whether they have it.`,
+  vulnerabilityUnscanned: (summary: string) => `No image that you can see is known to have it, but ${summary}.`,
+  alsoUnscanned: (summary: string) => `There may be more images: ${summary}.`,
   nothingFound: {
     digest:
       'No tag carries this digest now, where you may look. What carried it once is found with its repository: path@sha256:…',
-    vulnerability: 'No image is known to have it, where you may look.',
+    vulnerability: 'No image that you can see has it. Everything was compared.',
     path: 'There is no such path, or you may not see it.',
     word: 'Nothing has exactly this name, where you may look. Names are compared as a whole.',
   },
@@ -553,6 +556,12 @@ const gates = {
     HIGH: 'high or worse',
     CRITICAL: 'critical',
   },
+  unknownSeverity: 'How a vulnerability of unknown severity counts',
+  unknownSeverities: {
+    UNKNOWN_SEVERITY_UNSPECIFIED: 'unknown severity counts as high',
+    COUNTED_AS_HIGH: 'unknown severity counts as high',
+    NOT_COUNTED: 'unknown severity is not counted',
+  },
   onlyFixable: 'Only vulnerabilities with a fix',
   onlyExploited: 'Only vulnerabilities that are exploited',
   afterDays: 'Only so many days after a vulnerability was found',
@@ -575,8 +584,10 @@ const gates = {
   gatesTried: 'What gates refuse, or would, of the tags that moved last',
   allPass: (count: number) =>
     count === 0 ? 'There are no tags to try them on.' : `All of the last ${s(count, 'tag')} pass.`,
+  notCompared: (count: number) => `${s(count, 'tag')} of them could not be scanned completely.`,
   gateAnswer: 'What it says',
   passes: 'passes',
+  passesUnscanned: 'passes, not scanned',
   isRefused: 'is refused',
   wouldBeRefused: 'would be refused',
   notAsked: 'could not be asked',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { toJson } from '@bufbuild/protobuf'
+import { sql } from '#db/sql.ts'
 import { Gate_Mode, GatesService } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import {
   type CheckedPolicy,
@@ -55,6 +56,7 @@ test('a gate is made, read, listed, changed and deleted, each with its event', a
     ...{ uid: made.uid, name: 'no-high', mode: 'DRY_RUN', exemptPulledDays: 0, createTime: now, updateTime: now },
     vulnerabilities: {
       ...{ leastSeverity: 'HIGH', onlyFixable: false, onlyExploited: false, afterDays: 0, unknown: 'PASS' },
+      unknownSeverity: 'COUNTED_AS_HIGH',
     },
   })
   assert.deepEqual(ok(await viewer.get(`${path}/${made.uid}`)), made)
@@ -89,6 +91,7 @@ test('each kind of rule is kept as it was said', async () => {
     {
       vulnerabilities: {
         ...{ leastSeverity: 'CRITICAL', onlyFixable: true, onlyExploited: true, afterDays: 30, unknown: 'DENY' },
+        unknownSeverity: 'NOT_COUNTED',
       },
     },
     { endOfLife: {} },
@@ -101,6 +104,44 @@ test('each kind of rule is kept as it was said', async () => {
     assert.deepEqual(ok(await owner.get(`${path}/${uid}`))[kind], said)
     ok(await owner.delete(`${path}/${uid}`))
   }
+})
+
+test('a new gate counts unknown severities as high, and an update that does not name them keeps what the gate has', async () => {
+  const howOf = async (uid: string) => ok(await owner.get(`${path}/${uid}`)).vulnerabilities.unknownSeverity
+  const { uid } = await make()
+  assert.equal(await howOf(uid), 'COUNTED_AS_HIGH')
+  const patch = async (vulnerabilities: Json) => ok(await owner.call('PATCH', `${path}/${uid}`, { vulnerabilities }))
+  await patch({ leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' })
+  await patch({ leastSeverity: 'MEDIUM', onlyFixable: true })
+  assert.equal(await howOf(uid), 'NOT_COUNTED')
+  ok(await owner.call('PATCH', `${path}/${uid}`, { endOfLife: {} }))
+  await patch({ leastSeverity: 'HIGH' })
+  assert.equal(await howOf(uid), 'COUNTED_AS_HIGH', 'it is a new rule')
+  assertInvalid(
+    await owner.post(`${path}/${repo}`, gate({ vulnerabilities: { unknownSeverity: 7 } })),
+    'vulnerabilities.unknown_severity',
+  )
+  ok(await owner.delete(`${path}/${uid}`))
+})
+
+test('a gate that an earlier release stored does not count unknown severities', async () => {
+  const { uid } = await make()
+  const rule = JSON.stringify({
+    kind: 'vulnerabilities',
+    leastSeverity: 'HIGH',
+    onlyFixable: false,
+    onlyExploited: false,
+    afterDays: 0,
+    unknown: 'PASS',
+  })
+  await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM gates WHERE uid = ${uid}`))
+  await pinfold.app.db.tx((tx) =>
+    tx.run(sql`
+      INSERT INTO gates (uid, group_uid, scope_uid, name, mode, rule, exempt_pulled_days, create_time, update_time)
+      VALUES (${uid}, ${org}, ${repo}, 'stored', 'ENFORCE', ${rule}, 0, ${now}, ${now})`),
+  )
+  assert.equal(ok(await owner.get(`${path}/${uid}`)).vulnerabilities.unknownSeverity, 'NOT_COUNTED')
+  ok(await owner.delete(`${path}/${uid}`))
 })
 
 test('what makes no sense is refused, and the field named', async () => {
@@ -205,7 +246,7 @@ test('over gRPC a gate and a check are the same', async () => {
   assert.deepEqual([policyId, result], [made.uid, PolicyResult_Result.DENIED])
   assert.deepEqual(parameters.reason!.kind, { case: 'stringValue', value: 'it has not been a tag for 7 days' })
   const { results } = ok(await registry.operator.post(`/registry/v1/repos/${uid}:checkPolicies`, { digest }))
-  assert.deepEqual(toJson(CheckedPolicySchema, said.results[0]!), results[0])
+  assert.deepEqual({ ...(toJson(CheckedPolicySchema, said.results[0]!) as Json), gaps: [] }, results[0])
 })
 
 test('lists come in pages, and an organisation has so many gates', async () => {

@@ -372,6 +372,10 @@ test('the findings of an image say why, and where nothing can be said', async ()
     digest: uncovered,
     findings: [],
     gaps: [{ reason: 'NO_SOURCE', subject: 'Alpine:v3.18', message: 'no source speaks of it' }],
+    coverage: {
+      ...{ state: 'NOT_SCANNED', unknownSeverity: 0 },
+      summary: 'not scanned: Alpine:v3.18 has no data source',
+    },
   })
   const unread = await push({ 'etc/hostname': 'x' }, 'empty')
   assert.equal(ok(await of(unread)).gaps[0].reason, 'CONTENTS_UNREAD')

@@ -208,6 +208,27 @@ test('what vulnerabilities say of packages is taken in as a source that covers n
   assert.deepEqual(await source(), [['import/osv', '2', [], '']])
 })
 
+test('an import that covers an ecosystem is a source of it, and takes back what is not there any more', async () => {
+  await using place = await makePlace()
+  mkdirSync(place.data, { recursive: true })
+  const file = join(place.data, 'x.jsonl')
+  const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
+  const affected = [{ package: { ecosystem: 'PyPI', name: 'flask' }, ranges }]
+  const give = (...records: object[]) => writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'))
+  const source = async () => {
+    const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+    return (JSON.parse(stdout) as Json[]).map(({ name, records, ecosystems }) => [name, records, ecosystems])
+  }
+  const covering = async (...args: string[]) => importing(place, 'osv', file, ...args)
+  give({ id: 'P-1', affected }, { id: 'P-2', affected })
+  assert.equal((await covering('--covers', 'PyPI')).code, 0)
+  assert.deepEqual(await source(), [['import/osv/PyPI', '2', ['PyPI']]])
+  give({ id: 'P-1', affected })
+  assert.equal((await covering('--covers', 'PyPI')).code, 0)
+  assert.deepEqual(await source(), [['import/osv/PyPI', '1', ['PyPI']]])
+  assert.equal((await covering('--covers', 'a/b')).code, 64)
+})
+
 test('archives are read member by member, and what is no archive is said', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })

@@ -36,7 +36,7 @@ test('gates are made, listed, asked, changed and deleted', async () => {
   assert.deepEqual([gate.mode, gate.vulnerabilities.leastSeverity], ['DRY_RUN', 'HIGH'])
   assert.deepEqual(rowsOf((await cli('list')).stdout), [
     ['UID', 'NAME', 'MODE', 'RULE'],
-    [gate.uid, 'no-fixable', 'dry-run', 'no fixable vulnerabilities, high or worse'],
+    [gate.uid, 'no-fixable', 'dry-run', 'no fixable vulnerabilities, high or worse; unknown severity counts as high'],
   ])
   const why = 'it has 1 fixable vulnerability of severity high or worse'
   const tried = await cli('check', 'acme/app')
@@ -89,4 +89,32 @@ test('a gate is named by its name, and what is no uid by what shows them', async
   const revoked = await cli('revoke', 'EXCEPTION')
   assert.equal(revoked.code, 64)
   assert.match(revoked.stderr, /EXCEPTION is no uid; pinfold vulnerabilities gates exceptions shows/)
+})
+
+test('a check of an image that was not scanned says so, and a preview shows what would change', async () => {
+  const { seed, org } = registry
+  await seed.repo(org.uid, { name: 'quiet' })
+  await pushAndScan(registry, 'acme/quiet', apkLayer('alpine', '3.18.1', ['musl 1-r0']), 'latest')
+  const made = await cli('create', 'any', '--image', 'acme/quiet', '--severity', 'any', '--mode', 'enforce')
+  assert.equal(made.code, 0, made.stderr)
+  const checked = await cli('check', 'acme/quiet')
+  const why = 'it has no known vulnerabilities, but not scanned: Alpine:v3.18 has no data source'
+  assert.deepEqual([checked.code, rowsOf(checked.stdout)[1]], [0, ['any', 'enforce', 'allowed', why]])
+  const unrated = recordAbout('CVE-2026-2', 'Alpine:v3.19', 'unrated', '9')
+  unrated.affected[0]!.severity = ''
+  await readSource(registry.app, 'Alpine:v3.19', [unrated])
+  await seed.repo(org.uid, { name: 'rated' })
+  await pushAndScan(registry, 'acme/rated', apkLayer('alpine', '3.19.1', ['unrated 1-r0']), 'latest')
+  const rule = ['--severity', 'high', '--unknown-severity', 'not-counted', '--mode', 'enforce']
+  assert.equal((await cli('create', 'old', '--image', 'acme/rated', ...rule)).code, 0)
+  assert.match((await cli('check', 'acme/rated')).stdout, /1 finding of unknown severity, not counted by this policy/)
+  const shown = rowsOf((await cli('preview')).stdout)
+  const host = new URL(registry.url).host
+  assert.deepEqual(
+    shown.slice(1).map(([gate, mode, image]) => [gate, mode, image]),
+    [['old', 'enforce', `${host}/acme/rated:latest`]],
+  )
+  assert.equal((await cli('update', 'acme/rated/old', '--severity', 'high', '--unknown-severity', 'high')).code, 0)
+  assert.equal(rowsOf((await cli('preview')).stdout).length, 1)
+  assert.equal((await cli('check', 'acme/rated')).code, 1)
 })

@@ -50,6 +50,32 @@ test('images lists those with a vulnerability', async () => {
   assert.equal((await cli('images', 'a b')).code, 1)
 })
 
+test('an empty list of images says whether everything was compared, and the exit code does', async () => {
+  await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
+  const whole = await cli('images', 'CVE-2026-3')
+  assert.deepEqual(
+    [whole.code, whole.stdout.trim().split('\n').at(-1)],
+    [0, 'no image is known to have CVE-2026-3; everything was compared'],
+  )
+  const unheard = await cli('images', 'CVE-1999-1')
+  assert.equal(unheard.code, 1)
+  assert.match(
+    unheard.stdout,
+    /no image is known to have CVE-1999-1, but not scanned: CVE-1999-1: no data source has a record/,
+  )
+  const { seed, org } = registry
+  await seed.repo(org.uid, { name: 'older' })
+  await pushAndScan(registry, 'acme/older', apkLayer('alpine', '3.18.1', ['lonely 1-r0']), 'latest')
+  const silent = await cli('images', 'CVE-2026-3')
+  assert.equal(silent.code, 1)
+  assert.match(silent.stdout, /, but not scanned: Alpine:v3\.18 has no data source$/m)
+  const found = await cli('images', 'CVE-2026-1')
+  assert.equal(found.code, 0)
+  assert.match(found.stderr, /not known: Alpine:v3\.18: no source speaks of it \(NO_SOURCE\)/)
+  const json = await cli('images', 'CVE-2026-3', '-o', 'json')
+  assert.deepEqual([json.code, JSON.parse(json.stdout).coverage.state], [1, 'NOT_SCANNED'])
+})
+
 test('images-with lists those with a package', async () => {
   const { stdout } = await cli('images-with', 'openssl', '--range', '<3.1.4-r5')
   assert.deepEqual(rowsOf(stdout).slice(1), [[`${host}/acme/app:1.0`, 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64']])

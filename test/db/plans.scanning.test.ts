@@ -77,6 +77,8 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   saidAbout: { ask: (tx) => suppressions.saidAbout(tx, names, ['CVE-2026-1', 'CVE-2026-2']) },
   suppressedNow: { ask: (tx) => suppressions.suppressedNow(tx, [1, 2]) },
   endSuppressions: { ask: (tx) => suppressions.endSuppressions(tx, [1, 2], time) },
+  componentsUnrated: { ask: (tx) => images.componentsUnrated(tx, ['a'], 10) },
+  unratedInList: { ask: (tx) => images.unratedInList(tx, 1, 'a', 10) },
   findKnown: { ask: (tx) => known.findKnown(tx, 1, ['a'], 10) },
   knownTogether: {
     ask: (tx) => createSharedKnown(tx).ofLists([1, 2], ['a'], 10),

@@ -159,7 +159,9 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     to === 'lib' || ofVersion(one) || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   duty: (one, to) => to === 'lib' || (sameDomain(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
   control: (one, to) =>
-    to === 'lib' || ofVersion(one) || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
+    to === 'lib' ||
+    ofVersion(one) ||
+    (sameDomain(one) && (['service', 'model', 'v2', 'control'].includes(to) || isRule(one))),
   resources: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   domain: (one, to) => to === 'gen' || to === 'lib' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
   config: (one, to) => ['config', 'lib'].includes(to) || ['src/blobs/s3/bucket.ts', viewsModel].includes(one.to),

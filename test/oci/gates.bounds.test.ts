@@ -53,14 +53,17 @@ test('what is within the bounds passes', async () => {
 
 test('where more is found than a gate looks at, the rest may be what it is about', async () => {
   const { pull, pass } = await scene('many', looked / 100 + 1)
-  assert.equal(reasonOf(await pull()), 'more is found in it than is looked at')
+  assert.equal(reasonOf(await pull()), 'not scanned: there are more findings than are listed')
   await pass()
   assert.equal(reasonOf(await pull()), 200)
 })
 
 test('where more is found than is kept of one image, the rest may be what it is about', async () => {
   const { pull, pass } = await scene('over', kept / 100 + 20)
-  assert.equal(reasonOf(await pull()), 'more is found in it than is kept of one image')
+  assert.equal(
+    reasonOf(await pull()),
+    'not scanned: more is found in its packages than is kept of one image, there are more findings than are listed',
+  )
   await pass()
   assert.equal(reasonOf(await pull()), 200)
 })
@@ -82,5 +85,8 @@ test('where an organisation says more of a package than is kept, the rest may be
   await say(0, 999)
   assert.equal(reasonOf(await pull()), 200)
   await say(999, 1)
-  assert.equal(reasonOf(await pull()), 'more advisories of the organisation are about it than are kept of one package')
+  assert.equal(
+    reasonOf(await pull()),
+    'not scanned: more than 999 advisories of the organisation are about one of its packages',
+  )
 })

@@ -93,6 +93,8 @@ test('an enforced gate refuses what is vulnerable, by tag and digest, and says w
       ...{ digest, kind: 'vulnerabilities', count: 2 },
       reason: 'it has 2 vulnerabilities of severity high or worse',
     },
+    coverage: { state: 'COMPARED', unknownSeverity: 0, summary: 'everything was compared' },
+    gaps: [],
   }
   assert.deepEqual(await check(repo, { digest }), [expected])
   assert.deepEqual(await check(repo, { tag: 'latest' }), [expected])
@@ -200,10 +202,7 @@ test('what waits to be read or compared passes, and what cannot be read is as th
   assert.equal((await get(name, 'unreadable')).status, 403)
   await pushAndScan(registry, name, apkLayer('wolfi', '20230201', ['musl 1-r0']), 'silent')
   const silent = await get(name, 'silent')
-  assert.deepEqual(
-    [silent.status, silent.body.errors[0].detail.reason],
-    [403, 'of some of its packages nobody says whether they are vulnerable'],
-  )
+  assert.deepEqual([silent.status, silent.body.errors[0].detail.reason], [403, 'not scanned: Wolfi has no data source'])
   await change(gate, { vulnerabilities: { unknown: 'PASS' } })
   for (const reference of ['unreadable', 'silent']) assert.equal((await get(name, reference)).status, 200)
 })

@@ -13,6 +13,7 @@ export const gateCalls: readonly (readonly [method: string, request: Json, name?
   ['control.scanning.v1.GatesService/GetGate', { uid: '$gate' }],
   ['control.scanning.v1.GatesService/UpdateGate', { gate: { uid: '$gate', mode: 'ENFORCE' }, updateMask: 'mode' }],
   ['control.scanning.v1.GatesService/ListGates', { scopeUid: '$app' }],
+  ['control.scanning.v1.GatesService/PreviewGateSeverities', { uid: '$gate' }],
   ['control.scanning.v1.PolicyChecksService/CheckPolicies', { uid: '$app', digest: '$digest' }],
   [
     'control.scanning.v1.GatesService/CreateGateException',

@@ -33,6 +33,7 @@ import type {
   ImageComparisonJson,
   ImagePackageJson,
   ListImagePackagesResponseJson,
+  ListVulnerableImagesResponseJson,
   VulnerableImageJson,
 } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
 import type { CheckPoliciesResponseJson } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
@@ -91,6 +92,7 @@ export type Finding = Full<FindingJson>
 export type Findings = Full<ImageFindingsJson>
 export type Comparison = Full<ImageComparisonJson>
 export type VulnerableImage = Full<VulnerableImageJson>
+export type VulnerableImages = Full<ListVulnerableImagesResponseJson>
 export type Gap = Findings['gaps'][number]
 export type ClaimChecks = Full<ClaimChecksJson>
 export type Invite = Full<GroupInviteJson>

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { CliError, type Command, exitCodes, type Options, outputOption } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { recordRules } from '../vulnerabilities/source-records.ts'
 import { type ImportRecord, type Outcome, type Problem, sendRecords, sendSome } from './import-batches.ts'
@@ -14,11 +14,22 @@ with gzip or not. Scores, also those of a package, and references become the met
 advisories find by their aliases, and images are compared with the packages that they name. NAME-commit-times.json beside NAME.jsonl stands in for times that are placeholders.
 Running it again changes only what has changed. A record that is wrong is left out and named with its file and line; the
 rest is taken in, and the exit code is 1.
+The records of an import may not be all of their ecosystem, so nothing counts as completely compared with them. If the files have all records of
+an ecosystem, name it with --covers: they are then a data source of it, and records that are not in the files any more count as withdrawn.
 
 ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
-  options: [...operatorOptions, outputOption],
+  options: [
+    {
+      flags: '--covers <ecosystem>',
+      summary: 'An ecosystem of which the files have all records, such as PyPI; may be repeated',
+      repeat: true,
+    },
+    ...operatorOptions,
+    outputOption,
+  ],
   async run(terminal, options) {
+    const covers = coveredBy(options)
     const read = await readAll(options.path as readonly string[])
     const rules = {
       what: 'vulnerabilities',
@@ -28,7 +39,7 @@ ${operatorDetails}`,
     }
     return withOperator(terminal, options, async (api) => {
       const { records, known, problems } = read
-      const refused = await sendKnown(api, known)
+      const refused = await sendKnown(api, known, { covers, isWhole: problems.length === 0 })
       return sendRecords(terminal, options, api, rules, { records, problems: [...problems, ...refused] })
     })
   },
@@ -36,18 +47,40 @@ ${operatorDetails}`,
 
 const isOsv = (file: string) => /\.(?:jsonl(?:\.gz)?|json)$/.test(file) && !file.endsWith('-commit-times.json')
 
+const mostCovered = 20
+
+/** The ecosystems that the operator says are there completely. */
+function coveredBy({ covers = [] }: Options): string[] {
+  const named = [...new Set(covers as readonly string[])].sort()
+  const isName = (one: string) => /^[A-Za-z][\w .:()-]{0,63}$/.test(one)
+  if (named.length > mostCovered || !named.every(isName)) {
+    throw new CliError(
+      exitCodes.usage,
+      `--covers must be the name of an ecosystem such as PyPI, at most ${mostCovered} times`,
+    )
+  }
+  return named
+}
+
 /**
  * What the records say of packages is a source of its own, of which an import takes nothing away. It counts as knowing no
- * ecosystem: that somebody imported one record of it does not mean that nothing else is known to be wrong there.
+ * ecosystem, unless the operator says which it covers: that somebody imported one record of an ecosystem does not mean that
+ * nothing else is known to be wrong there.
  */
-async function sendKnown(api: OperatorApi, known: readonly ImportRecord[]): Promise<readonly Problem[]> {
+async function sendKnown(
+  api: OperatorApi,
+  known: readonly ImportRecord[],
+  { covers, isWhole }: { covers: readonly string[]; isWhole: boolean },
+): Promise<readonly Problem[]> {
   const unique = [...new Map(known.toReversed().map((one) => [one.id, one])).values()].reverse()
   if (unique.length === 0) return []
-  const source = { name: 'import/osv', url: 'file:///', licence: 'unknown', ecosystems: [] }
+  const name = covers.length === 0 ? 'import/osv' : `import/osv/${covers.join('+')}`
+  const source = { name, url: 'file:///', licence: 'unknown', ecosystems: covers }
   const { run } = await api.post('/control/v1/vulnerabilitySources:begin', { source })
   const outcome: Outcome = { counts: {}, refused: [] }
   await sendSome(api, recordRules(run), unique, outcome)
-  await api.post('/control/v1/vulnerabilitySources:finish', { run, complete: false })
+  const complete = covers.length > 0 && isWhole && outcome.refused.length === 0
+  await api.post('/control/v1/vulnerabilitySources:finish', { run, complete })
   return outcome.refused
 }
 

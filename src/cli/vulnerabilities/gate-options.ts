@@ -11,6 +11,7 @@ export type Gate = {
     onlyExploited?: boolean
     afterDays?: number
     unknown?: string
+    unknownSeverity?: string
   }
   endOfLife?: object
   cooldown?: { minAgeDays: number }
@@ -27,6 +28,11 @@ export const fieldOptions: readonly OptionSpec[] = [
   { flags: '--fixable', summary: 'Of these, only those that a version of the package mends' },
   { flags: '--exploited', summary: 'Of these, only those that are known to be used (KEV)' },
   { flags: '--after-days <days>', summary: 'Of these, only those found more than so many days ago' },
+  {
+    flags: '--unknown-severity <how>',
+    summary: 'How vulnerabilities of unknown severity count: as high unless given; an update keeps what the gate has',
+    choices: ['high', 'not-counted'],
+  },
   { flags: '--unknown <what>', summary: 'What becomes of what cannot be read', choices: ['pass', 'deny'] },
   { flags: '--end-of-life', summary: 'No products at the end of their life' },
   { flags: '--min-age-days <days>', summary: 'Nothing that has not been a tag for so many days' },
@@ -49,14 +55,19 @@ export function bodyOf(options: Options): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-function vulnerabilitiesOf({ severity, fixable, exploited, afterDays, unknown }: Options): object | undefined {
-  if ([severity, afterDays, unknown].every((one) => one === undefined) && !fixable && !exploited) return undefined
+function vulnerabilitiesOf(options: Options): object | undefined {
+  const { severity, fixable, exploited, afterDays, unknown, unknownSeverity } = options
+  if ([severity, afterDays, unknown, unknownSeverity].every((one) => one === undefined) && !fixable && !exploited)
+    return undefined
   return {
     ...(severity !== undefined && severity !== 'any' && { leastSeverity: upper(severity) }),
     ...(fixable === true && { onlyFixable: true }),
     ...(exploited === true && { onlyExploited: true }),
     ...(afterDays !== undefined && { afterDays: wholeOf(afterDays, '--after-days') }),
     ...(unknown !== undefined && { unknown: upper(unknown) }),
+    ...(unknownSeverity !== undefined && {
+      unknownSeverity: unknownSeverity === 'high' ? 'COUNTED_AS_HIGH' : 'NOT_COUNTED',
+    }),
   }
 }
 
@@ -72,9 +83,15 @@ export function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }
   if (cooldown) return `at least ${cooldown.minAgeDays} days old`
   if (supportWindow) return `at least ${supportWindow.minMonthsLeft} months of life left`
   if (endOfLife) return 'no end of life'
-  const { leastSeverity, onlyFixable, onlyExploited, afterDays = 0, unknown } = vulnerabilities ?? {}
-  const level = leastSeverity ? `, ${leastSeverity.toLowerCase()} or worse` : ''
+  const { leastSeverity, onlyFixable, onlyExploited, afterDays = 0, unknown, unknownSeverity } = vulnerabilities ?? {}
+  const level =
+    leastSeverity && leastSeverity !== 'SEVERITY_UNSPECIFIED' ? `, ${leastSeverity.toLowerCase()} or worse` : ''
   const kind = `${onlyExploited ? 'exploited ' : ''}${onlyFixable ? 'fixable ' : ''}vulnerabilities`
   const since = afterDays > 0 ? `, found more than ${afterDays} days ago` : ''
-  return `no ${kind}${level}${since}${unknown === 'DENY' ? '; nothing unknown' : ''}`
+  const unrated =
+    leastSeverity === undefined || leastSeverity === 'SEVERITY_UNSPECIFIED' ? '' : unratedText(unknownSeverity)
+  return `no ${kind}${level}${since}${unrated}${unknown === 'DENY' ? '; nothing unknown' : ''}`
 }
+
+const unratedText = (how: string | undefined): string =>
+  how === 'NOT_COUNTED' ? '; unknown severity is not counted' : '; unknown severity counts as high'

@@ -62,6 +62,9 @@ export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = 
   }
 }
 
+/** How far a result was compared, as the server says it. */
+export type Coverage = { state: string; unknownSeverity: number; summary: string }
+
 /** Images of which something is not known, and whether there may be more of them. */
 export type Unknown = { unknownImages: number; moreUnknownImages: boolean }
 
@@ -71,8 +74,9 @@ export async function imagesOf<T extends FoundImage>(
   path: string,
   query: Record<string, string | undefined>,
   limit: number,
-): Promise<{ items: T[]; more: boolean; unknown: Unknown }> {
+): Promise<{ items: T[]; more: boolean; unknown: Unknown; coverage: Coverage | undefined; gaps: readonly Gap[] }> {
   const items: T[] = []
+  let [coverage, gaps] = [undefined as Coverage | undefined, [] as readonly Gap[]]
   let unknown: Unknown = { unknownImages: 0, moreUnknownImages: false }
   for (let page = ''; ; ) {
     const asked = new URLSearchParams({ page_size: String(Math.min(200, limit + 1 - items.length)), page_token: page })
@@ -82,11 +86,13 @@ export async function imagesOf<T extends FoundImage>(
     if (page === '') {
       const { unknownImages = 0, moreUnknownImages = false } = answer
       unknown = { unknownImages: Number(unknownImages), moreUnknownImages: moreUnknownImages === true }
+      coverage = answer.coverage as Coverage | undefined
+      gaps = (answer.gaps ?? []) as Gap[]
     }
     page = String(answer.nextPageToken ?? '')
     if (page === '' || items.length > limit) break
   }
-  return { items: items.slice(0, limit), more: items.length > limit, unknown }
+  return { items: items.slice(0, limit), more: items.length > limit, unknown, coverage, gaps }
 }
 
 export function sayUnknown(say: (line: string) => void, { unknownImages, moreUnknownImages }: Unknown): void {

@@ -1,6 +1,6 @@
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
-import { digestOf, type Gap, sayGaps } from './scanned-image.ts'
+import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesExport: Command = {
   name: 'export',
@@ -20,9 +20,13 @@ too, and is said on standard error.`,
     const api = await apiReader(terminal, options)
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/findings/${options.format ?? 'cyclonedx'}`
-    const { document, gaps = [] } = (await api.call('GET', path)) as { document: string; gaps?: Gap[] }
+    const answer = (await api.call('GET', path)) as { document: string; gaps?: Gap[]; coverage?: Coverage }
+    const { document, gaps = [], coverage } = answer
     terminal.print(document)
     sayGaps(terminal.say, gaps)
+    if (coverage && coverage.unknownSeverity > 0) {
+      terminal.say(`findings of unknown severity: ${coverage.unknownSeverity}`)
+    }
     return exitCodes.ok
   },
 }

@@ -7,6 +7,7 @@ import { CliError, type Command, type CommandGroup, exitCodes, outputOption } fr
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { bodyOf, fieldOptions, type Gate, ruleText } from './gate-options.ts'
+import { preview } from './gates-preview.ts'
 import { digestOf } from './scanned-image.ts'
 
 type Checked = {
@@ -51,7 +52,8 @@ event of each pull, what it would have refused. What was not read or compared ye
 const update: Command = {
   name: 'update',
   summary: 'Change what a gate says',
-  details: 'What is said of its rule takes the place of all that it said before.',
+  details: `What is said of its rule takes the place of all that it said before. Without --unknown-severity the gate keeps how unknown
+severities count.`,
   arguments: [which],
   options: [
     { flags: '--rename <name>', summary: 'What it is called from now on' },
@@ -85,7 +87,8 @@ const remove: Command = {
 const check: Command = {
   name: 'check',
   summary: 'Ask all gates about an image, without pulling it',
-  details: 'The exit code is 1 where a gate that is enforced refuses it, or cannot be asked.',
+  details: `The exit code is 1 if a gate that is enforced refuses it, or cannot be asked. An image that is allowed is not always clean:
+WHY shows what was not scanned, and how many findings of unknown severity the gate does not count.`,
   arguments: [
     { name: '<image>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; its tag latest without one' },
   ],
@@ -119,5 +122,5 @@ const exceptions = exceptionCommands({
 export const vulnerabilitiesGates: CommandGroup = {
   name: 'gates',
   summary: 'What has to be so of what is pulled',
-  commands: [list, create, update, remove, check, ...exceptions],
+  commands: [list, create, update, remove, check, preview, ...exceptions],
 }

@@ -1,8 +1,9 @@
 import { commonOptions, show } from '../registry/image-options.ts'
 import { apiReader } from '../shape/api-pages.ts'
-import type { Command } from '../shape/command.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
-import { type FoundImage, imagesOf, namesOfImages, sayUnknown, scopeOf, scopeOption } from './scanned-image.ts'
+import { type FoundImage, imagesOf, namesOfImages, sayGaps, sayUnknown, scopeOf, scopeOption } from './scanned-image.ts'
 
 type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
 
@@ -10,13 +11,13 @@ export const vulnerabilitiesImages: Command = {
   name: 'images',
   summary: 'List the images that have a vulnerability, with the tags that point to them now',
   details: `Nothing is scanned for it. An image that is not listed need not be free of it: the command says of how many images it is
-not known what they contain.`,
+not known what they contain, and what was not compared. The exit code is 1 if no image is listed and not everything was compared.`,
   arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
   options: [scopeOption, ...commonOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const query = { vulnerability: String(options.vulnerability), scope_uid: await scopeOf(api, options) }
-    const { items, more, unknown } = await imagesOf<Vulnerable>(
+    const { items, more, unknown, coverage, gaps } = await imagesOf<Vulnerable>(
       api,
       '/registry/v2/vulnerableImages',
       query,
@@ -29,9 +30,17 @@ not known what they contain.`,
       severity,
       `${purls.join(' ')}${morePurls ? ' …' : ''}`,
     ])
-    const code = show(terminal, options, { items, ...unknown }, head, rows, more)
-    sayUnknown(terminal.say, unknown)
-    return code
+    const answer = { items, ...unknown, coverage, gaps }
+    show(terminal, options, answer, head, rows, more)
+    const isWhole = coverage === undefined || coverage.state === 'COMPARED'
+    if (items.length === 0 && options.output !== 'json') {
+      const none = `no image is known to have ${query.vulnerability}`
+      terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
+    } else {
+      sayUnknown(terminal.say, unknown)
+      sayGaps(terminal.say, gaps)
+    }
+    return items.length === 0 && !isWhole ? exitCodes.failed : exitCodes.ok
   },
 }
 

@@ -92,6 +92,7 @@ import { migration as deliveryLanes } from './0141-expand-delivery-lanes.ts'
 import { migration as eventsBySubject } from './0142-expand-events-by-subject.ts'
 import { migration as envelopedSboms } from './0144-expand-enveloped-sboms.ts'
 import { migration as scimEmails } from './0146-expand-scim-emails.ts'
+import { migration as gateSeverities } from './0147-expand-gate-severities.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -188,4 +189,5 @@ export const migrations: readonly Migration[] = [
   eventsBySubject,
   envelopedSboms,
   scimEmails,
+  gateSeverities,
 ]

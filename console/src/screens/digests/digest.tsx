@@ -206,13 +206,23 @@ function Vulnerabilities({ repo, digest }: At) {
   if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
   return (
     <Shown of={read}>
-      {({ findings, gaps }) => {
+      {({ findings, gaps, coverage }) => {
         const sorted = [...findings].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity))
         return (
           <>
             <Gaps gaps={gaps} />
             {sorted.length > 0 && <FindingsTable findings={sorted} />}
-            {sorted.length === 0 && <Empty>{gaps.length > 0 ? words.noneKnown : words.noneFound}</Empty>}
+            {sorted.length === 0 && (
+              <Empty>
+                {gaps.length === 0 ? (
+                  words.noneFound
+                ) : (
+                  <>
+                    {words.noneButNotScanned} <bdi>{coverage.summary}</bdi>
+                  </>
+                )}
+              </Empty>
+            )}
           </>
         )
       }}

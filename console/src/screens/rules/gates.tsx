@@ -25,6 +25,7 @@ const sent = sendTo(path)
 const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const
 const modeKinds = { MODE_UNSPECIFIED: 'warn', OFF: 'plain', DRY_RUN: 'warn', ENFORCE: 'good' } as const
 const kinds = ['vulnerabilities', 'endOfLife', 'cooldown', 'supportWindow'] as const
+const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const
 const severities = ['SEVERITY_UNSPECIFIED', 'LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const
 
 /** Of what a gate asks only the member of its kind is there. */
@@ -52,12 +53,21 @@ function refusedBy(gate: Partial<Gate>): string {
   if (kind === 'endOfLife') return words.refusesEnded
   if (kind === 'cooldown') return words.refusesYoung(gate.cooldown?.minAgeDays ?? 0)
   if (kind === 'supportWindow') return words.refusesSoonEnded(gate.supportWindow?.minMonthsLeft ?? 0)
-  const { leastSeverity, onlyFixable, onlyExploited, afterDays = 0, unknown } = gate.vulnerabilities ?? {}
+  const {
+    leastSeverity,
+    onlyFixable,
+    onlyExploited,
+    afterDays = 0,
+    unknown,
+    unknownSeverity,
+  } = gate.vulnerabilities ?? {}
+  const hasLevel = (leastSeverity ?? 'SEVERITY_UNSPECIFIED') !== 'SEVERITY_UNSPECIFIED'
   return [
     words.refusesVulnerable(words.leastSeverities[leastSeverity ?? 'SEVERITY_UNSPECIFIED']),
     ...(onlyFixable ? [words.withFix] : []),
     ...(onlyExploited ? [words.exploited] : []),
     ...(afterDays > 0 ? [words.knownFor(afterDays)] : []),
+    ...(hasLevel ? [words.unknownSeverities[unknownSeverity ?? 'COUNTED_AS_HIGH']] : []),
     ...(unknown === 'DENY' ? [words.orUnknown] : []),
   ].join(', ')
 }
@@ -82,6 +92,11 @@ function fieldsOf(gate: Partial<Gate> = {}): Field[] {
       value: vulnerabilities?.leastSeverity ?? 'HIGH',
       options: severities.map((value) => ({ value, label: words.leastSeverities[value] })),
     },
+    {
+      ...{ name: 'unknownSeverity', label: words.unknownSeverity, type: 'select' },
+      value: vulnerabilities?.unknownSeverity ?? 'COUNTED_AS_HIGH',
+      options: unknownSeverities.map((value) => ({ value, label: words.unknownSeverities[value] })),
+    },
     check('onlyFixable', words.onlyFixable, vulnerabilities?.onlyFixable),
     check('onlyExploited', words.onlyExploited, vulnerabilities?.onlyExploited),
     count('afterDays', words.afterDays, vulnerabilities?.afterDays),
@@ -97,11 +112,11 @@ function fieldsOf(gate: Partial<Gate> = {}): Field[] {
 }
 
 function bodyOf(values: Values): object {
-  const { name, mode, kind, leastSeverity, afterDays, denyUnknown } = values
+  const { name, mode, kind, leastSeverity, unknownSeverity, afterDays, denyUnknown } = values
   const isOn = (member: string) => values[member] === 'yes'
   const rules: Record<string, object> = {
     vulnerabilities: {
-      ...{ leastSeverity, onlyFixable: isOn('onlyFixable'), onlyExploited: isOn('onlyExploited') },
+      ...{ leastSeverity, unknownSeverity, onlyFixable: isOn('onlyFixable'), onlyExploited: isOn('onlyExploited') },
       ...{ afterDays: Number(afterDays), unknown: denyUnknown === 'yes' ? 'DENY' : 'PASS' },
     },
     endOfLife: {},

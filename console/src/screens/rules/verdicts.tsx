@@ -67,9 +67,11 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
         if (error instanceof Refusal && error.status === 404) return []
         throw error
       })
-      return results.filter(({ result }) => result !== 'RESULT_ALLOWED').map((one) => ({ ...one, tag: name }))
+      return results.map((one) => ({ ...one, tag: name }))
     })
-    return { count: items.length, refused: (await Promise.all(found)).flat() }
+    const all = (await Promise.all(found)).flat()
+    const refused = all.filter(({ result }) => result !== 'RESULT_ALLOWED')
+    return { count: items.length, refused, unscanned: new Set(all.filter(isUnscanned).map(({ tag }) => tag)).size }
   })
   const tagColumn: Column<Tried> = {
     title: words.tag,
@@ -84,9 +86,11 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
     <>
       <h2>{words.gatesTried}</h2>
       <Shown of={read}>
-        {({ count, refused }) =>
+        {({ count, refused, unscanned }) =>
           refused.length === 0 ? (
-            <Empty>{words.allPass(count)}</Empty>
+            <Empty>
+              {words.allPass(count)} {unscanned > 0 && words.notCompared(unscanned)}
+            </Empty>
           ) : (
             <Table
               caption={words.gatesTried}
@@ -103,7 +107,7 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
 
 const columns: Column<Verdict>[] = [
   { title: words.gate, isHead: true, cell: ({ policyName }) => <bdi>{policyName}</bdi> },
-  { title: words.gateAnswer, cell: ({ mode, result }) => <Said mode={mode} result={result} /> },
+  { title: words.gateAnswer, cell: (one) => <Said {...one} /> },
   {
     title: words.reason,
     cell: ({ parameters: { reason, exception } }) => (
@@ -112,7 +116,12 @@ const columns: Column<Verdict>[] = [
   },
 ]
 
-function Said({ mode, result }: Pick<Verdict, 'mode' | 'result'>) {
+/** A verdict about vulnerabilities is good only where everything was compared. */
+const isUnscanned = ({ coverage }: Pick<Verdict, 'coverage'>) => coverage?.state === 'NOT_SCANNED'
+
+function Said({ mode, result, coverage }: Pick<Verdict, 'mode' | 'result' | 'coverage'>) {
+  if (result === 'RESULT_ALLOWED' && isUnscanned({ coverage }))
+    return <Badge kind="warn">{words.passesUnscanned}</Badge>
   if (result === 'RESULT_ALLOWED') return <Badge kind="good">{words.passes}</Badge>
   if (result !== 'RESULT_DENIED') return <Badge kind="plain">{words.notAsked}</Badge>
   const isDry = mode === 'POLICY_MODE_DRY_RUN'

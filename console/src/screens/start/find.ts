@@ -4,7 +4,7 @@ import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { findGroup, findRepo, namesOfGroup, namesOfRepo, parentOf } from '../../data/places.ts'
-import type { Group, Identity, Repo, Tag, VulnerableImage } from '../../data/types.ts'
+import type { Group, Identity, Repo, Tag, VulnerableImage, VulnerableImages } from '../../data/types.ts'
 import { type FoundTag, withPlace } from './start.tsx'
 
 export type FoundImage = VulnerableImage & { names: readonly string[] }
@@ -16,11 +16,13 @@ export type Found = {
   places: readonly FoundPlace[]
   /** Images of which nobody knows whether they have it. */
   unknown: number
+  /** What was not scanned for a vulnerability; empty if everything was compared. */
+  unscanned: string
   /** Where a search that can only mean one thing leads. */
   way?: string
 }
 
-const nothing = { tags: [], images: [], places: [], unknown: 0 }
+const nothing = { tags: [], images: [], places: [], unknown: 0, unscanned: '' }
 const most = 50
 const digestOf = /^(?:(?<names>[^@\s]+)@)?(?<digest>sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|[0-9a-f]{64})$/
 const vulnerabilityOf = /^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|[A-Z]+-\d{4}-\d+)$/i
@@ -51,13 +53,15 @@ async function findDigest(digest: string, path: string | undefined, signal: Abor
 }
 
 async function findVulnerable(vulnerability: string, signal: AbortSignal): Promise<Found> {
-  type Answer = { images: VulnerableImage[]; unknownImages: number }
+  type Answer = Pick<VulnerableImages, 'images' | 'unknownImages' | 'coverage'>
   const query = { vulnerability, pageSize: most }
   const answer = await ask<Answer>('GET', '/registry/v2/vulnerableImages', { query, signal })
   const images = await Promise.all(
     answer.images.map(async (image) => ({ ...image, names: await namesOfRepo(image.repoUid) })),
   )
-  return { ...nothing, kind: 'vulnerability', images, unknown: answer.unknownImages }
+  const { state, summary } = answer.coverage
+  const unscanned = state === 'COMPARED' ? '' : summary
+  return { ...nothing, kind: 'vulnerability', images, unknown: answer.unknownImages, unscanned }
 }
 
 const namesIn = (path: string): string[] => path.split('/').filter((one) => one !== '')

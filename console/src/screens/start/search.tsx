@@ -20,9 +20,14 @@ export function SearchScreen({ q }: { q: string }) {
   return (
     <Screen title={words.resultsFor(q)}>
       <Shown of={found}>
-        {({ tags, images, places, unknown, kind }) => (
+        {({ tags, images, places, unknown, unscanned, kind }) => (
           <>
             {unknown > 0 && <Note kind="warn">{words.unknownImages(unknown)}</Note>}
+            {images.length > 0 && unscanned !== '' && (
+              <Note kind="warn">
+                <bdi>{words.alsoUnscanned(unscanned)}</bdi>
+              </Note>
+            )}
             {tags.length > 0 && <TagsFound caption={words.tags} tags={tags} />}
             {images.length > 0 && (
               <Table
@@ -35,7 +40,9 @@ export function SearchScreen({ q }: { q: string }) {
             {places.length > 0 && (
               <Table caption={words.places} columns={placeColumns} items={places} keyOf={({ uid }) => uid} />
             )}
-            {tags.length + images.length + places.length === 0 && <Empty>{words.nothingFound[kind]}</Empty>}
+            {tags.length + images.length + places.length === 0 && (
+              <Empty>{unscanned === '' ? words.nothingFound[kind] : words.vulnerabilityUnscanned(unscanned)}</Empty>
+            )}
           </>
         )}
       </Shown>

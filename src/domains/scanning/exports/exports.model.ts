@@ -1,6 +1,7 @@
 // What is said of the vulnerabilities of one image, as documents of others say it.
 import type { RecordSeverity } from '../records/records.model.ts'
 import type { Gap } from '../reports/reports.model.ts'
+import type { ResultCoverage } from '../reports/result-coverage.model.ts'
 
 /** The formats, each with its media type. */
 export const exportFormats = {
@@ -48,6 +49,7 @@ export type StatedImage = {
   statements: Statement[]
   /** Where nothing can be said. Whoever reads the document has to see them. */
   gaps: Gap[]
+  coverage: ResultCoverage
 }
 
 /** A gap in one line. */

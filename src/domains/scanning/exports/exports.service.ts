@@ -2,6 +2,7 @@
 import type { Call } from '#app.ts'
 import { AppError, invalid } from '#lib/errors.ts'
 import { type Gap, maxRaw } from '../reports/reports.model.ts'
+import type { ResultCoverage } from '../reports/result-coverage.model.ts'
 import { toCycloneDx } from './exported-cyclone-dx.service.ts'
 import { toOpenVex } from './exported-openvex.service.ts'
 import { toSarif } from './exported-sarif.service.ts'
@@ -14,6 +15,7 @@ export type ExportedFindings = {
   mediaType: string
   document: string
   gaps: readonly Gap[]
+  coverage: ResultCoverage
 }
 
 const writers: Readonly<Record<ExportFormat, (image: StatedImage) => object>> = {
@@ -39,5 +41,5 @@ export async function exportFindings(
       reason: 'LIST_TOO_LONG',
     })
   }
-  return { digest, format, mediaType: exportFormats[format], document, gaps: image.gaps }
+  return { digest, format, mediaType: exportFormats[format], document, gaps: image.gaps, coverage: image.coverage }
 }

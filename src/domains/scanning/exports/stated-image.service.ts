@@ -10,7 +10,7 @@ import type { StatedImage, StatedStatus, Statement } from './exports.model.ts'
 /** Throws NOT_FOUND for a repo or an image that is not there. */
 export async function statedImage(call: Call, repoUid: string, digest: string): Promise<StatedImage> {
   const { db, version } = call.app
-  const { findings, uncertain, gaps } = await imageFindings(call, repoUid, digest)
+  const { findings, uncertain, gaps, coverage } = await imageFindings(call, repoUid, digest)
   const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
   const { host, origin } = new URL(call.url)
   const path = `${host}/${await pathIn(db, parentOf(repoUid), repo.name)}`
@@ -23,7 +23,7 @@ export async function statedImage(call: Call, repoUid: string, digest: string): 
     time: call.now,
     tool: { name: 'pinfold', version },
     statements: statementsOf([...findings.flatMap(saidOf), ...uncertain.flatMap(uncertainOf)]),
-    gaps,
+    ...{ gaps, coverage },
   }
 }
 

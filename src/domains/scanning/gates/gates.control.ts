@@ -10,11 +10,14 @@ import {
   VulnerabilityRule_SeveritySchema,
   VulnerabilityRule_Unknown,
   VulnerabilityRule_UnknownSchema,
+  VulnerabilityRule_UnknownSeverity,
+  VulnerabilityRule_UnknownSeveritySchema,
 } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
+import { imageFields } from '../images/images.model.ts'
 import * as exceptions from './gate-exceptions.service.ts'
 import {
   aGate,
@@ -25,12 +28,17 @@ import {
   type GateText,
   type Mode,
   type Severity,
+  type UnknownSeverity,
   uidFields,
   type VulnerabilityRule,
+  type VulnerabilityText,
 } from './gates.model.ts'
 import * as service from './gates.service.ts'
+import { previewSeverities } from './preview-severities.service.ts'
 
 const rules = { fields: uidFields, defaultOrder: 'uid' }
+/** Images that one answer of a preview looks at. */
+const mostPreviewed = 50
 
 export const gates: Handlers<typeof GatesService> = {
   async createGate(call, { parent, gate }) {
@@ -58,6 +66,17 @@ export const gates: Handlers<typeof GatesService> = {
       $typeName: 'pinfold.control.scanning.v1.ListGatesResponse',
       gates: items.map(toMessage),
       nextPageToken: next,
+    }
+  },
+
+  async previewGateSeverities(call, { uid, after }) {
+    const rules = { fields: imageFields, defaultOrder: 'list' }
+    const page = readPage(call, { pageSize: mostPreviewed, pageToken: after, orderBy: '', skip: 0 }, rules, [uid])
+    const { images, next } = await previewSeverities(call, page, uid)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.PreviewGateSeveritiesResponse',
+      images: images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.ChangedImage', ...image })),
+      next,
     }
   },
 
@@ -92,6 +111,7 @@ export const gateEvents: readonly EventBody[] = [
 ]
 
 const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const satisfies readonly Mode[]
+const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const satisfies readonly UnknownSeverity[]
 const severities = ['LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const satisfies readonly Severity[]
 
 function fromMessage(message: GateMessage | undefined): GateText {
@@ -110,8 +130,8 @@ function fromMessage(message: GateMessage | undefined): GateText {
   }
 }
 
-function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityRule {
-  const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown } = message
+function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityText {
+  const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown, unknownSeverity } = message
   const any = VulnerabilityRule_Severity.SEVERITY_UNSPECIFIED
   if (!Object.values<number>(VulnerabilityRule_Unknown).includes(unknown)) {
     throw notKnown('vulnerabilities.unknown', VulnerabilityRule_UnknownSchema)
@@ -121,6 +141,12 @@ function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityRule {
     leastSeverity: leastSeverity === any ? '' : named(severities, VulnerabilityRule_Severity, leastSeverity, least),
     ...{ onlyFixable, onlyExploited, afterDays },
     unknown: unknown === VulnerabilityRule_Unknown.DENY ? 'DENY' : 'PASS',
+    unknownSeverity:
+      unknownSeverity === VulnerabilityRule_UnknownSeverity.UNKNOWN_SEVERITY_UNSPECIFIED
+        ? undefined
+        : named(unknownSeverities, VulnerabilityRule_UnknownSeverity, unknownSeverity, {
+            ...{ field: 'vulnerabilities.unknown_severity', desc: VulnerabilityRule_UnknownSeveritySchema },
+          }),
   }
 }
 
@@ -166,12 +192,13 @@ function ruleMessage(rule: GateRule): GateMessage['rule'] {
 }
 
 function vulnerabilityMessage(rule: VulnerabilityRule): VulnerabilityMessage {
-  const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown } = rule
+  const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown, unknownSeverity } = rule
   return {
     $typeName: 'pinfold.control.scanning.v1.VulnerabilityRule',
     leastSeverity: VulnerabilityRule_Severity[leastSeverity || 'SEVERITY_UNSPECIFIED'],
     ...{ onlyFixable, onlyExploited, afterDays },
     unknown: VulnerabilityRule_Unknown[unknown],
+    unknownSeverity: VulnerabilityRule_UnknownSeverity[unknownSeverity],
   }
 }
 

@@ -5,6 +5,9 @@ import type { Fields } from '#lib/fields.ts'
 export type Mode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 export type Severity = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
 
+/** How vulnerabilities of unknown severity count against a least severity. */
+export type UnknownSeverity = 'COUNTED_AS_HIGH' | 'NOT_COUNTED'
+
 /** `leastSeverity` is empty for all, what nobody has judged too. The names are those of the contract. */
 export type VulnerabilityRule = {
   leastSeverity: Severity | ''
@@ -12,6 +15,7 @@ export type VulnerabilityRule = {
   onlyExploited: boolean
   afterDays: number
   unknown: 'PASS' | 'DENY'
+  unknownSeverity: UnknownSeverity
 }
 export type CooldownRule = { minAgeDays: number }
 export type SupportWindowRule = { minMonthsLeft: number }
@@ -40,10 +44,15 @@ export type Gate = {
   updateTime: string
 }
 
+/** A rule about vulnerabilities as a caller writes it: an update without `unknownSeverity` keeps the value of the gate. */
+export type VulnerabilityText = Omit<VulnerabilityRule, 'unknownSeverity'> & {
+  unknownSeverity: UnknownSeverity | undefined
+}
+
 /** What can be said of a gate, each kind of rule by itself. */
 export type GateText = Pick<Gate, 'name' | 'mode' | 'exemptPulledDays'> & {
-  [K in Kind]: RulesByKind[K] | undefined
-}
+  [K in Exclude<Kind, 'vulnerabilities'>]: RulesByKind[K] | undefined
+} & { vulnerabilities: VulnerabilityText | undefined }
 
 /** That a digest passes the gates of a place until a day. */
 export type GateException = {
@@ -59,8 +68,17 @@ export type GateException = {
   revokedBy: string
 }
 
-/** `count` is of vulnerabilities; `pending`: something is not known yet, and may be later. */
-export type Verdict = { denied: boolean; reason: string; count: number; pending: boolean }
+/**
+ * `count` is of vulnerabilities; `pending`: something is not known yet, and may be later. `unknownSeverity`: findings of unknown
+ * severity that the gate does not count.
+ */
+export type Verdict = {
+  denied: boolean
+  reason: string
+  count: number
+  pending: boolean
+  unknownSeverity: number
+}
 
 /** What holds in an organisation now: gates that are not off, and exceptions. */
 export type GatesOfOrganization = { gates: readonly Gate[]; exceptions: readonly GateException[] }
@@ -99,6 +117,7 @@ export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfi
 /** What a rule says where nothing is said of it. */
 export const anyVulnerability: VulnerabilityRule = {
   ...{ leastSeverity: '', onlyFixable: false, onlyExploited: false, afterDays: 0, unknown: 'PASS' },
+  unknownSeverity: 'COUNTED_AS_HIGH',
 }
 
 export const kinds: readonly Kind[] = ['vulnerabilities', 'endOfLife', 'cooldown', 'supportWindow']

@@ -20,6 +20,7 @@ import {
   maxExemptDays,
   maxMonths,
   mostGates,
+  type UnknownSeverity,
 } from './gates.model.ts'
 import * as store from './gates.store.ts'
 
@@ -42,7 +43,7 @@ export async function updateGate(call: Call, uid: string, patch: Patch<GateText>
   const gate = await call.app.db.tx(async (tx) => {
     const before = found(await store.findGate(tx, uid), gateType, uid)
     const text = applyPatch<GateText>(gateFields, patchable(textOf(before), patch), patch)
-    const after: Gate = { ...before, ...readGate(text), updateTime: call.now }
+    const after: Gate = { ...before, ...readGate(text, keptSeverity(before)), updateTime: call.now }
     await store.patchGate(tx, after)
     const group = await groupOfRow(tx, before)
     await emit(tx, call, 'control.scanning.gate.updated', { subject: uid, group, resource: aGate(after) })
@@ -86,8 +87,12 @@ function patchable(text: GateText, { paths, value }: Patch<GateText>): GateText 
 
 const noRule = { vulnerabilities: undefined, endOfLife: undefined, cooldown: undefined, supportWindow: undefined }
 
-function readGate(given: GateText): Pick<Gate, 'name' | 'mode' | 'rule' | 'exemptPulledDays'> {
-  const text = whole(given)
+/** An update that does not name how unknown severities count keeps the value, so that a stored gate keeps its results. */
+const keptSeverity = ({ rule }: Gate): UnknownSeverity | undefined =>
+  rule.kind === 'vulnerabilities' ? rule.unknownSeverity : undefined
+
+function readGate(given: GateText, kept?: UnknownSeverity): Pick<Gate, 'name' | 'mode' | 'rule' | 'exemptPulledDays'> {
+  const text = whole(given, kept ?? anyVulnerability.unknownSeverity)
   const problems: FieldViolation[] = violationsOf(gateFields, text)
   const between = (field: string, value: number | undefined, least: number, most: number) => {
     if (value === undefined || (value >= least && value <= most)) return
@@ -111,11 +116,14 @@ function readGate(given: GateText): Pick<Gate, 'name' | 'mode' | 'rule' | 'exemp
 }
 
 /** A patch of a part of a rule leaves the others as they are where nothing was said. */
-function whole(text: GateText): GateText {
+function whole(text: GateText, kept: UnknownSeverity): GateText {
   const { vulnerabilities, cooldown, supportWindow } = text
   return {
     ...text,
-    vulnerabilities: vulnerabilities && { ...anyVulnerability, ...vulnerabilities },
+    vulnerabilities: vulnerabilities && {
+      ...{ ...anyVulnerability, ...vulnerabilities },
+      unknownSeverity: vulnerabilities.unknownSeverity ?? kept,
+    },
     cooldown: cooldown && { ...{ minAgeDays: 0 }, ...cooldown },
     supportWindow: supportWindow && { ...{ minMonthsLeft: 0 }, ...supportWindow },
   }

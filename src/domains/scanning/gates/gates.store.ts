@@ -1,34 +1,47 @@
 import { madeBelow } from '#db/made-below.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
-import type { Gate, GateException, GateRule, Mode } from './gates.model.ts'
+import type { Gate, GateException, GateRule, Mode, UnknownSeverity } from './gates.model.ts'
 
-type Row = Omit<Gate, 'rule' | 'mode'> & { rule: string; mode: string }
+type Row = Omit<Gate, 'rule' | 'mode'> & { rule: string; mode: string; unknownSeverity: string }
 
 const gateColumns = sql`
   t.uid, t.scope_uid AS "scopeUid", t.name, t.mode, t.rule, t.exempt_pulled_days AS "exemptPulledDays",
+  t.unknown_severity AS "unknownSeverity",
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 
-function fromRow({ rule, mode, exemptPulledDays, ...row }: Row): Gate {
+function fromRow({ rule, mode, exemptPulledDays, unknownSeverity, ...row }: Row): Gate {
+  const stored = JSON.parse(rule) as GateRule
   return {
     ...row,
     mode: mode as Mode,
-    rule: JSON.parse(rule) as GateRule,
+    rule:
+      stored.kind === 'vulnerabilities' ? { ...stored, unknownSeverity: unknownSeverity as UnknownSeverity } : stored,
     exemptPulledDays: Number(exemptPulledDays),
   }
 }
 
+/** The columns of a rule. Releases that do not know the severity column rewrite the JSON, so it is not part of it. */
+function ruleColumns(rule: GateRule): { json: string; unknownSeverity: UnknownSeverity } {
+  if (rule.kind !== 'vulnerabilities') return { json: JSON.stringify(rule), unknownSeverity: 'NOT_COUNTED' }
+  const { unknownSeverity, ...rest } = rule
+  return { json: JSON.stringify(rest), unknownSeverity }
+}
+
 export async function insertGate(tx: Tx, group: string, gate: Gate): Promise<void> {
   const { uid, scopeUid, name, mode, rule, exemptPulledDays, createTime, updateTime } = gate
+  const { json, unknownSeverity } = ruleColumns(rule)
   await tx.run(sql`
-    INSERT INTO gates (uid, group_uid, scope_uid, name, mode, rule, exempt_pulled_days, create_time, update_time)
-    VALUES (${uid}, ${group}, ${scopeUid}, ${name}, ${mode}, ${JSON.stringify(rule)}, ${exemptPulledDays},
+    INSERT INTO gates (uid, group_uid, scope_uid, name, mode, rule, unknown_severity, exempt_pulled_days, create_time,
+                       update_time)
+    VALUES (${uid}, ${group}, ${scopeUid}, ${name}, ${mode}, ${json}, ${unknownSeverity}, ${exemptPulledDays},
             ${createTime}, ${updateTime})`)
 }
 
 export async function patchGate(tx: Tx, gate: Gate): Promise<void> {
   const { uid, name, mode, rule, exemptPulledDays, updateTime } = gate
+  const { json, unknownSeverity } = ruleColumns(rule)
   await tx.run(sql`
-    UPDATE gates SET name = ${name}, mode = ${mode}, rule = ${JSON.stringify(rule)},
+    UPDATE gates SET name = ${name}, mode = ${mode}, rule = ${json}, unknown_severity = ${unknownSeverity},
            exempt_pulled_days = ${exemptPulledDays}, update_time = ${updateTime}
      WHERE uid = ${uid}`)
 }

@@ -3,17 +3,18 @@ import type { Work } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
 import { rootOf } from '#lib/uid.ts'
-import { countedAt, heldAt, isOwnFullAt, type Known } from '../known/known.model.ts'
+import { countedAt, type Known } from '../known/known.model.ts'
 import { findKnownNow, sightingsIn } from '../known/known.store.ts'
-import type { StoredList } from '../lists/lists.model.ts'
-import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
+import { findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
-import { severityRank } from '../matching/severity.model.ts'
+import { severityRank, unknownSeverity } from '../matching/severity.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
 import { severityLevels } from '../records/records.model.ts'
-import { listReads } from '../records/records.store.ts'
-import { coverageOf } from '../reports/coverage.service.ts'
+import { type Compared, gapOfUnread, gapsOfCompared } from '../reports/image-gaps.service.ts'
+import { unread } from '../reports/image-knowledge.service.ts'
+import type { Gap } from '../reports/reports.model.ts'
+import { notScanned, unknownText } from '../reports/result-coverage.model.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
 import type { Severity, VulnerabilityRule } from './gates.model.ts'
 import { fails, type Judged, passes, plural, waits } from './verdicts.model.ts'
@@ -32,55 +33,76 @@ export async function judgeVulnerabilities(
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (!contents) return waits('nothing is known yet of what it contains')
   const strict = rule.unknown === 'DENY'
-  const unread = 'nobody knows what it contains'
-  if (contents.state !== 'known') return strict ? fails(unread) : passes(unread)
+  if (contents.state !== 'known') {
+    return strict ? fails(notScanned([gapOfUnread(contents)])) : passes('it is not known what it contains')
+  }
   const { packages, distribution, gaps } = contents
-  const incomplete = strict && gaps.length > 0 ? fails('not all of what it contains is known') : undefined
-  if (packages === '') return incomplete ?? passes('it contains no packages')
+  const incomplete = strict && gaps.length > 0 ? fails(notScanned(gaps.map(unread))) : undefined
+  if (packages === '') return incomplete ?? passes('it has no known packages')
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return waits('its packages wait to be compared')
-  const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], mostFindings + 1)
   const place = rootOf(repo.uid)
-  const meant = await oldEnough(
-    app,
-    all.filter((one) => isMeant(one, rule)),
-    rule,
-    { place, now: cause.now },
-  )
-  const known = await withAccepted(db, meant, [{ repoUid: repo.uid, digest }], distribution.id)
-  const ids = await exploitedOf(app, rule, [...new Set(known.flatMap((one) => countedAt(one, cause.now)))])
-  const what = textOf(rule, ids.length)
-  if (ids.length > 0) {
-    const bad = known.filter((one) => countedAt(one, cause.now).some((id) => ids.includes(id)))
-    return fails(`it has ${what}`, { count: ids.length, since: () => badSince(app, bad, rule, place) })
+  const all = await findKnownNow(db, list.listNo, [place], mostFindings + 1)
+  const images = [{ repoUid: repo.uid, digest }]
+  const meant = all.filter((one) => isMeant(one, rule))
+  const old = await oldEnough(app, meant, rule, { place, now: cause.now })
+  const known = await withAccepted(db, old, images, distribution.id)
+  const counting = await countingOf(app, rule, known, cause.now)
+  if (counting.ids.length > 0) {
+    const bad = known.filter((one) => counting.isIn(one))
+    const more = { count: counting.ids.length, unknownSeverity: counting.uncounted }
+    return fails(deniedText(rule, counting), { ...more, since: () => badSince(app, bad, rule, place) })
   }
-  const unsaid = strict ? await unsaidOf(app, list, all, cause.now) : ''
-  if (unsaid !== '') return fails(unsaid)
-  return incomplete ?? passes(`it has ${what}`)
+  const compared = { contents, list, known: all, most: mostFindings + 1 }
+  const left = strict ? await strictGaps(app, compared, cause.now) : []
+  const unknown = { unknownSeverity: counting.uncounted }
+  if (left.length > 0) return fails(notScanned(left), unknown)
+  return { ...passes(`it has no known ${vulnerabilitiesOf(rule, 0)}`), ...unknown }
 }
 
-/** Why what was found in a list may not be all there is; empty where it is all. */
-async function unsaidOf(app: Work['app'], list: StoredList, found: readonly Known[], now: string): Promise<string> {
-  if (list.isOver) return 'more is found in it than is kept of one image'
-  if (isOwnFullAt(found, now)) return 'more advisories of the organisation are about it than are kept of one package'
-  if (found.length > mostFindings) return 'more is found in it than is looked at'
-  const silent = await isSilent(app, list, found, now)
-  return silent ? 'of some of its packages nobody says whether they are vulnerable' : ''
+/** Gaps that a gate refuses for that is strict about them: what a source said that is old still counts. */
+async function strictGaps(app: Work['app'], compared: Compared, now: string): Promise<Gap[]> {
+  const gaps = await gapsOfCompared(app, compared, now)
+  return gaps.filter(({ reason }) => reason !== 'SOURCE_FAILED' && reason !== 'SOURCE_STALE')
 }
 
-/** Whether no source speaks of some packages of a list, or only in versions that cannot be compared. */
-async function isSilent({ db, config }: Work['app'], list: StoredList, found: readonly Known[], now: string) {
-  if (found.some((one) => one.state === findingStates.unknown && heldAt(one, now))) return true
-  const ecosystems = await ecosystemsOfList(db, list)
-  const { gapsAt } = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
-  return gapsAt(now).some(({ reason }) => reason === 'NO_SOURCE')
+/** The vulnerabilities that count, and how many of unknown severity do or do not. */
+type Counting = { ids: string[]; unknown: number; uncounted: number; isIn(one: Known): boolean }
+
+async function countingOf(
+  app: Work['app'],
+  rule: VulnerabilityRule,
+  known: readonly Known[],
+  now: string,
+): Promise<Counting> {
+  const isOf = (one: Known) => isSevere(one, rule)
+  const idsOf = async (some: readonly Known[]) =>
+    exploitedOf(app, rule, [...new Set(some.flatMap((one) => countedAt(one, now)))])
+  const ids = await idsOf(known.filter(isOf))
+  const rated = new Set(known.filter((one) => isOf(one) && !isUnrated(one)).flatMap((one) => countedAt(one, now)))
+  const others = (await idsOf(known.filter((one) => !isOf(one)))).filter((id) => !ids.includes(id))
+  return {
+    ids,
+    unknown: ids.filter((id) => !rated.has(id)).length,
+    uncounted: others.length,
+    isIn: (one) => isOf(one) && countedAt(one, now).some((id) => ids.includes(id)),
+  }
 }
 
-function isMeant(one: Known, { leastSeverity, onlyFixable }: VulnerabilityRule): boolean {
+/** Whether the rule is about it, but for its severity: those of unknown severity are told of in any case. */
+function isMeant(one: Known, rule: VulnerabilityRule): boolean {
   if (one.state !== findingStates.vulnerable) return false
-  const least = leastSeverity === '' ? undefined : severityLevels[lower(leastSeverity)]
-  if (least !== undefined && severityRank(one.severity) < severityRank(least)) return false
-  return !onlyFixable || fixesFor(one.component, one.affected, orderOf(one.component)).length > 0
+  if (!isSevere(one, rule) && !isUnrated(one)) return false
+  return !rule.onlyFixable || fixesFor(one.component, one.affected, orderOf(one.component)).length > 0
+}
+
+const isUnrated = ({ severity }: Known): boolean => severity === unknownSeverity
+
+function isSevere(one: Known, { leastSeverity, unknownSeverity: counted }: VulnerabilityRule): boolean {
+  if (leastSeverity === '') return true
+  if (isUnrated(one) && counted === 'NOT_COUNTED') return false
+  const level = isUnrated(one) ? severityLevels.high : one.severity
+  return severityRank(level) >= severityRank(severityLevels[lower(leastSeverity)])
 }
 
 /** Those that were found first long enough ago: what a source says anew of them does not make them younger. */
@@ -131,13 +153,24 @@ async function exploitedOf(app: Work['app'], { onlyExploited }: VulnerabilityRul
   return ids.filter((id) => ranks.get(id)?.exploited)
 }
 
-/** Such as `2 fixable vulnerabilities of severity high or worse`. */
-function textOf({ leastSeverity, onlyFixable, onlyExploited, afterDays }: VulnerabilityRule, count: number): string {
+/** Why an image is refused, with the findings of unknown severity that count and those that do not. */
+function deniedText(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
+  const isRated = rule.leastSeverity === ''
+  const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them of unknown severity, which counts as high`
+  const left = uncounted === 0 ? '' : `; ${unknownText(uncounted, true)}`
+  return `it has ${ids.length} ${vulnerabilitiesOf(rule, ids.length)}${counted}${left}`
+}
+
+/** Such as `fixable vulnerabilities of severity high or worse`. */
+function vulnerabilitiesOf(
+  { leastSeverity, onlyFixable, onlyExploited, afterDays }: VulnerabilityRule,
+  count: number,
+): string {
   const kind = `${onlyExploited ? 'exploited ' : ''}${onlyFixable ? 'fixable ' : ''}`
   const worse = leastSeverity === 'CRITICAL' ? '' : ' or worse'
   const level = leastSeverity === '' ? '' : ` of severity ${lower(leastSeverity)}${worse}`
   const since = afterDays === 0 ? '' : ` found at least ${plural(afterDays, 'day')} ago`
-  return `${count || 'no'} ${kind}${count === 1 ? 'vulnerability' : 'vulnerabilities'}${level}${since}`
+  return `${kind}${count === 1 ? 'vulnerability' : 'vulnerabilities'}${level}${since}`
 }
 
 const lower = (severity: Severity) => severity.toLowerCase() as Lowercase<Severity>

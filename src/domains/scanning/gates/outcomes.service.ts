@@ -45,13 +45,13 @@ async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate
   } catch (error) {
     work.app.metrics.gateErrors.inc()
     work.log.error('gate could not be asked', { gate: uid, repo: repo.uid, digest, error })
-    const none = { denied: false, count: 0, pending: false, exception: '' }
+    const none = { denied: false, count: 0, pending: false, exception: '', unknownSeverity: 0 }
     return { ...none, gate: shown, failed: true, reason: 'the gate could not be asked' }
   }
 }
 
 /** The uid of what lets it through, or an index that lists it; empty where nothing does. */
-async function exceptionFor(
+export async function exceptionFor(
   { app, cause }: Work,
   repo: GatedRepo,
   digest: string,

@@ -2,6 +2,7 @@ import type { Handlers } from '#app.ts'
 import type { CheckedPolicy, PolicyChecksService } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
 import { PolicyResult_Mode, PolicyResult_Result } from '#gen/pinfold/registry/events_pb.ts'
 import { snakeCase } from '#lib/fields.ts'
+import { toCoverage, toGap } from '../reports/coverage.control.ts'
 import * as service from './policy-checks.service.ts'
 
 export const policyChecks: Handlers<typeof PolicyChecksService> = {
@@ -14,8 +15,8 @@ export const policyChecks: Handlers<typeof PolicyChecksService> = {
   },
 }
 
-function toMessage(digest: string, outcome: service.Outcome): CheckedPolicy {
-  const { gate, reason, count, pending, exception } = outcome
+function toMessage(digest: string, outcome: service.ExplainedOutcome): CheckedPolicy {
+  const { gate, reason, count, pending, exception, coverage, gaps } = outcome
   return {
     $typeName: 'pinfold.control.scanning.v1.CheckedPolicy',
     policyId: gate.uid,
@@ -31,10 +32,12 @@ function toMessage(digest: string, outcome: service.Outcome): CheckedPolicy {
       ...(pending && { pending: value({ case: 'boolValue', value: true }) }),
       ...(exception !== '' && { exception: text(exception) }),
     },
+    ...(coverage && { coverage: toCoverage(coverage) }),
+    gaps: gaps.map(toGap),
   }
 }
 
-function resultOf({ denied, failed }: service.Outcome): PolicyResult_Result {
+function resultOf({ denied, failed }: service.ExplainedOutcome): PolicyResult_Result {
   if (failed) return PolicyResult_Result.ERROR
   return denied ? PolicyResult_Result.DENIED : PolicyResult_Result.ALLOWED
 }

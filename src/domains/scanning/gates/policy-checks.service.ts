@@ -6,11 +6,15 @@ import { tagForPull } from '#domains/registry/tags/tags.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { isTagName } from '#lib/oci-names.ts'
+import { gapsOfImage } from '../reports/image-gaps.service.ts'
+import type { Gap } from '../reports/reports.model.ts'
+import { mostListedGaps, type ResultCoverage, resultCoverage, withCoverage } from '../reports/result-coverage.model.ts'
 import { type Outcome, outcomesOf } from './outcomes.service.ts'
 
-export type { Outcome } from './outcomes.service.ts'
+/** An outcome with how far the image was compared, for a gate about vulnerabilities. */
+export type ExplainedOutcome = Outcome & { coverage: ResultCoverage | undefined; gaps: readonly Gap[] }
 
-export type Checked = { digest: string; outcomes: readonly Outcome[] }
+export type Checked = { digest: string; outcomes: readonly ExplainedOutcome[] }
 
 /** Throws NOT_FOUND for a repo, a tag or a digest that is not there. */
 export async function checkPolicies(
@@ -25,7 +29,20 @@ export async function checkPolicies(
   const digest = asked.digest || (await tagForPull(db, repo, asked.tag))?.digest
   if (!digest) throw notFound('registry.pinfold.dev/Tag', asked.tag)
   if (!(await pullDigest(call, repo, digest))) throw notFound('registry.pinfold.dev/Image', digest)
-  return { digest, outcomes: await outcomesOf(call, repo, digest) }
+  const outcomes = await outcomesOf(call, repo, digest)
+  const isAbout = outcomes.some(isExplained)
+  const gaps = isAbout ? await gapsOfImage(call, repo, digest) : []
+  return { digest, outcomes: outcomes.map((one) => explained(one, gaps)) }
+}
+
+const isExplained = ({ gate, failed }: Outcome): boolean => gate.kind === 'vulnerabilities' && !failed
+
+/** A verdict that names nothing says whether everything was compared. */
+function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
+  if (!isExplained(outcome)) return { ...outcome, coverage: undefined, gaps: [] }
+  const coverage = resultCoverage(gaps, outcome.unknownSeverity, { policy: true })
+  const reason = outcome.denied ? outcome.reason : withCoverage(outcome.reason, coverage)
+  return { ...outcome, reason, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
 function checkAsked({ tag, digest }: { tag: string; digest: string }): void {

@@ -3,10 +3,15 @@ import type { Verdict } from './gates.model.ts'
 /** `since` says from when on it does not pass; without it, it never did. */
 export type Judged = Verdict & { since?: () => string | Promise<string> }
 
-export const passes = (reason: string): Judged => ({ denied: false, reason, count: 0, pending: false })
-export const waits = (reason: string): Judged => ({ denied: false, reason, count: 0, pending: true })
-export const fails = (reason: string, more: Partial<Pick<Judged, 'count' | 'since'>> = {}): Judged => {
-  return { ...{ denied: true, reason, count: 0, pending: false }, ...more }
+const none = { denied: false, count: 0, pending: false, unknownSeverity: 0 }
+
+export const passes = (reason: string): Judged => ({ ...none, reason })
+export const waits = (reason: string): Judged => ({ ...none, reason, pending: true })
+export const fails = (
+  reason: string,
+  more: Partial<Pick<Judged, 'count' | 'since' | 'unknownSeverity'>> = {},
+): Judged => {
+  return { ...none, denied: true, reason, ...more }
 }
 
 export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`

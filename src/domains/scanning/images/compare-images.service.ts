@@ -7,7 +7,7 @@ import { countedAt } from '../known/known.model.ts'
 import { levelName, worse } from '../matching/severity.model.ts'
 import { type ImageFindings, imageFindings, type ShownFinding } from '../reports/findings.service.ts'
 import { overLimit, truncated } from '../reports/image-knowledge.service.ts'
-import type { Gap } from '../reports/reports.model.ts'
+import { type Gap, isUncovered } from '../reports/reports.model.ts'
 import { allPackages, listOfImage } from './image-packages.service.ts'
 import { mostPurls } from './images.model.ts'
 import type { ShownPackage } from './shown-package.service.ts'
@@ -82,7 +82,7 @@ function mayBeIn(vulnerability: string, image: ImageFindings, base: ImageFinding
   const found = base.findings.filter(({ vulnerabilities }) => vulnerabilities.includes(vulnerability))
   return image.gaps.some(({ reason, subject }) => {
     if (reason === 'CONTENTS_INCOMPLETE') return true
-    if (reason !== 'NO_SOURCE') return false
+    if (!isUncovered(reason)) return false
     // It is not known what packages these are, or a part is missing of what speaks of them.
     if (subject === '' || subject.includes('/')) return true
     const kind = kindOfEcosystem(subject)

@@ -1,7 +1,7 @@
 import type { Handlers } from '#app.ts'
 import type { ImagePackage, ScannedImagesService } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import type { Gap } from '../reports/reports.model.ts'
+import { toCoverage, toGap } from '../reports/coverage.control.ts'
 import { type ComparedVulnerability, compareImages } from './compare-images.service.ts'
 import { listImagePackages } from './image-packages.service.ts'
 import { imageFields, packageFields } from './images.model.ts'
@@ -19,13 +19,16 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
   async listVulnerableImages(call, request) {
     const { vulnerability, scopeUid } = request
     const page = readPage(call, paging(request), imageRules, [vulnerability, scopeUid])
-    const { images, next, unknown, moreUnknown } = await listVulnerableImages(call, page, vulnerability, scopeUid)
+    const found = await listVulnerableImages(call, page, vulnerability, scopeUid)
+    const { images, next, unknown, moreUnknown, coverage, gaps } = found
     return {
       $typeName: 'pinfold.control.scanning.v1.ListVulnerableImagesResponse',
       images: images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.VulnerableImage', ...image })),
       nextPageToken: next,
       unknownImages: unknown,
       moreUnknownImages: moreUnknown,
+      ...(coverage && { coverage: toCoverage(coverage) }),
+      gaps: gaps.map(toGap),
     }
   },
 
@@ -85,8 +88,6 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
 function toMessage({ kind: _, ...shown }: ShownPackage): ImagePackage {
   return { $typeName: 'pinfold.control.scanning.v1.ImagePackage', ...shown }
 }
-
-const toGap = (gap: Gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap' as const, ...gap })
 
 const toVulnerability = (one: ComparedVulnerability) => ({
   $typeName: 'pinfold.control.scanning.v1.ComparedVulnerability' as const,

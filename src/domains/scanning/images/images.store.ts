@@ -5,20 +5,39 @@ import type { ListKey, StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns, withNumber } from '../lists/lists.store.ts'
 
 /** `isOver`: more is found in it than is kept of one list. */
-export type NamedList = { listNo: number; key: ListKey; matchTime: string; isOver: boolean }
+export type NamedList = {
+  listNo: number
+  key: ListKey
+  matchTime: string
+  isOver: boolean
+  /** As they are stored: JSON, or empty for lists of before. */
+  ecosystems: string
+}
 
-type ListRow = { listNo: number; hash: string; id: string; version: string; matchTime: string; isOver: number }
+type ListRow = Pick<NamedList, 'listNo' | 'matchTime' | 'ecosystems'> & {
+  hash: string
+  id: string
+  version: string
+  isOver: number
+}
 
 const listColumns = sql`
   l.id AS "listNo", l.hash, l.distribution AS id, l.distribution_version AS version, l.match_time AS "matchTime",
-  l.over_limit AS "isOver"`
+  l.over_limit AS "isOver", l.ecosystems`
 
-const toList = ({ listNo, hash, id, version, matchTime, isOver }: ListRow): NamedList => ({
+const toList = ({ listNo, hash, id, version, matchTime, isOver, ecosystems }: ListRow): NamedList => ({
   listNo: Number(listNo),
   key: { hash, distribution: { id, version } },
-  matchTime,
+  ...{ matchTime, ecosystems },
   isOver: Number(isOver) === 1,
 })
+
+/** The ecosystems of all lists, as they are stored: some of the different values. */
+export async function storedEcosystems(reader: Reader, most: number): Promise<string[]> {
+  const rows = await reader.all<{ ecosystems: string }>(sql`
+    SELECT DISTINCT l.ecosystems FROM component_lists l ORDER BY l.ecosystems LIMIT ${most}`)
+  return rows.map(({ ecosystems }) => ecosystems)
+}
 
 export async function listsOf(reader: Reader, numbers: readonly number[]): Promise<NamedList[]> {
   const rows = await reader.all<ListRow>(sql`
@@ -99,6 +118,32 @@ export async function componentsWith(
       JOIN findings f ON f.affected_id = a.id
      WHERE n.name = ${name} AND f.gone_time = '' ${counts} LIMIT ${most}`)
   return rows.map(({ componentNo }) => Number(componentNo))
+}
+
+/** The components with a vulnerability of unknown severity now, for everybody or for one of some organizations, some of them. */
+export async function componentsUnrated(
+  reader: Reader,
+  organizations: readonly string[] | undefined,
+  most: number,
+): Promise<number[]> {
+  const counts = organizations ? sql`AND f.place IN (${list(['', ...organizations])})` : sql``
+  const rows = await reader.all<{ componentNo: number }>(sql`
+    SELECT DISTINCT f.component_id AS "componentNo" FROM findings f
+     WHERE f.gone_time = '' AND f.state = 1 AND f.severity = 0 ${counts} LIMIT ${most}`)
+  return rows.map(({ componentNo }) => Number(componentNo))
+}
+
+/** Findings of unknown severity in a list now, for everybody or for the organization `place`. */
+export async function unratedInList(
+  reader: Reader,
+  listNo: number,
+  place: string,
+  most: number,
+): Promise<{ findingNo: number }[]> {
+  return reader.all<{ findingNo: number }>(sql`
+    SELECT f.id AS "findingNo" FROM list_components l JOIN findings f ON f.component_id = l.component_id
+     WHERE l.list_id = ${listNo} AND f.gone_time = '' AND f.state = 1 AND f.severity = 0 AND f.place = ${place}
+     LIMIT ${most}`)
 }
 
 /** That a vulnerability is found in a package of a list. */

@@ -45,8 +45,17 @@ export type FoundImage<Hit> = {
   moreTags: boolean
 }
 
-/** `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. */
-export type FoundPage<Hit> = { images: FoundImage<Hit>[]; next: string; unknown: number; moreUnknown: boolean }
+/**
+ * `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. `ecosystems`:
+ * those of the packages in the places, or of all packages if there are many images. Both are of the first page.
+ */
+export type FoundPage<Hit> = {
+  images: FoundImage<Hit>[]
+  next: string
+  unknown: number
+  moreUnknown: boolean
+  ecosystems: string[]
+}
 
 /** A page of images; shorter than asked for when it takes long to find more. */
 export async function seekImages<Hit>(
@@ -57,7 +66,9 @@ export async function seekImages<Hit>(
 ): Promise<FoundPage<Hit>> {
   const scoped = await listsIn(call, places)
   const counted =
-    page.after === undefined ? await countUnknown(call, places, scoped) : { unknown: 0, moreUnknown: false }
+    page.after === undefined
+      ? { ...(await countUnknown(call, places, scoped)), ecosystems: await ecosystemsIn(call, scoped) }
+      : { unknown: 0, moreUnknown: false, ecosystems: [] }
   if (places.length === 0) return { images: [], next: '', ...counted }
   const candidates = await candidatesFor(call, places, scoped, sought)
   const seeking: Seeking<Hit> = { call, places, images: [], left: page.size, until: performance.now() + pageMs }
@@ -220,6 +231,15 @@ async function take<Hit>(
   const tags = names.slice(0, mostTags).sort()
   seeking.images.push({ image, distribution, hits, moreHits: more, tags, moreTags: names.length > mostTags })
   seeking.left--
+}
+
+/** How many different sets of ecosystems are looked at. */
+const mostSets = 1000
+
+async function ecosystemsIn({ app: { db } }: Call, scoped: Scoped | undefined): Promise<string[]> {
+  const stored = scoped?.lists.map(({ ecosystems }) => ecosystems) ?? (await store.storedEcosystems(db, mostSets))
+  const sets = [...new Set(stored)].filter((one) => one !== '')
+  return [...new Set(sets.flatMap((one) => JSON.parse(one) as string[]))].sort()
 }
 
 const unsureAtOnce = 100

@@ -7,13 +7,17 @@ import { invalid } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import { isAcceptedAt } from '../known/known.model.ts'
-import { canonicalName, problemOfName } from '../known/names.service.ts'
+import { canonicalName, hasRecord, problemOfName } from '../known/names.service.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { levelName, unknownSeverity, worse } from '../matching/severity.model.ts'
+import { listReads } from '../records/records.store.ts'
+import { coverageOf } from '../reports/coverage.service.ts'
+import type { Gap } from '../reports/reports.model.ts'
+import { mostListedGaps, type ResultCoverage, resultCoverage } from '../reports/result-coverage.model.ts'
 import { acceptedAt } from '../risks/accepted.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
-import { type FoundImage, seekImages } from './seek-images.service.ts'
+import { type FoundImage, type FoundPage, seekImages } from './seek-images.service.ts'
 
 export type ImageState = 'AFFECTED' | 'UNCERTAIN' | 'SUPPRESSED' | 'ACCEPTED'
 
@@ -28,7 +32,15 @@ export type VulnerableImage = {
   morePurls: boolean
 }
 
-export type VulnerableImages = { images: VulnerableImage[]; next: string; unknown: number; moreUnknown: boolean }
+/** `coverage` and `gaps` are of the first page. */
+export type VulnerableImages = {
+  images: VulnerableImage[]
+  next: string
+  unknown: number
+  moreUnknown: boolean
+  coverage: ResultCoverage | undefined
+  gaps: readonly Gap[]
+}
 
 /** A page of them; an image may have it in packages of which some do not count. */
 export async function listVulnerableImages(
@@ -49,7 +61,33 @@ export async function listVulnerableImages(
   })
   const images: VulnerableImage[] = []
   for (const one of found.images) images.push(toImage(one, await acceptedIn(call, one, name)))
-  return { ...found, images }
+  const { next, unknown, moreUnknown } = found
+  const answer = { images, next, unknown, moreUnknown }
+  if (page.after) return { ...answer, coverage: undefined, gaps: [] }
+  const gaps = await gapsIn(call, places, name, found)
+  const unrated = images.filter(({ severity }) => severity === levelName(unknownSeverity))
+  return { ...answer, coverage: resultCoverage(gaps, unrated.length), gaps: gaps.slice(0, mostListedGaps) }
+}
+
+/** Why an image in the places may have the vulnerability although it is not listed. */
+async function gapsIn(
+  { app: { db, config }, now }: Call,
+  places: readonly string[],
+  name: string,
+  { ecosystems, unknown, moreUnknown }: Pick<FoundPage<unknown>, 'ecosystems' | 'unknown' | 'moreUnknown'>,
+): Promise<Gap[]> {
+  const coverage = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
+  const isNamed = await hasRecord(db, name, [...new Set(places.map(rootOf))])
+  return [
+    ...coverage.gapsAt(now),
+    ...(isNamed ? [] : [{ reason: 'NO_RECORD', subject: name, message: 'no data source has a record of it' }]),
+    ...(unknown > 0 || moreUnknown ? [unreadImages(unknown, moreUnknown)] : []),
+  ]
+}
+
+function unreadImages(count: number, more: boolean): Gap {
+  const images = `${count}${more ? ' or more' : ''} image${count === 1 && !more ? '' : 's'}`
+  return { reason: 'CONTENTS_UNREAD', subject: '', message: `${images} not read or compared completely` }
 }
 
 /** Those of the packages for which somebody lives with it. */

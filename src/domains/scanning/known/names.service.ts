@@ -17,6 +17,11 @@ export async function canonicalName(reader: Reader, name: string, places: readon
   return ids.size === 1 && only !== undefined ? only : name
 }
 
+/** Whether a record of this name holds, of a data source or of an advisory in one of the places. */
+export async function hasRecord(reader: Reader, name: string, places: readonly string[]): Promise<boolean> {
+  return (await recordsNamed(reader, name, { own: ownSource, places, most: 1 })).length > 0
+}
+
 const maxName = 256
 
 /** What is wrong with the id of a vulnerability as somebody gives it. */

@@ -144,29 +144,50 @@ export type SourceRead = {
   buildTime: string
   whole: boolean
   ecosystems: string[]
+  /** Of an import that covers no ecosystem: the ecosystems of its records, of those that were asked about. */
+  imported: string[]
   error: string
 }
 
 /** The readings that are kept of the sources of some ecosystems, of each source the oldest first. */
 export async function listReads(reader: Reader, ecosystems: readonly string[]): Promise<SourceRead[]> {
   const sources = (await listSources(reader)).filter((one) => ecosystems.some((asked) => mayCover(one, asked)))
+  const imports = await importsOf(reader, ecosystems)
   const reads: SourceRead[] = []
-  for (const { sourceNo } of sources) reads.push(...(await readsOf(reader, sourceNo)))
+  for (const sourceNo of new Set([...sources.map((one) => one.sourceNo), ...imports.keys()])) {
+    reads.push(...(await readsOf(reader, sourceNo, imports.get(sourceNo) ?? [])))
+  }
   return reads
+}
+
+/** Sources that cover no ecosystem, with those ecosystems their records are about; a record without a release is about all. */
+async function importsOf(reader: Reader, ecosystems: readonly string[]): Promise<Map<number, string[]>> {
+  const asked = [...new Set(ecosystems.flatMap((one) => [one, one.split(':')[0]!]))].filter((one) => one !== '')
+  const found = new Map<number, string[]>()
+  for (const some of chunks(asked, 400)) {
+    const rows = await reader.all<{ sourceNo: number; ecosystem: string }>(sql`
+      SELECT e.source_id AS "sourceNo", e.ecosystem
+        FROM vulnerability_sources s JOIN vulnerability_source_ecosystems e ON e.source_id = s.id
+       WHERE s.ecosystems = '[]' AND e.ecosystem IN (${list(some)}) ORDER BY e.ecosystem`)
+    for (const { sourceNo, ecosystem } of rows) {
+      found.set(Number(sourceNo), [...(found.get(Number(sourceNo)) ?? []), ecosystem])
+    }
+  }
+  return found
 }
 
 const mayCover = ({ ecosystems }: StoredSource, asked: string): boolean =>
   ecosystems.includes(asked) || ecosystems.includes(asked.split(':')[0]!)
 
 /** By the bound of what is kept these are few. */
-async function readsOf(reader: Reader, sourceNo: number): Promise<SourceRead[]> {
-  const rows = await reader.all<Omit<SourceRead, 'ecosystems' | 'whole'> & { ecosystems: string }>(sql`
+async function readsOf(reader: Reader, sourceNo: number, imported: string[]): Promise<SourceRead[]> {
+  const rows = await reader.all<Omit<SourceRead, 'ecosystems' | 'whole' | 'imported'> & { ecosystems: string }>(sql`
     SELECT r.source_id AS "sourceNo", s.name, r.fetch_time AS "fetchTime", r.build_time AS "buildTime", r.ecosystems,
            r.error
       FROM vulnerability_source_reads r JOIN vulnerability_sources s ON s.id = r.source_id
      WHERE r.source_id = ${sourceNo} ORDER BY r.fetch_time LIMIT 10000`)
   return rows.map((row) => ({
-    ...row,
+    ...{ ...row, imported },
     sourceNo: Number(row.sourceNo),
     whole: row.ecosystems !== '',
     ecosystems: row.ecosystems === '' ? [] : (JSON.parse(row.ecosystems) as string[]),

@@ -17,10 +17,13 @@ export type Coverage = {
 
 /** `reads` are those of the sources that may speak of the ecosystems, as `listReads` has them. */
 export function coverageOf(ecosystems: readonly string[], reads: readonly SourceRead[], maxAgeDays: number): Coverage {
-  const histories = [...Map.groupBy(reads, ({ sourceNo }) => sourceNo).values()]
-    .map((all) => ({ all, whole: all.filter(({ whole }) => whole) }))
-    .filter(({ whole }) => whole.some((read) => ecosystems.some((one) => speaksOf(read.ecosystems, one))))
-  const gapsAt = (time: string) => ecosystems.flatMap((one) => gapsOf(one, histories, { time, maxAgeDays }))
+  const sources = [...Map.groupBy(reads, ({ sourceNo }) => sourceNo).values()].map((all) => {
+    return { all, whole: all.filter(({ whole }) => whole) }
+  })
+  const histories = sources.filter(({ whole }) =>
+    whole.some((read) => ecosystems.some((one) => speaksOf(read.ecosystems, one))),
+  )
+  const gapsAt = (time: string) => ecosystems.flatMap((one) => gapsOf(one, sources, { time, maxAgeDays }))
   const times = histories.flatMap(({ whole }) => whole.map(({ fetchTime }) => fetchTime)).sort()
   const before = (time: string) => new Date(Date.parse(time) - 1).toISOString()
   return {
@@ -50,7 +53,8 @@ function gapsOf(
     const read = lastUntil(whole, time)
     return read && speaksOf(read.ecosystems, ecosystem) ? [{ read, last: lastUntil(all, time) ?? read }] : []
   })
-  if (those.length === 0) return [{ reason: 'NO_SOURCE', subject: ecosystem, message: 'no source speaks of it' }]
+  if (those.length === 0)
+    return [isImported(ecosystem, histories, time) ? importedOnly(ecosystem) : noSource(ecosystem)]
   const missing = missingParts(those.map(({ read: { name } }) => name))
   const parts = missing.map((subject): Gap => {
     return { reason: 'NO_SOURCE', subject, message: `what was read is only a part of what speaks of ${ecosystem}` }
@@ -63,6 +67,20 @@ function gapsOf(
   })
   return [...parts, ...failures]
 }
+
+const noSource = (subject: string): Gap => ({ reason: 'NO_SOURCE', subject, message: 'no source speaks of it' })
+
+/** An import brings some records, and nobody says whether these are all. */
+const importedOnly = (subject: string): Gap => ({
+  ...{ reason: 'SOURCE_IMPORTED', subject },
+  message: 'compared with imported records only, and there may be others',
+})
+
+const isImported = (ecosystem: string, histories: readonly History[], time: string): boolean =>
+  histories.some(({ whole }) => {
+    const read = lastUntil(whole, time)
+    return read !== undefined && speaksOf(read.imported, ecosystem)
+  })
 
 /** Which sources were not read of those of which the ones that were are only parts; none when one of these is whole. */
 function missingParts(read: readonly string[]): string[] {

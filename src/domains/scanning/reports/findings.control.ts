@@ -6,11 +6,12 @@ import { verifyStep } from '../matching/verify.service.ts'
 import type { Statement } from '../outside/statements.service.ts'
 import { statementsFor } from '../outside/statements-for.service.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
+import { toCoverage, toGap } from './coverage.control.ts'
 import { imageFindings, type ShownFinding } from './findings.service.ts'
 
 export const findings: Handlers<typeof FindingsService> = {
   async getImageFindings(call, { repoUid, digest }) {
-    const { findings: found, gaps } = await imageFindings(call, repoUid, digest)
+    const { findings: found, gaps, coverage } = await imageFindings(call, repoUid, digest)
     const asked = found.map(({ vulnerabilities, record, component }) => {
       return { names: [...vulnerabilities, record.id, ...record.aliases], component }
     })
@@ -19,16 +20,18 @@ export const findings: Handlers<typeof FindingsService> = {
       $typeName: 'pinfold.control.scanning.v1.ImageFindings',
       digest,
       findings: found.map((one, i) => ({ ...toMessage(one), statements: said[i]!.map(statementMessage) })),
-      gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
+      gaps: gaps.map(toGap),
+      coverage: toCoverage(coverage),
     }
   },
 
   async exportImageFindings(call, { repoUid, digest, format }) {
-    const { gaps, ...exported } = await exportFindings(call, repoUid, digest, format)
+    const { gaps, coverage, ...exported } = await exportFindings(call, repoUid, digest, format)
     return {
       $typeName: 'pinfold.control.scanning.v1.ExportedFindings',
       ...exported,
-      gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
+      gaps: gaps.map(toGap),
+      coverage: toCoverage(coverage),
     }
   },
 

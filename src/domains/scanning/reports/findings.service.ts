@@ -8,26 +8,19 @@ import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import {
-  type Accepted,
-  countedAt,
-  isAcceptedAt,
-  isOwnFullAt,
-  type Known,
-  vulnerabilityIds,
-} from '../known/known.model.ts'
+import { type Accepted, countedAt, isAcceptedAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
 import { findKnownNow } from '../known/known.store.ts'
-import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
+import { findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
-import { levelName, severityRank } from '../matching/severity.model.ts'
+import { levelName, severityRank, unknownSeverity } from '../matching/severity.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
 import type { Rank } from '../records/records.model.ts'
-import { listReads } from '../records/records.store.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
-import { coverageOf } from './coverage.service.ts'
-import { overLimit, ownLimit, truncated, unread } from './image-knowledge.service.ts'
+import { gapsOfCompared, isUncertain, noPackages, notCompared, purlOf, unreadGap } from './image-gaps.service.ts'
+import { unread } from './image-knowledge.service.ts'
 import type { Gap } from './reports.model.ts'
+import { type ResultCoverage, resultCoverage } from './result-coverage.model.ts'
 
 export type ShownFinding = Known & {
   vulnerabilities: string[]
@@ -44,59 +37,54 @@ export type ShownFinding = Known & {
 export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
 /** Of a version that cannot be compared: the vulnerabilities that it may have, and that count. */
 export type UncertainFinding = Known & { vulnerabilities: readonly string[]; purl: string }
-export type ImageFindings = { findings: ShownFinding[]; uncertain: UncertainFinding[]; gaps: Gap[] }
+export type ImageFindings = {
+  findings: ShownFinding[]
+  uncertain: UncertainFinding[]
+  gaps: Gap[]
+  coverage: ResultCoverage
+}
 
 const maxFindings = 20_000
 
 /** Throws NOT_FOUND for a repo or an image that is not there. */
 export async function imageFindings(call: Call, repoUid: string, digest: string): Promise<ImageFindings> {
-  const { db, config } = call.app
+  const { db } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (!contents && !(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
-  if (contents?.state !== 'known') {
-    const message = contents?.message || (contents ? 'nothing in it says what is installed' : 'it waits to be read')
-    return { findings: [], uncertain: [], gaps: [{ reason: 'CONTENTS_UNREAD', subject: '', message }] }
-  }
+  if (contents?.state !== 'known') return nothingOf([await unreadGap(call.app, repo, digest, contents)])
   const { packages, distribution } = contents
   const list = await findList(db, { hash: packages, distribution })
-  if (!list || list.matchTime === '') return { findings: [], uncertain: [], gaps: [waits] }
+  if (packages === '') return nothingOf([noPackages, ...contents.gaps.map(unread)])
+  if (!list || list.matchTime === '') return nothingOf([notCompared])
   const all = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
   const known = await withAccepted(db, all, [{ repoUid, digest }], distribution.id)
-  const ecosystems = await ecosystemsOfList(db, list)
-  const purlOf = ({ component }: Known) =>
-    packageUrl({ ...component, kind: component.kind as PackageKind }, distribution.id)
-  const uncertain = known.flatMap((one): UncertainFinding[] => {
-    const vulnerabilities = one.state === findingStates.unknown ? countedAt(one, call.now) : []
-    return vulnerabilities.length === 0 ? [] : [{ ...one, vulnerabilities, purl: purlOf(one) }]
-  })
+  const uncertain = known
+    .filter((one) => isUncertain(one, call.now))
+    .map((one) => ({ ...one, vulnerabilities: countedAt(one, call.now), purl: purlOf(one, distribution.id) }))
+  const shown = known
+    .filter(({ state }) => state === findingStates.vulnerable)
+    .map((one) => ({
+      ...one,
+      vulnerabilities: vulnerabilityIds(one.record),
+      purl: purlOf(one, distribution.id),
+      fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
+      level: levelName(one.severity),
+      suppressedBy: suppressionOf(one, distribution.id),
+      acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
+    }))
+  const gaps = await gapsOfCompared(call.app, { contents, list, known, most: maxFindings }, call.now)
+  const unknown = shown.filter((one) => one.severity === unknownSeverity && countedAt(one, call.now).length > 0)
   return {
-    uncertain,
-    findings: await ranked(
-      call.app,
-      known
-        .filter(({ state }) => state === findingStates.vulnerable)
-        .map((one) => ({
-          ...one,
-          vulnerabilities: vulnerabilityIds(one.record),
-          purl: purlOf(one),
-          fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
-          level: levelName(one.severity),
-          suppressedBy: suppressionOf(one, distribution.id),
-          acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
-        })),
-    ),
-    gaps: [
-      ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(call.now),
-      ...contents.gaps.map(unread),
-      ...(list.isOver ? [overLimit] : []),
-      ...(isOwnFullAt(known, call.now) ? [ownLimit] : []),
-      ...(known.length < maxFindings ? [] : [truncated]),
-      ...uncertain.map((one) => versionGap(one, one.purl)),
-    ],
+    ...{ uncertain, gaps, findings: await ranked(call.app, shown) },
+    coverage: resultCoverage(gaps, unknown.length),
   }
 }
+
+const nothingOf = (gaps: Gap[]): ImageFindings => ({
+  ...{ findings: [], uncertain: [], gaps, coverage: resultCoverage(gaps, 0) },
+})
 
 /** What is being used first, then by how bad it is and how likely to be used, then as they were found. */
 async function ranked(app: Call['app'], found: readonly Omit<ShownFinding, 'rank'>[]): Promise<ShownFinding[]> {
@@ -125,19 +113,9 @@ function rankAmong(ranks: readonly Rank[]): Omit<Rank, 'cve'> {
   return { ...(exploited && { exploited }), ...(likely && { likelihood: likely }) }
 }
 
-const waits: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
-
 function suppressionOf({ suppressed }: Known, distribution: string): SuppressedBy | undefined {
   const one = suppressed.find(({ untilTime }) => untilTime === '')
   if (!one) return undefined
   const { source, record, fromTime, owner } = one
   return { purl: packageUrl({ ...owner, kind: owner.kind as PackageKind }, distribution), source, record, fromTime }
-}
-
-function versionGap({ record, affected }: Known, purl: string): Gap {
-  return {
-    reason: 'VERSION',
-    subject: purl,
-    message: `${record.id} speaks of versions of ${affected.name} that cannot be compared`,
-  }
 }

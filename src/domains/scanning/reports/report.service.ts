@@ -12,6 +12,7 @@ import {
   type FixState,
   fixStates,
   type ImageReport,
+  isUncovered,
   type ReportedVulnerability,
   sameChangeMs,
 } from './reports.model.ts'
@@ -55,7 +56,7 @@ export function reportAt(knowledge: ImageKnowledge, digest: string, time: string
   const reads = knowledge.readsAt(time)
   const builds = reads.map(({ buildTime }) => buildTime).filter((build) => build !== '')
   const gaps = knowledge.gapsAt(time)
-  const isOneMissing = gaps.some(({ reason }) => reason === 'NO_SOURCE')
+  const isOneMissing = gaps.some(({ reason }) => isUncovered(reason))
   return {
     digest,
     createTime: time,

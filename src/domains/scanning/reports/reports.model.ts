@@ -5,6 +5,9 @@ export const vulnReportType = 'registry.pinfold.dev/VulnReport'
 /** Something that nothing can be said of, so that it may be vulnerable. */
 export type Gap = { reason: string; subject: string; message: string }
 
+/** Whether no data source covers the subject of a gap: records that somebody imported need not be all. */
+export const isUncovered = (reason: string): boolean => reason === 'NO_SOURCE' || reason === 'SOURCE_IMPORTED'
+
 /** What is known of one image at one moment. Every vulnerability is there once. */
 export type ImageReport = {
   digest: string

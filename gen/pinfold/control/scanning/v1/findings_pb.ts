@@ -4,8 +4,8 @@
 
 // What is known of the vulnerabilities of images, finding by finding.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../../../google/api/field_behavior_pb.ts";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
@@ -15,13 +15,13 @@ import type { VexStatement, VexStatementJson } from "./scan_reports_pb.ts";
 import { file_pinfold_control_scanning_v1_scan_reports } from "./scan_reports_pb.ts";
 import type { Exploited, ExploitedJson, Likelihood, LikelihoodJson } from "./sources_pb.ts";
 import { file_pinfold_control_scanning_v1_sources } from "./sources_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file pinfold/control/scanning/v1/findings.proto.
  */
 export const file_pinfold_control_scanning_v1_findings: GenFile = /*@__PURE__*/
-  fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJhChpFeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZmb3JtYXQYAyABKAlCA+BBAiKpAQoQRXhwb3J0ZWRGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxITCgZmb3JtYXQYAiABKAlCA+BBAxIXCgptZWRpYV90eXBlGAMgASgJQgPgQQMSFQoIZG9jdW1lbnQYBCABKAlCA+BBAxI7CgRnYXBzGAUgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMingEKDUltYWdlRmluZGluZ3MSEwoGZGlnZXN0GAEgASgJQgPgQQMSOwoIZmluZGluZ3MYAiADKAsyJC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluZGluZ0ID4EEDEjsKBGdhcHMYAyADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXBCA+BBAyKOBQoHRmluZGluZxIcCg92dWxuZXJhYmlsaXRpZXMYASADKAlCA+BBAxIRCgRwdXJsGAIgASgJQgPgQQMSFgoJbG9jYXRpb25zGAMgAygJQgPgQQMSEwoGc291cmNlGAQgASgJQgPgQQMSEwoGcmVjb3JkGAUgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAYgASgJQgPgQQMSFAoHcGFja2FnZRgHIAEoCUID4EEDEhMKBnJhbmdlcxgIIAEoCUID4EEDEhsKDmZpeGVkX3ZlcnNpb25zGAkgAygJQgPgQQMSFQoIc2V2ZXJpdHkYCiABKAlCA+BBAxIzCgpmb3VuZF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhMKBnB1YmxpYxgMIAEoCEID4EEDEkQKDXN1cHByZXNzZWRfYnkYDSABKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU3VwcHJlc3Npb25CA+BBAxJDCgthY2NlcHRlZF9ieRgOIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5BY2NlcHRlZFJpc2tCA+BBAxJCCgpzdGF0ZW1lbnRzGA8gAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudEID4EEDEj4KCWV4cGxvaXRlZBgUIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBsb2l0ZWRCA+BBAxJACgpsaWtlbGlob29kGBUgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2RCA+BBAyLIAQoMQWNjZXB0ZWRSaXNrEhoKDXZ1bG5lcmFiaWxpdHkYASABKAlCA+BBAxIgChNyaXNrX2FjY2VwdGFuY2VfdWlkGAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIbCg52ZXhfc2lnbmVyX3VpZBgGIAEoCUID4EEDIn4KC1N1cHByZXNzaW9uEhEKBHB1cmwYASABKAlCA+BBAxITCgZzb3VyY2UYAiABKAlCA+BBAxITCgZyZWNvcmQYAyABKAlCA+BBAxIyCglmcm9tX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiTgoLQ292ZXJhZ2VHYXASEwoGcmVhc29uGAEgASgJQgPgQQMSFAoHc3ViamVjdBgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyIrChVWZXJpZnlGaW5kaW5nc1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlCA+BBASJxChZWZXJpZnlGaW5kaW5nc1Jlc3BvbnNlEhQKB2NoZWNrZWQYASABKANCA+BBAxIYCgtkaWZmZXJlbmNlcxgCIAMoCUID4EEDEhEKBG5leHQYAyABKAlCA+BBAxIUCgd3YWl0aW5nGAQgASgDQgPgQQMyigUKD0ZpbmRpbmdzU2VydmljZRLSAQoQR2V0SW1hZ2VGaW5kaW5ncxI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZUZpbmRpbmdzIlyKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAj4SPC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncxLmAQoTRXhwb3J0SW1hZ2VGaW5kaW5ncxI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBotLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRlZEZpbmRpbmdzImeKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkkSRy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncy97Zm9ybWF0PSp9ErgBCg5WZXJpZnlGaW5kaW5ncxIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXJpZnlGaW5kaW5nc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXNwb25zZSI9irUYBxIFCgECEAGatRgIGAEgACgBMACC0+STAiA6ASoiGy9jb250cm9sL3YxL2ZpbmRpbmdzOnZlcmlmeWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_scan_reports, file_pinfold_control_scanning_v1_sources]);
+  fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJhChpFeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZmb3JtYXQYAyABKAlCA+BBAiLtAQoQRXhwb3J0ZWRGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxITCgZmb3JtYXQYAiABKAlCA+BBAxIXCgptZWRpYV90eXBlGAMgASgJQgPgQQMSFQoIZG9jdW1lbnQYBCABKAlCA+BBAxI7CgRnYXBzGAUgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMSQgoIY292ZXJhZ2UYBiABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2VCA+BBAyLiAQoNSW1hZ2VGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxI7CghmaW5kaW5ncxgCIAMoCzIkLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5GaW5kaW5nQgPgQQMSOwoEZ2FwcxgDIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDEkIKCGNvdmVyYWdlGAQgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlQgPgQQMiywEKDlJlc3VsdENvdmVyYWdlEkUKBXN0YXRlGAEgASgOMjEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlLlN0YXRlQgPgQQMSHQoQdW5rbm93bl9zZXZlcml0eRgCIAEoBUID4EEDEhQKB3N1bW1hcnkYAyABKAlCA+BBAyI9CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgwKCENPTVBBUkVEEAESDwoLTk9UX1NDQU5ORUQQAiKOBQoHRmluZGluZxIcCg92dWxuZXJhYmlsaXRpZXMYASADKAlCA+BBAxIRCgRwdXJsGAIgASgJQgPgQQMSFgoJbG9jYXRpb25zGAMgAygJQgPgQQMSEwoGc291cmNlGAQgASgJQgPgQQMSEwoGcmVjb3JkGAUgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAYgASgJQgPgQQMSFAoHcGFja2FnZRgHIAEoCUID4EEDEhMKBnJhbmdlcxgIIAEoCUID4EEDEhsKDmZpeGVkX3ZlcnNpb25zGAkgAygJQgPgQQMSFQoIc2V2ZXJpdHkYCiABKAlCA+BBAxIzCgpmb3VuZF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhMKBnB1YmxpYxgMIAEoCEID4EEDEkQKDXN1cHByZXNzZWRfYnkYDSABKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU3VwcHJlc3Npb25CA+BBAxJDCgthY2NlcHRlZF9ieRgOIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5BY2NlcHRlZFJpc2tCA+BBAxJCCgpzdGF0ZW1lbnRzGA8gAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudEID4EEDEj4KCWV4cGxvaXRlZBgUIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBsb2l0ZWRCA+BBAxJACgpsaWtlbGlob29kGBUgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2RCA+BBAyLIAQoMQWNjZXB0ZWRSaXNrEhoKDXZ1bG5lcmFiaWxpdHkYASABKAlCA+BBAxIgChNyaXNrX2FjY2VwdGFuY2VfdWlkGAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIbCg52ZXhfc2lnbmVyX3VpZBgGIAEoCUID4EEDIn4KC1N1cHByZXNzaW9uEhEKBHB1cmwYASABKAlCA+BBAxITCgZzb3VyY2UYAiABKAlCA+BBAxITCgZyZWNvcmQYAyABKAlCA+BBAxIyCglmcm9tX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiTgoLQ292ZXJhZ2VHYXASEwoGcmVhc29uGAEgASgJQgPgQQMSFAoHc3ViamVjdBgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyIrChVWZXJpZnlGaW5kaW5nc1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlCA+BBASJxChZWZXJpZnlGaW5kaW5nc1Jlc3BvbnNlEhQKB2NoZWNrZWQYASABKANCA+BBAxIYCgtkaWZmZXJlbmNlcxgCIAMoCUID4EEDEhEKBG5leHQYAyABKAlCA+BBAxIUCgd3YWl0aW5nGAQgASgDQgPgQQMyigUKD0ZpbmRpbmdzU2VydmljZRLSAQoQR2V0SW1hZ2VGaW5kaW5ncxI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZUZpbmRpbmdzIlyKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAj4SPC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncxLmAQoTRXhwb3J0SW1hZ2VGaW5kaW5ncxI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBotLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRlZEZpbmRpbmdzImeKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkkSRy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncy97Zm9ybWF0PSp9ErgBCg5WZXJpZnlGaW5kaW5ncxIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXJpZnlGaW5kaW5nc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXNwb25zZSI9irUYBxIFCgECEAGatRgIGAEgACgBMACC0+STAiA6ASoiGy9jb250cm9sL3YxL2ZpbmRpbmdzOnZlcmlmeWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_scan_reports, file_pinfold_control_scanning_v1_sources]);
 
 /**
  * Which image to look at.
@@ -176,6 +176,13 @@ export type ExportedFindings = Message<"pinfold.control.scanning.v1.ExportedFind
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 5;
    */
   gaps: CoverageGap[];
+
+  /**
+   * How far the image was compared.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 6;
+   */
+  coverage?: ResultCoverage | undefined;
 };
 
 /**
@@ -219,6 +226,13 @@ export type ExportedFindingsJson = {
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 5;
    */
   gaps?: CoverageGapJson[];
+
+  /**
+   * How far the image was compared.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 6;
+   */
+  coverage?: ResultCoverageJson;
 };
 
 /**
@@ -254,6 +268,13 @@ export type ImageFindings = Message<"pinfold.control.scanning.v1.ImageFindings">
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
   gaps: CoverageGap[];
+
+  /**
+   * How far the image was compared. An image without findings is clean only if the state is COMPARED.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 4;
+   */
+  coverage?: ResultCoverage | undefined;
 };
 
 /**
@@ -282,6 +303,13 @@ export type ImageFindingsJson = {
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
   gaps?: CoverageGapJson[];
+
+  /**
+   * How far the image was compared. An image without findings is clean only if the state is COMPARED.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 4;
+   */
+  coverage?: ResultCoverageJson;
 };
 
 /**
@@ -290,6 +318,119 @@ export type ImageFindingsJson = {
  */
 export const ImageFindingsSchema: GenMessage<ImageFindings, {jsonType: ImageFindingsJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_control_scanning_v1_findings, 3);
+
+/**
+ * How far a result about vulnerabilities can be trusted if it names none.
+ *
+ * @generated from message pinfold.control.scanning.v1.ResultCoverage
+ */
+export type ResultCoverage = Message<"pinfold.control.scanning.v1.ResultCoverage"> & {
+  /**
+   * Whether everything was compared.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage.State state = 1;
+   */
+  state: ResultCoverage_State;
+
+  /**
+   * The number of findings of unknown severity: those that a policy does not count, or all that a list of findings has and that
+   * are neither suppressed nor accepted.
+   *
+   * @generated from field: int32 unknown_severity = 2;
+   */
+  unknownSeverity: number;
+
+  /**
+   * The same in words, such as `not scanned: PyPI has no data source`.
+   *
+   * @generated from field: string summary = 3;
+   */
+  summary: string;
+};
+
+/**
+ * How far a result about vulnerabilities can be trusted if it names none.
+ *
+ * @generated from message pinfold.control.scanning.v1.ResultCoverage
+ */
+export type ResultCoverageJson = {
+  /**
+   * Whether everything was compared.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage.State state = 1;
+   */
+  state?: ResultCoverage_StateJson;
+
+  /**
+   * The number of findings of unknown severity: those that a policy does not count, or all that a list of findings has and that
+   * are neither suppressed nor accepted.
+   *
+   * @generated from field: int32 unknown_severity = 2;
+   */
+  unknownSeverity?: number;
+
+  /**
+   * The same in words, such as `not scanned: PyPI has no data source`.
+   *
+   * @generated from field: string summary = 3;
+   */
+  summary?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ResultCoverage.
+ * Use `create(ResultCoverageSchema)` to create a new message.
+ */
+export const ResultCoverageSchema: GenMessage<ResultCoverage, {jsonType: ResultCoverageJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_findings, 4);
+
+/**
+ * Whether something was left out.
+ *
+ * @generated from enum pinfold.control.scanning.v1.ResultCoverage.State
+ */
+export const ResultCoverage_State = {
+  /**
+   * Unknown.
+   *
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED: 0,
+
+  /**
+   * Everything was read and compared.
+   *
+   * @generated from enum value: COMPARED = 1;
+   */
+  COMPARED: 1,
+
+  /**
+   * Something was not scanned. The coverage gaps of the result name it.
+   *
+   * @generated from enum value: NOT_SCANNED = 2;
+   */
+  NOT_SCANNED: 2,
+} as const;
+
+/**
+ * Whether something was left out.
+ *
+ * @generated from enum pinfold.control.scanning.v1.ResultCoverage.State
+ */
+export type ResultCoverage_State = (typeof ResultCoverage_State)[keyof typeof ResultCoverage_State] | UnknownEnum;
+
+/**
+ * Whether something was left out.
+ *
+ * @generated from enum pinfold.control.scanning.v1.ResultCoverage.State
+ */
+export type ResultCoverage_StateJson = "STATE_UNSPECIFIED" | "COMPARED" | "NOT_SCANNED";
+
+/**
+ * Describes the enum pinfold.control.scanning.v1.ResultCoverage.State.
+ */
+export const ResultCoverage_StateSchema: GenEnum<ResultCoverage_State, ResultCoverage_StateJson> = /*@__PURE__*/
+  enumDesc(file_pinfold_control_scanning_v1_findings, 4, 0);
 
 /**
  * One package that something is said of.
@@ -552,7 +693,7 @@ export type FindingJson = {
  * Use `create(FindingSchema)` to create a new message.
  */
 export const FindingSchema: GenMessage<Finding, {jsonType: FindingJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 4);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 5);
 
 /**
  * A vulnerability of a finding that somebody lives with.
@@ -657,7 +798,7 @@ export type AcceptedRiskJson = {
  * Use `create(AcceptedRiskSchema)` to create a new message.
  */
 export const AcceptedRiskSchema: GenMessage<AcceptedRisk, {jsonType: AcceptedRiskJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 5);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 6);
 
 /**
  * A package of a language belongs to one of the distribution, of which a source says that it is fixed there or not affected.
@@ -734,7 +875,7 @@ export type SuppressionJson = {
  * Use `create(SuppressionSchema)` to create a new message.
  */
 export const SuppressionSchema: GenMessage<Suppression, {jsonType: SuppressionJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 6);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 7);
 
 /**
  * Something that nothing can be said of. It may be vulnerable.
@@ -744,8 +885,9 @@ export const SuppressionSchema: GenMessage<Suppression, {jsonType: SuppressionJs
 export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
   /**
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_FAILED`: the last
-   * reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
+   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
+   * imported from files speak of it, and there may be others. `NO_RECORD`: no record of the vulnerability was read.
+   * `SOURCE_FAILED`: the last reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
    * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
    *
    * @generated from field: string reason = 1;
@@ -775,8 +917,9 @@ export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
 export type CoverageGapJson = {
   /**
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_FAILED`: the last
-   * reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
+   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
+   * imported from files speak of it, and there may be others. `NO_RECORD`: no record of the vulnerability was read.
+   * `SOURCE_FAILED`: the last reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
    * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
    *
    * @generated from field: string reason = 1;
@@ -803,7 +946,7 @@ export type CoverageGapJson = {
  * Use `create(CoverageGapSchema)` to create a new message.
  */
 export const CoverageGapSchema: GenMessage<CoverageGap, {jsonType: CoverageGapJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 7);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 8);
 
 /**
  * Where to go on.
@@ -838,7 +981,7 @@ export type VerifyFindingsRequestJson = {
  * Use `create(VerifyFindingsRequestSchema)` to create a new message.
  */
 export const VerifyFindingsRequestSchema: GenMessage<VerifyFindingsRequest, {jsonType: VerifyFindingsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 8);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 9);
 
 /**
  * What differs.
@@ -915,7 +1058,7 @@ export type VerifyFindingsResponseJson = {
  * Use `create(VerifyFindingsResponseSchema)` to create a new message.
  */
 export const VerifyFindingsResponseSchema: GenMessage<VerifyFindingsResponse, {jsonType: VerifyFindingsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 9);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 10);
 
 /**
  * Findings with all that they follow from, and what could not be looked at.

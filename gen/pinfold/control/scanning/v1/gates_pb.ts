@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/gates.proto.
  */
 export const file_pinfold_control_scanning_v1_gates: GenFile = /*@__PURE__*/
-  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIpMDChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBIlEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASBwoDTE9XEAESCgoGTUVESVVNEAISCAoESElHSBADEgwKCENSSVRJQ0FMEAQiNgoHVW5rbm93bhIXChNVTktOT1dOX1VOU1BFQ0lGSUVEEAASCAoEUEFTUxABEggKBERFTlkQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiKeAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJbChBMaXN0R2F0ZXNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBASJeChFMaXN0R2F0ZXNSZXNwb25zZRIwCgVnYXRlcxgBIAMoCzIhLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJ+ChpDcmVhdGVHYXRlRXhjZXB0aW9uUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESRwoOZ2F0ZV9leGNlcHRpb24YAiABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbkID4EECIjIKGlJldm9rZUdhdGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKAAQoZTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBInoKGkxpc3RHYXRlRXhjZXB0aW9uc1Jlc3BvbnNlEkMKD2dhdGVfZXhjZXB0aW9ucxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLHDQoMR2F0ZXNTZXJ2aWNlEt4BCgpDcmVhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUifYq1GAYSBAoC0Q+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEZ2F0ZSIeL3JlZ2lzdHJ5L3YyL2dhdGVzL3twYXJlbnQ9Kip9EuABCgpVcGRhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlVwZGF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUif4q1GAYSBAoC0g+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoEZ2F0ZTIgL3JlZ2lzdHJ5L3YyL2dhdGVzL3tnYXRlLnVpZD0qKn0SygEKCkRlbGV0ZUdhdGUSLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRGVsZXRlR2F0ZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkidIq1GAYSBAoC1A+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCHSobL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9EpQBCgdHZXRHYXRlEisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUiOYq1GAYSBAoC0w+atRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKeAQoJTGlzdEdhdGVzEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVzUmVzcG9uc2UiMoq1GAgSBgoC0w8QAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL2dhdGVzEpcCChNDcmVhdGVHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24imgGKtRgGEgQKAuAPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoADAAgtPkkwI5Og5nYXRlX2V4Y2VwdGlvbiInL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3twYXJlbnQ9Kip9Eo4CChNSZXZva2VHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJldm9rZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24ikQGKtRgGEgQKAuIPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIwOgEqIisvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnMve3VpZD0qKn06cmV2b2tlEsIBChJMaXN0R2F0ZUV4Y2VwdGlvbnMSNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZSI7irUYCBIGCgLhDxABmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIs0EChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBEl0KEHVua25vd25fc2V2ZXJpdHkYBiABKA4yPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93blNldmVyaXR5QgPgQQEiUQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBCI2CgdVbmtub3duEhcKE1VOS05PV05fVU5TUEVDSUZJRUQQABIICgRQQVNTEAESCAoEREVOWRACIlkKD1Vua25vd25TZXZlcml0eRIgChxVTktOT1dOX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEwoPQ09VTlRFRF9BU19ISUdIEAESDwoLTk9UX0NPVU5URUQQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiKeAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJbChBMaXN0R2F0ZXNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBASJeChFMaXN0R2F0ZXNSZXNwb25zZRIwCgVnYXRlcxgBIAMoCzIhLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJIChxQcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARISCgVhZnRlchgCIAEoCUID4EEBImgKHVByZXZpZXdHYXRlU2V2ZXJpdGllc1Jlc3BvbnNlEjkKBmltYWdlcxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DaGFuZ2VkSW1hZ2USDAoEbmV4dBgCIAEoCSJ6CgxDaGFuZ2VkSW1hZ2USFQoIcmVwb191aWQYASABKAlCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxIRCgR0YWdzGAMgAygJQgPgQQMSFgoJbW9yZV90YWdzGAQgASgIQgPgQQMSEwoGcmVhc29uGAUgASgJQgPgQQMifgoaQ3JlYXRlR2F0ZUV4Y2VwdGlvblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEkcKDmdhdGVfZXhjZXB0aW9uGAIgASgLMioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb25CA+BBAiIyChpSZXZva2VHYXRlRXhjZXB0aW9uUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEigAEKGUxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESGgoNaW5jbHVkZV9lbmRlZBgCIAEoCEID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBASJ6ChpMaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZRJDCg9nYXRlX2V4Y2VwdGlvbnMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkyrg8KDEdhdGVzU2VydmljZRLeAQoKQ3JlYXRlR2F0ZRIuLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DcmVhdGVHYXRlUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlIn2KtRgGEgQKAtEPkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiY6BGdhdGUiHi9yZWdpc3RyeS92Mi9nYXRlcy97cGFyZW50PSoqfRLgAQoKVXBkYXRlR2F0ZRIuLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5VcGRhdGVHYXRlUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlIn+KtRgGEgQKAtIPkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAig6BGdhdGUyIC9yZWdpc3RyeS92Mi9nYXRlcy97Z2F0ZS51aWQ9Kip9EsoBCgpEZWxldGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkRlbGV0ZUdhdGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InSKtRgGEgQKAtQPkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAh0qGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKUAQoHR2V0R2F0ZRIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRHYXRlUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlIjmKtRgGEgQKAtMPmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvZ2F0ZXMve3VpZD0qKn0SngEKCUxpc3RHYXRlcxItLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0R2F0ZXNSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1Jlc3BvbnNlIjKKtRgIEgYKAtMPEAGatRgIGAEgACgBMACC0+STAhQSEi9yZWdpc3RyeS92Mi9nYXRlcxLkAQoVUHJldmlld0dhdGVTZXZlcml0aWVzEjkucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlByZXZpZXdHYXRlU2V2ZXJpdGllc1JlcXVlc3QaOi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVTZXZlcml0aWVzUmVzcG9uc2UiVIq1GAwSCgoI0w/FDM0MlAWatRgIGAEgACgBMACC0+STAjI6ASoiLS9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfTpwcmV2aWV3U2V2ZXJpdGllcxKXAgoTQ3JlYXRlR2F0ZUV4Y2VwdGlvbhI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DcmVhdGVHYXRlRXhjZXB0aW9uUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uIpoBirUYBhIECgLgD5K1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuZ2F0ZS5leGNlcHRpb24uY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCOToOZ2F0ZV9leGNlcHRpb24iJy9yZWdpc3RyeS92Mi9nYXRlRXhjZXB0aW9ucy97cGFyZW50PSoqfRKOAgoTUmV2b2tlR2F0ZUV4Y2VwdGlvbhI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VHYXRlRXhjZXB0aW9uUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uIpEBirUYBhIECgLiD5K1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuZ2F0ZS5leGNlcHRpb24ucmV2b2tlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCMDoBKiIrL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3t1aWQ9Kip9OnJldm9rZRLCAQoSTGlzdEdhdGVFeGNlcHRpb25zEjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVzcG9uc2UiO4q1GAgSBgoC4Q8QAZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * What has to be so of what is pulled in a place. It has exactly one of the four kinds of rule.
@@ -291,6 +291,13 @@ export type VulnerabilityRule = Message<"pinfold.control.scanning.v1.Vulnerabili
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
    */
   unknown: VulnerabilityRule_Unknown;
+
+  /**
+   * How vulnerabilities of unknown severity count against `least_severity`. Without a `least_severity` all of them count.
+   *
+   * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity unknown_severity = 6;
+   */
+  unknownSeverity: VulnerabilityRule_UnknownSeverity;
 };
 
 /**
@@ -336,6 +343,13 @@ export type VulnerabilityRuleJson = {
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
    */
   unknown?: VulnerabilityRule_UnknownJson;
+
+  /**
+   * How vulnerabilities of unknown severity count against `least_severity`. Without a `least_severity` all of them count.
+   *
+   * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity unknown_severity = 6;
+   */
+  unknownSeverity?: VulnerabilityRule_UnknownSeverityJson;
 };
 
 /**
@@ -454,6 +468,54 @@ export type VulnerabilityRule_UnknownJson = "UNKNOWN_UNSPECIFIED" | "PASS" | "DE
  */
 export const VulnerabilityRule_UnknownSchema: GenEnum<VulnerabilityRule_Unknown, VulnerabilityRule_UnknownJson> = /*@__PURE__*/
   enumDesc(file_pinfold_control_scanning_v1_gates, 1, 1);
+
+/**
+ * How a vulnerability of unknown severity counts. It is separate from `unknown`, which is about contents that were not read.
+ *
+ * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
+ */
+export const VulnerabilityRule_UnknownSeverity = {
+  /**
+   * As COUNTED_AS_HIGH for a new rule. An update keeps what the gate has.
+   *
+   * @generated from enum value: UNKNOWN_SEVERITY_UNSPECIFIED = 0;
+   */
+  UNKNOWN_SEVERITY_UNSPECIFIED: 0,
+
+  /**
+   * It counts as high: for each `least_severity` but CRITICAL.
+   *
+   * @generated from enum value: COUNTED_AS_HIGH = 1;
+   */
+  COUNTED_AS_HIGH: 1,
+
+  /**
+   * It does not count, if there is a `least_severity`. Gates from before this field have this value.
+   *
+   * @generated from enum value: NOT_COUNTED = 2;
+   */
+  NOT_COUNTED: 2,
+} as const;
+
+/**
+ * How a vulnerability of unknown severity counts. It is separate from `unknown`, which is about contents that were not read.
+ *
+ * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
+ */
+export type VulnerabilityRule_UnknownSeverity = (typeof VulnerabilityRule_UnknownSeverity)[keyof typeof VulnerabilityRule_UnknownSeverity] | UnknownEnum;
+
+/**
+ * How a vulnerability of unknown severity counts. It is separate from `unknown`, which is about contents that were not read.
+ *
+ * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
+ */
+export type VulnerabilityRule_UnknownSeverityJson = "UNKNOWN_SEVERITY_UNSPECIFIED" | "COUNTED_AS_HIGH" | "NOT_COUNTED";
+
+/**
+ * Describes the enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity.
+ */
+export const VulnerabilityRule_UnknownSeveritySchema: GenEnum<VulnerabilityRule_UnknownSeverity, VulnerabilityRule_UnknownSeverityJson> = /*@__PURE__*/
+  enumDesc(file_pinfold_control_scanning_v1_gates, 1, 2);
 
 /**
  * The product that the image is about has come to the end of its life, and to that of the grace period where the
@@ -968,6 +1030,195 @@ export const ListGatesResponseSchema: GenMessage<ListGatesResponse, {jsonType: L
   messageDesc(file_pinfold_control_scanning_v1_gates, 11);
 
 /**
+ * Which gate, and where to go on.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
+ */
+export type PreviewGateSeveritiesRequest = Message<"pinfold.control.scanning.v1.PreviewGateSeveritiesRequest"> & {
+  /**
+   * The uid of the gate.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * `next` of the answer before; empty to begin.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Which gate, and where to go on.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
+ */
+export type PreviewGateSeveritiesRequestJson = {
+  /**
+   * The uid of the gate.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * `next` of the answer before; empty to begin.
+   *
+   * @generated from field: string after = 2;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest.
+ * Use `create(PreviewGateSeveritiesRequestSchema)` to create a new message.
+ */
+export const PreviewGateSeveritiesRequestSchema: GenMessage<PreviewGateSeveritiesRequest, {jsonType: PreviewGateSeveritiesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 12);
+
+/**
+ * What would change.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesResponse
+ */
+export type PreviewGateSeveritiesResponse = Message<"pinfold.control.scanning.v1.PreviewGateSeveritiesResponse"> & {
+  /**
+   * Images that the gate would refuse; at most 50. There may be none, and more to come with `next`.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.ChangedImage images = 1;
+   */
+  images: ChangedImage[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * What would change.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesResponse
+ */
+export type PreviewGateSeveritiesResponseJson = {
+  /**
+   * Images that the gate would refuse; at most 50. There may be none, and more to come with `next`.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.ChangedImage images = 1;
+   */
+  images?: ChangedImageJson[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next = 2;
+   */
+  next?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PreviewGateSeveritiesResponse.
+ * Use `create(PreviewGateSeveritiesResponseSchema)` to create a new message.
+ */
+export const PreviewGateSeveritiesResponseSchema: GenMessage<PreviewGateSeveritiesResponse, {jsonType: PreviewGateSeveritiesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 13);
+
+/**
+ * An image that a gate lets pass now and would refuse.
+ *
+ * @generated from message pinfold.control.scanning.v1.ChangedImage
+ */
+export type ChangedImage = Message<"pinfold.control.scanning.v1.ChangedImage"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * The tags that point to it now, by name; at most 100.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags: string[];
+
+  /**
+   * There are more tags.
+   *
+   * @generated from field: bool more_tags = 4;
+   */
+  moreTags: boolean;
+
+  /**
+   * Why it would be refused.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * An image that a gate lets pass now and would refuse.
+ *
+ * @generated from message pinfold.control.scanning.v1.ChangedImage
+ */
+export type ChangedImageJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest?: string;
+
+  /**
+   * The tags that point to it now, by name; at most 100.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags?: string[];
+
+  /**
+   * There are more tags.
+   *
+   * @generated from field: bool more_tags = 4;
+   */
+  moreTags?: boolean;
+
+  /**
+   * Why it would be refused.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ChangedImage.
+ * Use `create(ChangedImageSchema)` to create a new message.
+ */
+export const ChangedImageSchema: GenMessage<ChangedImage, {jsonType: ChangedImageJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 14);
+
+/**
  * Which digest to let through, and where.
  *
  * @generated from message pinfold.control.scanning.v1.CreateGateExceptionRequest
@@ -1014,7 +1265,7 @@ export type CreateGateExceptionRequestJson = {
  * Use `create(CreateGateExceptionRequestSchema)` to create a new message.
  */
 export const CreateGateExceptionRequestSchema: GenMessage<CreateGateExceptionRequest, {jsonType: CreateGateExceptionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 12);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 15);
 
 /**
  * What to end.
@@ -1049,7 +1300,7 @@ export type RevokeGateExceptionRequestJson = {
  * Use `create(RevokeGateExceptionRequestSchema)` to create a new message.
  */
 export const RevokeGateExceptionRequestSchema: GenMessage<RevokeGateExceptionRequest, {jsonType: RevokeGateExceptionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 13);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 16);
 
 /**
  * Which exceptions, and which page.
@@ -1126,7 +1377,7 @@ export type ListGateExceptionsRequestJson = {
  * Use `create(ListGateExceptionsRequestSchema)` to create a new message.
  */
 export const ListGateExceptionsRequestSchema: GenMessage<ListGateExceptionsRequest, {jsonType: ListGateExceptionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 14);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 17);
 
 /**
  * One page of exceptions.
@@ -1175,7 +1426,7 @@ export type ListGateExceptionsResponseJson = {
  * Use `create(ListGateExceptionsResponseSchema)` to create a new message.
  */
 export const ListGateExceptionsResponseSchema: GenMessage<ListGateExceptionsResponse, {jsonType: ListGateExceptionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 15);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 18);
 
 /**
  * Gates hold back images that are known to be vulnerable, whose life has ended or that are too young, from everybody who
@@ -1234,6 +1485,17 @@ export const GatesService: GenService<{
     methodKind: "unary";
     input: typeof ListGatesRequestSchema;
     output: typeof ListGatesResponseSchema;
+  },
+  /**
+   * Finds the images that a gate would refuse as well if vulnerabilities of unknown severity counted as high. Nothing is changed.
+   * Call it again with `next` until that is empty. NOT_FOUND when there is no gate of this uid.
+   *
+   * @generated from rpc pinfold.control.scanning.v1.GatesService.PreviewGateSeverities
+   */
+  previewGateSeverities: {
+    methodKind: "unary";
+    input: typeof PreviewGateSeveritiesRequestSchema;
+    output: typeof PreviewGateSeveritiesResponseSchema;
   },
   /**
    * Lets a digest through all gates in a group with all below, or in a repo, until a day. It is audited.

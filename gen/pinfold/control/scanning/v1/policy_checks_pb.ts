@@ -11,6 +11,8 @@ import { file_google_api_field_behavior } from "../../../../google/api/field_beh
 import type { Value, ValueJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../../annotations/annotations_pb.ts";
+import type { CoverageGap, CoverageGapJson, ResultCoverage, ResultCoverageJson } from "./findings_pb.ts";
+import { file_pinfold_control_scanning_v1_findings } from "./findings_pb.ts";
 import type { PolicyResult_Mode, PolicyResult_ModeJson, PolicyResult_Result, PolicyResult_ResultJson } from "../../../registry/events_pb.ts";
 import { file_pinfold_registry_events } from "../../../registry/events_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -19,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/policy_checks.proto.
  */
 export const file_pinfold_control_scanning_v1_policy_checks: GenFile = /*@__PURE__*/
-  fileDesc("Ci9waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcG9saWN5X2NoZWNrcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIlMKFENoZWNrUG9saWNpZXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIQCgN0YWcYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBASJUChVDaGVja1BvbGljaWVzUmVzcG9uc2USOwoHcmVzdWx0cxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DaGVja2VkUG9saWN5ItACCg1DaGVja2VkUG9saWN5EhEKCXBvbGljeV9pZBgBIAEoCRITCgtwb2xpY3lfbmFtZRgCIAEoCRIxCgRtb2RlGAMgASgOMiMucGluZm9sZC5yZWdpc3RyeS5Qb2xpY3lSZXN1bHQuTW9kZRI1CgZyZXN1bHQYBCABKA4yJS5waW5mb2xkLnJlZ2lzdHJ5LlBvbGljeVJlc3VsdC5SZXN1bHQSEgoKYmluZGluZ19pZBgFIAEoCRJOCgpwYXJhbWV0ZXJzGAYgAygLMjoucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoZWNrZWRQb2xpY3kuUGFyYW1ldGVyc0VudHJ5GkkKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSJQoFdmFsdWUYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWU6AjgBMtoBChNQb2xpY3lDaGVja3NTZXJ2aWNlEsIBCg1DaGVja1BvbGljaWVzEjEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoZWNrUG9saWNpZXNSZXF1ZXN0GjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoZWNrUG9saWNpZXNSZXNwb25zZSJKirUYBhIECgLkD5q1GAgYASAAKAEwAILT5JMCLjoBKiIpL3JlZ2lzdHJ5L3YxL3JlcG9zL3t1aWQ9Kip9OmNoZWNrUG9saWNpZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_pinfold_annotations_annotations, file_pinfold_registry_events]);
+  fileDesc("Ci9waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcG9saWN5X2NoZWNrcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIlMKFENoZWNrUG9saWNpZXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIQCgN0YWcYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBASJUChVDaGVja1BvbGljaWVzUmVzcG9uc2USOwoHcmVzdWx0cxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DaGVja2VkUG9saWN5IscDCg1DaGVja2VkUG9saWN5EhEKCXBvbGljeV9pZBgBIAEoCRITCgtwb2xpY3lfbmFtZRgCIAEoCRIxCgRtb2RlGAMgASgOMiMucGluZm9sZC5yZWdpc3RyeS5Qb2xpY3lSZXN1bHQuTW9kZRI1CgZyZXN1bHQYBCABKA4yJS5waW5mb2xkLnJlZ2lzdHJ5LlBvbGljeVJlc3VsdC5SZXN1bHQSEgoKYmluZGluZ19pZBgFIAEoCRJOCgpwYXJhbWV0ZXJzGAYgAygLMjoucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoZWNrZWRQb2xpY3kuUGFyYW1ldGVyc0VudHJ5Ej0KCGNvdmVyYWdlGAcgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlEjYKBGdhcHMYCCADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXAaSQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIlCgV2YWx1ZRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZToCOAEy2gEKE1BvbGljeUNoZWNrc1NlcnZpY2USwgEKDUNoZWNrUG9saWNpZXMSMS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hlY2tQb2xpY2llc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hlY2tQb2xpY2llc1Jlc3BvbnNlIkqKtRgGEgQKAuQPmrUYCBgBIAAoATAAgtPkkwIuOgEqIikvcmVnaXN0cnkvdjEvcmVwb3Mve3VpZD0qKn06Y2hlY2tQb2xpY2llc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings, file_pinfold_registry_events]);
 
 /**
  * Which image to ask about.
@@ -168,6 +170,20 @@ export type CheckedPolicy = Message<"pinfold.control.scanning.v1.CheckedPolicy">
    * @generated from field: map<string, google.protobuf.Value> parameters = 6;
    */
   parameters: { [key: string]: Value };
+
+  /**
+   * How far the image was compared, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
+   */
+  coverage?: ResultCoverage | undefined;
+
+  /**
+   * Where nothing can be said of the image, for a gate about vulnerabilities; at most 100. GetImageFindings has all.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
+   */
+  gaps: CoverageGap[];
 };
 
 /**
@@ -219,6 +235,20 @@ export type CheckedPolicyJson = {
    * @generated from field: map<string, google.protobuf.Value> parameters = 6;
    */
   parameters?: { [key: string]: ValueJson };
+
+  /**
+   * How far the image was compared, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
+   */
+  coverage?: ResultCoverageJson;
+
+  /**
+   * Where nothing can be said of the image, for a gate about vulnerabilities; at most 100. GetImageFindings has all.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
+   */
+  gaps?: CoverageGapJson[];
 };
 
 /**

@@ -1,0 +1,98 @@
+// Coverage gaps of one image now: what was not read, not compared, or that no data source speaks of.
+import type { App, Work } from '#app.ts'
+import { packageUrl } from '#contents/package-url.ts'
+import type { PackageKind } from '#contents/packages.ts'
+import { type ContentsRecord, contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
+import { rootOf } from '#lib/uid.ts'
+import { countedAt, isOwnFullAt, type Known } from '../known/known.model.ts'
+import { findKnownNow } from '../known/known.store.ts'
+import type { StoredList } from '../lists/lists.model.ts'
+import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
+import { findingStates } from '../matching/findings.model.ts'
+import { listReads } from '../records/records.store.ts'
+import { withAccepted } from '../risks/accepted.service.ts'
+import { coverageOf } from './coverage.service.ts'
+import { overLimit, ownLimit, truncated, unread } from './image-knowledge.service.ts'
+import type { Gap } from './reports.model.ts'
+
+type Repo = { id: number; uid: string }
+
+/** Findings of one image that are looked at for its gaps. */
+const mostFindings = 5000
+
+/** The gaps of an image, or of any other manifest, which is never scanned. */
+export async function gapsOfImage({ app, cause }: Work, repo: Repo, digest: string): Promise<Gap[]> {
+  const { db } = app
+  const [contents] = await contentsOf(db, repo.id, [digest])
+  if (contents?.state !== 'known') return [await unreadGap(app, repo, digest, contents)]
+  const { packages, distribution, gaps } = contents
+  if (packages === '') return [noPackages, ...gaps.map(unread)]
+  const list = await findList(db, { hash: packages, distribution })
+  if (!list || list.matchTime === '') return [notCompared]
+  const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], mostFindings + 1)
+  const known = await withAccepted(db, all, [{ repoUid: repo.uid, digest }], distribution.id)
+  return gapsOfCompared(app, { contents, list, known, most: mostFindings + 1 }, cause.now)
+}
+
+/** The gap of an image whose contents are not known. */
+export async function unreadGap(
+  { db }: App,
+  repo: Repo,
+  digest: string,
+  contents: ContentsRecord | undefined,
+): Promise<Gap> {
+  if (contents) return gapOfUnread(contents)
+  const isImage = await isKnownImage(db, repo.id, digest)
+  const message = isImage ? 'it waits to be read' : 'manifests of its type are not read'
+  return { reason: 'CONTENTS_UNREAD', subject: '', message }
+}
+
+export const gapOfUnread = ({ message }: ContentsRecord): Gap => ({
+  ...{ reason: 'CONTENTS_UNREAD', subject: '', message: message || 'nothing in it says what is installed' },
+})
+
+/** An image that was read, and in which no package was found. An empty SBOM looks the same, so it is no proof. */
+export const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no package was found in it' }
+
+export const notCompared: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
+
+export type Compared = {
+  contents: ContentsRecord
+  list: StoredList
+  /** Its findings, of which no more than `most` were read. */
+  known: readonly Known[]
+  most: number
+}
+
+/** The gaps of an image whose packages were compared. */
+export async function gapsOfCompared(
+  { db, config }: App,
+  { contents, list, known, most }: Compared,
+  now: string,
+): Promise<Gap[]> {
+  const ecosystems = await ecosystemsOfList(db, list)
+  return [
+    ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(now),
+    ...contents.gaps.map(unread),
+    ...(list.isOver ? [overLimit] : []),
+    ...(isOwnFullAt(known, now) ? [ownLimit] : []),
+    ...(known.length < most ? [] : [truncated]),
+    ...known.filter((one) => isUncertain(one, now)).map((one) => versionGap(one, contents.distribution.id)),
+  ]
+}
+
+/** Whether it counts and its version cannot be compared. */
+export const isUncertain = (one: Known, now: string): boolean =>
+  one.state === findingStates.unknown && countedAt(one, now).length > 0
+
+export const purlOf = ({ component }: Known, distribution: string): string =>
+  packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)
+
+function versionGap(one: Known, distribution: string): Gap {
+  const { record, affected } = one
+  return {
+    reason: 'VERSION',
+    subject: purlOf(one, distribution),
+    message: `${record.id} speaks of versions of ${affected.name} that cannot be compared`,
+  }
+}

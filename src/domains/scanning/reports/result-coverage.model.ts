@@ -1,0 +1,59 @@
+// States of a result about vulnerabilities: whether everything was compared, and how many findings have no severity.
+import type { Gap } from './reports.model.ts'
+
+export type ResultCoverage = {
+  state: 'COMPARED' | 'NOT_SCANNED'
+  /** Findings of unknown severity. */
+  unknownSeverity: number
+  summary: string
+}
+
+/** The gaps that a sentence names, and the gaps that an answer lists beside a verdict. */
+const mostNamed = 5
+export const mostListedGaps = 100
+
+const uncounted = 'not counted by this policy'
+
+/** The one place that decides how far a result can be trusted. With `policy`, unknown severities are those it leaves out. */
+export function resultCoverage(gaps: readonly Gap[], unknownSeverity: number, { policy = false } = {}): ResultCoverage {
+  const state = gaps.length === 0 ? 'COMPARED' : 'NOT_SCANNED'
+  const compared = state === 'COMPARED' ? 'everything was compared' : notScanned(gaps)
+  const unknown = unknownSeverity === 0 ? '' : unknownText(unknownSeverity, policy)
+  return { state, unknownSeverity, summary: [compared, unknown].filter(Boolean).join('; ') }
+}
+
+/** Such as `2 findings of unknown severity, not counted by this policy`. */
+export function unknownText(count: number, policy: boolean): string {
+  const findings = `${count} finding${count === 1 ? '' : 's'} of unknown severity`
+  return policy ? `${findings}, ${uncounted}` : findings
+}
+
+/** The summary behind what was found, so that nobody reads that nothing was found without it. */
+export function withCoverage(found: string, { state, summary }: ResultCoverage): string {
+  return `${found}${state === 'COMPARED' ? ';' : ', but'} ${summary}`
+}
+
+/** Such as `not scanned: PyPI has no data source`. */
+export function notScanned(gaps: readonly Gap[]): string {
+  const imported = gaps.filter(isImported).map(({ subject }) => subject)
+  const others = gaps.filter((one) => !isImported(one))
+  const only = `${named(imported)}: compared with imported records only, and there may be others`
+  return [
+    ...(others.length === 0 ? [] : [`not scanned: ${named(others.map(gapWords))}`]),
+    ...(imported.length === 0 ? [] : [only]),
+  ].join('; ')
+}
+
+const isImported = ({ reason }: Gap): boolean => reason === 'SOURCE_IMPORTED'
+
+/** The first of some texts. */
+function named(all: readonly string[]): string {
+  const texts = [...new Set(all)]
+  const more = texts.length - mostNamed
+  return [...texts.slice(0, mostNamed), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
+}
+
+function gapWords({ reason, subject, message }: Gap): string {
+  if (reason === 'NO_SOURCE' && subject !== '' && !subject.includes('/')) return `${subject} has no data source`
+  return subject === '' ? message : `${subject}: ${message}`
+}

@@ -1,0 +1,195 @@
+// Verdicts of gates and lists of findings: everything compared, not scanned, or of unknown severity.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { assertDenied, assertNotFound, ok } from '../support/expect.ts'
+import { pushLayers } from '../support/images.ts'
+import type { LayerEntries } from '../support/layers.ts'
+import type { Client, Json } from '../support/pinfold.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { apkLayer, pushAndScan, pythonPackage, readSource, recordAbout } from '../support/scanning.ts'
+
+let registry: TestRegistry
+/** Verdicts are remembered for a moment of this clock. */
+let machine = 0
+let operator: Client
+before(async () => {
+  registry = await startRegistry({ monotonic: () => machine })
+  operator = registry.operator
+})
+after(() => registry[Symbol.asyncDispose]())
+
+let count = 0
+async function scene(layer: LayerEntries, rule: Json = {}, mode = 'ENFORCE') {
+  const name = `acme/covered${count++}`
+  const digest = await pushAndScan(registry, name, layer, 'latest')
+  const { repo } = await registry.app.paths.find(name)
+  machine += 60_000
+  const gate = ok(await operator.post(`/registry/v2/gates/${repo!.uid}`, { name: 'gate', mode, vulnerabilities: rule }))
+  return { name, digest, repo: repo!.uid, gate: gate.uid as string }
+}
+type Scene = Awaited<ReturnType<typeof scene>>
+
+const alpine = (...lines: string[]): LayerEntries => apkLayer('alpine', '3.19.1', lines)
+async function checked({ repo, digest }: Pick<Scene, 'repo' | 'digest'>): Promise<Json> {
+  machine += 60_000
+  return ok(await operator.post(`/registry/v1/repos/${repo}:checkPolicies`, { digest })).results[0]
+}
+const findingsOf = async ({ repo, digest }: Scene): Promise<Json> =>
+  ok(await operator.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`))
+const pull = async ({ name, digest }: Scene) => {
+  machine += 60_000
+  return (await registry.registryAs(registry.puller.uid)).call('GET', `${name}/manifests/${digest}`)
+}
+/** The severity of a record that no source has rated. */
+const unrated = (id: string, name: string) => {
+  const record = recordAbout(id, 'Alpine:v3.19', name, '9')
+  return { ...record, affected: record.affected.map((one) => ({ ...one, severity: '' as const })) }
+}
+
+test('without a data source an image passes, and the verdict says that it was not scanned', async () => {
+  const made = await scene(alpine('musl 1-r0'))
+  const { result, parameters, coverage, gaps } = await checked(made)
+  assert.equal(result, 'RESULT_ALLOWED')
+  assert.equal(parameters.reason, 'it has no known vulnerabilities, but not scanned: Alpine:v3.19 has no data source')
+  assert.deepEqual([coverage.state, coverage.unknownSeverity], ['NOT_SCANNED', 0])
+  assert.deepEqual(
+    gaps.map(({ reason, subject }: Json) => `${reason} ${subject}`),
+    ['NO_SOURCE Alpine:v3.19'],
+  )
+  const found = await findingsOf(made)
+  assert.deepEqual([found.findings, found.coverage], [[], coverage])
+  const list = ok(await operator.get(`/registry/v2/vulnerableImages?vulnerability=CVE-2026-1&scopeUid=${made.repo}`))
+  assert.deepEqual([list.images, list.coverage.state], [[], 'NOT_SCANNED'])
+  assert.match(
+    list.coverage.summary,
+    /^not scanned: Alpine:v3\.19 has no data source, CVE-2026-1: no data source has a/,
+  )
+  const path = `/registry/v2/repos/${made.repo}/digests/${made.digest}/findings/cyclonedx`
+  assert.equal(ok(await operator.get(path)).coverage.state, 'NOT_SCANNED')
+})
+
+test('a strict gate refuses what was not scanned, and the refusal says why', async () => {
+  const made = await scene(alpine('musl 2-r0'), { unknown: 'DENY' })
+  const refused = await pull(made)
+  assert.equal(refused.status, 403)
+  assert.equal(refused.body.errors[0].detail.reason, 'not scanned: Alpine:v3.19 has no data source')
+})
+
+test('what waits to be read, or is never read, is not scanned', async () => {
+  const made = await scene(alpine('musl 3-r0'))
+  const pusher = await registry.registryAs(registry.pusher.uid)
+  const { digest } = await pushLayers(pusher, made.name, [alpine('waits 1-r0')], 'waits')
+  const reasonOf = async (of: string) => (await checked({ repo: made.repo, digest: of })).parameters.reason
+  assert.match(await reasonOf(digest), /, but not scanned: it waits to be read$/)
+  await runDuty(registry.app, readImages)
+  assert.match(await reasonOf(digest), /, but not scanned: its packages wait to be compared$/)
+  const none = await pushAndScan(registry, made.name, { 'etc/hostname': 'x' })
+  assert.match(await reasonOf(none), /, but not scanned: nothing in it says what is installed$/)
+})
+
+test('an image of which everything was compared says so', async () => {
+  await readSource(registry.app, 'Alpine:v3.19', [
+    recordAbout('CVE-2026-1', 'Alpine:v3.19', 'openssl', '9'),
+    unrated('CVE-2026-2', 'unrated'),
+  ])
+  const made = await scene(alpine('musl 4-r0'), { leastSeverity: 'HIGH' })
+  const { parameters, coverage, gaps } = await checked(made)
+  assert.equal(parameters.reason, 'it has no known vulnerabilities of severity high or worse; everything was compared')
+  assert.deepEqual(coverage, { state: 'COMPARED', unknownSeverity: 0, summary: 'everything was compared' })
+  assert.deepEqual([gaps, (await findingsOf(made)).coverage], [[], coverage])
+  const asked = async (id: string) =>
+    ok(await operator.get(`/registry/v2/vulnerableImages?vulnerability=${id}&scopeUid=${made.repo}`))
+  assert.deepEqual((await asked('CVE-2026-1')).coverage, coverage)
+  const unheard = await asked('CVE-1999-1')
+  assert.deepEqual(
+    [unheard.coverage.state, unheard.gaps.map(({ reason }: Json) => reason)],
+    ['NOT_SCANNED', ['NO_RECORD']],
+  )
+})
+
+test('findings of unknown severity count as high for a new gate, and otherwise the verdict counts them', async () => {
+  const made = await scene(alpine('unrated 1-r0'), { leastSeverity: 'HIGH' })
+  const reasonOf = async () => {
+    const { result, parameters, coverage } = await checked(made)
+    return [result, parameters.reason, coverage.unknownSeverity]
+  }
+  const high = 'it has 1 vulnerability of severity high or worse, 1 of them of unknown severity, which counts as high'
+  assert.deepEqual(await reasonOf(), ['RESULT_DENIED', high, 0])
+  assert.equal((await pull(made)).body.errors[0].detail.reason, high)
+  const change = async (vulnerabilities: Json) =>
+    ok(await operator.call('PATCH', `/registry/v2/gates/${made.gate}`, { vulnerabilities }))
+  await change({ leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' })
+  const left = '1 finding of unknown severity, not counted by this policy'
+  const none = 'it has no known vulnerabilities of severity high or worse'
+  assert.deepEqual(await reasonOf(), ['RESULT_ALLOWED', `${none}; everything was compared; ${left}`, 1])
+  assert.equal((await pull(made)).status, 200)
+  await change({ leastSeverity: 'CRITICAL', unknownSeverity: 'COUNTED_AS_HIGH' })
+  const critical = 'it has no known vulnerabilities of severity critical'
+  assert.deepEqual(await reasonOf(), ['RESULT_ALLOWED', `${critical}; everything was compared; ${left}`, 1])
+  await change({})
+  assert.deepEqual(await reasonOf(), ['RESULT_DENIED', 'it has 1 vulnerability', 0])
+  assert.deepEqual((await findingsOf(made)).coverage, {
+    ...{ state: 'COMPARED', unknownSeverity: 1 },
+    summary: 'everything was compared; 1 finding of unknown severity',
+  })
+})
+
+test('a refusal tells of the findings of unknown severity that the gate leaves out', async () => {
+  const rule = { leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' }
+  const made = await scene(alpine('unrated 1-r0', 'libssl3 3.1.4-r2 openssl'), rule)
+  assert.equal(
+    (await pull(made)).body.errors[0].detail.reason,
+    'it has 1 vulnerability of severity high or worse; 1 finding of unknown severity, not counted by this policy',
+  )
+})
+
+test('a preview lists what a gate would refuse if unknown severities counted as high', async () => {
+  const rule = { leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' }
+  const made = await scene(alpine('unrated 2-r0'), rule)
+  await pushAndScan(registry, made.name, alpine('musl 5-r0'), 'clean')
+  await pushAndScan(registry, made.name, alpine('unrated 2-r0', 'libssl3 3.1.4-r2 openssl'), 'refused')
+  const preview = async (client = operator) => client.post(`/registry/v2/gates/${made.gate}:previewSeverities`, {})
+  const { images, next } = ok(await preview())
+  assert.deepEqual([images.map(({ digest, tags }: Json) => [digest, tags]), next], [[[made.digest, ['latest']]], ''])
+  assert.match(images[0].reason, /1 of them of unknown severity, which counts as high$/)
+  assertDenied(await preview(await registry.as((await registry.seed.person()).uid)))
+  const expireTime = new Date(Date.now() + 86_400_000).toISOString()
+  const exception = { digest: made.digest, reason: 'no network', expireTime }
+  ok(await operator.post(`/registry/v2/gateExceptions/${made.repo}`, exception))
+  machine += 60_000
+  assert.deepEqual(ok(await preview()).images, [], 'an exception lets it through')
+  ok(
+    await operator.call('PATCH', `/registry/v2/gates/${made.gate}`, { vulnerabilities: { leastSeverity: 'CRITICAL' } }),
+  )
+  assert.deepEqual(ok(await preview()), { images: [], next: '' })
+  const missing = `${made.repo}/${'0'.repeat(16)}`
+  assertNotFound(
+    await operator.post(`/registry/v2/gates/${missing}:previewSeverities`, {}),
+    'registry.pinfold.dev/Gate',
+    missing,
+  )
+})
+
+test('imported records are no missing source, and nothing counts as completely compared with them', async () => {
+  const made = await scene({ ...alpine('musl 6-r0'), ...pythonPackage('flask', '2.0.0') })
+  const { beginSource, finishSource, putRecords } = await import('#domains/scanning/records/records.service.ts')
+  const work = { app: registry.app, log: registry.app.log }
+  const bring = async (name: string, ecosystems: string[]) => {
+    const run = await beginSource(work, { name, url: 'file:///', licence: 'unknown', ecosystems })
+    await putRecords(work, run, [recordAbout('PYSEC-1', 'PyPI', 'django', '4')])
+    await finishSource(work, run, { fingerprint: '', buildTime: '', complete: false, error: '' })
+  }
+  await bring('import/osv', [])
+  const { parameters, gaps } = await checked(made)
+  assert.deepEqual(
+    [gaps.map(({ reason, subject }: Json) => `${reason} ${subject}`), parameters.reason],
+    [
+      ['SOURCE_IMPORTED PyPI'],
+      'it has no known vulnerabilities, but PyPI: compared with imported records only, and there may be others',
+    ],
+  )
+  await bring('import/osv/PyPI', ['PyPI'])
+  assert.equal((await checked(made)).coverage.state, 'COMPARED')
+})
