@@ -72,6 +72,13 @@ test('an empty list of images says whether everything was compared, and the exit
   const found = await cli('images', 'CVE-2026-1')
   assert.equal(found.code, 0)
   assert.match(found.stderr, /not known: Alpine:v3\.18: no source speaks of it \(NO_SOURCE\)/)
+  const same = await cli('compare', 'acme/app', 'acme/app')
+  assert.match(same.stdout, /^no vulnerability differs; everything was compared$/m)
+  const silentPair = await cli('compare', 'acme/older', 'acme/older')
+  assert.match(
+    silentPair.stdout,
+    /^no known vulnerability differs, but of the image: not scanned: Alpine:v3\.18 has no/m,
+  )
   const json = await cli('images', 'CVE-2026-3', '-o', 'json')
   assert.deepEqual([json.code, JSON.parse(json.stdout).coverage.state], [1, 'NOT_SCANNED'])
 })

@@ -1,7 +1,7 @@
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { type Command, exitCodes, outputOption } from '../shape/command.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
-import { digestOf, type Gap, sayGaps } from './scanned-image.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 type Package = { name: string; version: string; ecosystem: string }
 type Vulnerability = { vulnerability: string; severity: string; purls?: string[] }
@@ -14,6 +14,8 @@ type Comparison = {
   unknown?: Vulnerability[]
   gaps?: Gap[]
   baseGaps?: Gap[]
+  coverage?: Coverage
+  baseCoverage?: Coverage
 }
 
 export const vulnerabilitiesCompare: Command = {
@@ -50,6 +52,7 @@ than resolved.`,
         ]),
       ]
       for (const line of table([['WHAT', 'NAME', 'VALUE', 'WHERE'], ...rows])) terminal.print(line)
+      if (found.length + resolved.length + unknown.length === 0) terminal.print(plain(noneText(compared)))
     }
     sayGaps(terminal.say, compared.gaps ?? [])
     sayGaps(terminal.say, compared.baseGaps ?? [], ' of the base')
@@ -65,6 +68,16 @@ export const imagesDiff: Command = {
     { name: '<base>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…' },
     { name: '<image>', summary: 'What is compared with it, such as acme/team/app:1.1' },
   ],
+}
+
+/** Says that no vulnerability differs, and what was not scanned of either image. */
+function noneText({ coverage, baseCoverage }: Comparison): string {
+  const left = [
+    ...(coverage && coverage.state !== 'COMPARED' ? [`of the image: ${coverage.summary}`] : []),
+    ...(baseCoverage && baseCoverage.state !== 'COMPARED' ? [`of the base: ${baseCoverage.summary}`] : []),
+  ]
+  if (left.length > 0) return `no known vulnerability differs, but ${left.join('; ')}`
+  return 'no vulnerability differs; everything was compared'
 }
 
 const cellsOf = ({ vulnerability, severity, purls = [] }: Vulnerability): string[] => [

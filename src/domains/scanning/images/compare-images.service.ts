@@ -8,6 +8,7 @@ import { levelName, worse } from '../matching/severity.model.ts'
 import { type ImageFindings, imageFindings, type ShownFinding } from '../reports/findings.service.ts'
 import { overLimit, truncated } from '../reports/image-knowledge.service.ts'
 import { type Gap, isUncovered } from '../reports/reports.model.ts'
+import type { ResultCoverage } from '../reports/result-coverage.model.ts'
 import { allPackages, listOfImage } from './image-packages.service.ts'
 import { mostPurls } from './images.model.ts'
 import type { ShownPackage } from './shown-package.service.ts'
@@ -25,6 +26,8 @@ export type ImageComparison = {
   unknown: ComparedVulnerability[]
   gaps: Gap[]
   baseGaps: Gap[]
+  coverage: ResultCoverage
+  baseCoverage: ResultCoverage
 }
 
 /** Nothing counts as resolved or removed as long as it is not known whether the image has it. */
@@ -60,6 +63,8 @@ export async function compareImages(call: Call, image: ImageName, base: ImageNam
     unknown: gone.unknown ?? [],
     gaps: now.gaps,
     baseGaps: before.gaps,
+    coverage: now.coverage,
+    baseCoverage: before.coverage,
   }
 }
 

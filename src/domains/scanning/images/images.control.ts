@@ -81,6 +81,8 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
       unknown: compared.unknown.map(toVulnerability),
       gaps: compared.gaps.map(toGap),
       baseGaps: compared.baseGaps.map(toGap),
+      coverage: toCoverage(compared.coverage),
+      baseCoverage: toCoverage(compared.baseCoverage),
     }
   },
 }
