@@ -44,7 +44,8 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   const granted = token?.grantedBySession ? live?.granted : token?.granted
   const rights = createRights({
     identity: uid,
-    grants: withGranted(grants, granted),
+    // Roles of pushed groups are never part of a token, so that they end when the membership does.
+    grants: withGranted(withGranted(grants, granted), live?.pushed),
     operator,
     narrowing: push?.narrowing ?? token?.narrowing,
     within: session?.organization ?? '',

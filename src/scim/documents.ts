@@ -1,5 +1,5 @@
 // What a provider may ask about the endpoint itself (RFC 7644, 4; RFC 7643, 5 to 7).
-import { userSchema } from './names.ts'
+import { groupSchema, userSchema } from './names.ts'
 
 export const maxResults = 200
 export const maxBodyBytes = 256 * 1024
@@ -29,16 +29,21 @@ export function serviceProviderConfig(base: string): object {
 
 export function resourceTypes(base: string): object[] {
   return [
-    {
-      schemas: schemasOf('ResourceType'),
-      id: 'User',
-      name: 'User',
-      endpoint: '/Users',
-      description: 'A person who signs in through the identity provider',
-      schema: userSchema,
-      meta: { resourceType: 'ResourceType', location: `${base}/ResourceTypes/User` },
-    },
+    resourceType(base, 'User', userSchema, 'A person who signs in through the identity provider'),
+    resourceType(base, 'Group', groupSchema, 'A group of people, whose role mappings hold for its members'),
   ]
+}
+
+function resourceType(base: string, id: string, schema: string, description: string): object {
+  return {
+    schemas: schemasOf('ResourceType'),
+    id,
+    name: id,
+    endpoint: `/${id}s`,
+    description,
+    schema,
+    meta: { resourceType: 'ResourceType', location: `${base}/ResourceTypes/${id}` },
+  }
 }
 
 const attribute = (name: string, type: string, description: string, more: object = {}) => ({
@@ -88,8 +93,38 @@ export function schemas(base: string): object[] {
         }),
         { ...values('E-mail addresses'), name: 'emails' },
         { ...values('Telephone numbers'), name: 'phoneNumbers' },
+        references('groups', 'Groups that the person is in', 'readOnly'),
       ],
       meta: { resourceType: 'Schema', location: `${base}/Schemas/${userSchema}` },
     },
+    {
+      schemas: schemasOf('Schema'),
+      id: groupSchema,
+      name: 'Group',
+      description: 'A group of people; role mappings name it by its externalId, or by its displayName if it has none',
+      attributes: [
+        attribute('displayName', 'string', 'The name to show', { required: true, uniqueness: 'server' }),
+        attribute('externalId', 'string', 'The id of the group at the provider', {
+          caseExact: true,
+          uniqueness: 'server',
+        }),
+        references('members', 'People in the group', 'readWrite'),
+      ],
+      meta: { resourceType: 'Schema', location: `${base}/Schemas/${groupSchema}` },
+    },
   ]
+}
+
+/** A list of ids of other resources, each of which is added and removed as a whole. */
+function references(name: string, description: string, mutability: string): object {
+  const part = mutability === 'readOnly' ? 'readOnly' : 'immutable'
+  return attribute(name, 'complex', description, {
+    multiValued: true,
+    mutability,
+    subAttributes: [
+      attribute('value', 'string', 'The id of the resource', { caseExact: true, mutability: part }),
+      attribute('display', 'string', 'The name of the resource', { mutability: 'readOnly' }),
+      attribute('type', 'string', 'The kind of the resource, or of the membership', { mutability: part }),
+    ],
+  })
 }

@@ -9,7 +9,8 @@ import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { scimErrorJson, toScimError } from './errors.ts'
-import { type Answer, answerTo, kinds } from './requests.ts'
+import type { Answer } from './exchange.ts'
+import { answerTo, kinds } from './requests.ts'
 
 const place = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(\/.*)?$/
 

@@ -49,6 +49,7 @@ export function toScimError(error: unknown): ScimError {
   }
   const { code, message, http } = error
   if (code === 'ALREADY_EXISTS') return new ScimError(409, message, { scimType: 'uniqueness' })
+  if (code === 'INVALID_ARGUMENT' && http === 400) return wrong('invalidValue', message)
   if (code === 'UNAUTHENTICATED') return new ScimError(401, message, { headers: { 'www-authenticate': 'Bearer' } })
   // Waiting does not help.
   if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') return new ScimError(403, message)

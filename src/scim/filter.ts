@@ -1,25 +1,56 @@
 // Filters of RFC 7644, 3.4.2.2, read into conditions on the attributes that the server can look up.
 import type { Comparison, FilterAttribute, ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import { wrong } from './errors.ts'
-import { isOwnName, userSchema } from './names.ts'
+import { groupSchema, isOwnName, userSchema } from './names.ts'
 
 const maxLength = 2048
 /** Each condition may be looked at for each address of each person. */
 const maxConditions = 5
 const maxDepth = 10
 
-const names: Readonly<Record<string, FilterAttribute>> = {
-  id: 'id',
-  username: 'userName',
-  externalid: 'externalId',
-  active: 'active',
-  'meta.created': 'meta.created',
-  'meta.lastmodified': 'meta.lastModified',
-  emails: 'emails.value',
-  'emails.value': 'emails.value',
-  'emails.type': 'emails.type',
-  'emails.primary': 'emails.primary',
+/** What filters of one kind of resource may look at. */
+export type FilterNames = {
+  schema: string
+  /** The list whose values have attributes of their own. */
+  list: 'emails' | 'members'
+  names: Readonly<Record<string, FilterAttribute>>
+  /** The names for error messages. */
+  text: string
 }
+
+export const userFilters: FilterNames = {
+  schema: userSchema,
+  list: 'emails',
+  names: {
+    id: 'id',
+    username: 'userName',
+    externalid: 'externalId',
+    active: 'active',
+    'meta.created': 'meta.created',
+    'meta.lastmodified': 'meta.lastModified',
+    emails: 'emails.value',
+    'emails.value': 'emails.value',
+    'emails.type': 'emails.type',
+    'emails.primary': 'emails.primary',
+  },
+  text: 'userName, externalId, id, active, emails and meta',
+}
+
+export const groupFilters: FilterNames = {
+  schema: groupSchema,
+  list: 'members',
+  names: {
+    id: 'id',
+    displayname: 'displayName',
+    externalid: 'externalId',
+    'meta.created': 'meta.created',
+    'meta.lastmodified': 'meta.lastModified',
+    members: 'members.value',
+    'members.value': 'members.value',
+  },
+  text: 'displayName, externalId, id, members and meta',
+}
+
 const booleans: readonly FilterAttribute[] = ['active', 'emails.primary']
 const times: readonly FilterAttribute[] = ['meta.created', 'meta.lastModified']
 const operators: readonly string[] = ['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 'lt', 'le', 'pr']
@@ -27,9 +58,9 @@ const operators: readonly string[] = ['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 
 const refuse = (detail: string) => wrong('invalidFilter', detail)
 
 /** Throws `invalidFilter` for all that is not a filter on attributes that the server can look up. */
-export function readFilter(text: string): ScimFilter {
+export function readFilter(text: string, names: FilterNames = userFilters): ScimFilter {
   if (text.length > maxLength) throw refuse(`the filter must be at most ${maxLength} characters long`)
-  const reader = new FilterReader(tokensOf(text))
+  const reader = new FilterReader(tokensOf(text), names)
   const filter = reader.readOr('', 0)
   reader.end()
   return filter
@@ -53,11 +84,13 @@ function tokensOf(text: string): string[] {
 /** Reads one filter; `and` binds more closely than `or`. */
 class FilterReader {
   readonly #tokens: readonly string[]
+  readonly #of: FilterNames
   #at = 0
   #conditions = 0
 
-  constructor(tokens: readonly string[]) {
+  constructor(tokens: readonly string[], of: FilterNames) {
     this.#tokens = tokens
+    this.#of = of
   }
 
   end(): void {
@@ -78,6 +111,8 @@ class FilterReader {
 
   #readOne(prefix: string, depth: number): ScimFilter {
     const isNot = this.#peek(1) === '(' && this.#skip('not')
+    // The absence of one member would take a look at all others.
+    if (isNot && prefix === 'members.') throw refuse('members: not stands before members')
     if (this.#skip('(')) {
       const part = this.readOr(prefix, depth + 1)
       this.#expect(')')
@@ -87,28 +122,29 @@ class FilterReader {
   }
 
   #readCondition(prefix: string, depth: number): ScimFilter {
+    const { schema, list, names, text } = this.#of
     const path = this.#next('an attribute').toLowerCase()
-    const plain = isOwnName(path, userSchema) ? path.slice(userSchema.length + 1) : path
-    if (prefix === '' && plain === 'emails' && this.#skip('[')) {
-      const part = this.readOr('emails.', depth + 1)
+    const plain = isOwnName(path, schema) ? path.slice(schema.length + 1) : path
+    if (prefix === '' && plain === list && this.#skip('[')) {
+      const part = this.readOr(`${list}.`, depth + 1)
       this.#expect(']')
       // `emails[type eq "work"].value eq "a@b"` has one more condition on the same address.
-      if (!this.#peek()?.startsWith('.')) return { kind: 'email', part }
-      return { kind: 'email', part: { kind: 'and', parts: [part, this.#readCondition('emails', depth)] } }
+      if (!this.#peek()?.startsWith('.')) return { kind: 'item', part }
+      return { kind: 'item', part: { kind: 'and', parts: [part, this.#readCondition(list, depth)] } }
     }
     if (++this.#conditions > maxConditions) throw refuse(`a filter has at most ${maxConditions} conditions`)
     const name = prefix + plain
     const attribute = Object.hasOwn(names, name) ? names[name] : undefined
-    if (attribute === undefined) {
-      throw refuse(`${path}: filters are on userName, externalId, id, active, emails and meta`)
-    }
+    if (attribute === undefined) throw refuse(`${path}: filters are on ${text}`)
     const condition = this.#readComparison(attribute)
-    return prefix === '' && attribute.startsWith('emails.') ? { kind: 'email', part: condition } : condition
+    return prefix === '' && attribute.startsWith(`${list}.`) ? { kind: 'item', part: condition } : condition
   }
 
   #readComparison(attribute: FilterAttribute): ScimFilter {
     const op = this.#next('an operator').toLowerCase() as Comparison
     if (!operators.includes(op)) throw refuse(`${op} is not an operator`)
+    if (attribute === 'members.value' && op !== 'eq' && op !== 'pr')
+      throw refuse('members: only eq and pr are supported')
     if (op === 'pr') return { kind: 'compare', attribute, op, value: '' }
     return { kind: 'compare', attribute, op, value: readValue(attribute, op, this.#next('a value')) }
   }

@@ -2,6 +2,7 @@
 import { wrong } from './errors.ts'
 
 export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
+export const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 export const enterpriseSchema = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
 
 export type Json = Record<string, unknown>
@@ -14,7 +15,7 @@ const reserved = /^urn:(?:ietf:params:scim:(?:schemas:core|api)|scim:schemas):/i
 const urn = /^urn:[A-Za-z0-9:._-]+$/i
 /** A schema of an extension and its attribute; the last colon parts them. */
 const extended = /^(urn:[A-Za-z0-9:._-]+):([A-Za-z$][A-Za-z0-9_$.-]*)$/i
-const extendedUser = /^urn:ietf:params:scim:schemas:extension:.*:User:[^:]+$/i
+const extendedCore = /^urn:ietf:params:scim:schemas:extension:.*:(?:User|Group):[^:]+$/i
 
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -44,7 +45,7 @@ export function splitName(name: string, own: string, value: unknown): Split {
     return { schema: enterpriseSchema, rest: name.slice(enterpriseSchema.length + 1) }
   }
   if (reserved.test(name)) throw wrong('invalidPath', `path: must name an attribute of ${own} or of an extension`)
-  const isWhole = /:User$/i.test(name) || (isObject(value) && !extendedUser.test(name))
+  const isWhole = /:(?:User|Group)$/i.test(name) || (isObject(value) && !extendedCore.test(name))
   if (isWhole && urn.test(name)) return { schema: name, rest: '' }
   // A filter may hold colons of its own.
   const end = name.includes('[') ? name.indexOf('[') : name.length

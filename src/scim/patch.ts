@@ -2,7 +2,8 @@
 // filters of the shape `emails[type eq "work"].value`.
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
-import { isObject, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
+import { type ScimKind, userKind } from './kinds.ts'
+import { isObject, isSameName, type Json, keyOf, splitName } from './names.ts'
 import { checkParts, isPassedOver, maxResource, withoutLiteralNames } from './resource.ts'
 
 const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
@@ -22,15 +23,21 @@ type Path = {
   member?: string
 }
 
-type Verb = 'add' | 'replace' | 'remove'
-type Operation = { op: Verb; path: Path; value: unknown }
+export type Verb = 'add' | 'replace' | 'remove'
+export type Operation = { op: Verb; path: Path; value: unknown }
 
 /**
  * The operations of a body, checked as a whole: nothing is applied of a request of which a part is wrong. The result takes the
  * resource and its id.
  */
 export function readPatch(body: unknown): (before: ScimResource, id: string) => Json {
-  checkParts(body)
+  const operations = readOperations(body, userKind)
+  return (before, id) => applyOperations(before, changesOf(operations, { id, kind: userKind }), userKind)
+}
+
+/** The operations of a body, one for each attribute. */
+export function readOperations(body: unknown, kind: ScimKind): Operation[] {
+  checkParts(body, kind)
   const schemas = isObject(body) ? memberOf(body, 'schemas') : undefined
   if (!Array.isArray(schemas) || !schemas.some((one) => typeof one === 'string' && isSameName(one, patchSchema))) {
     throw wrong('invalidSyntax', `schemas: must name ${patchSchema}`)
@@ -38,23 +45,27 @@ export function readPatch(body: unknown): (before: ScimResource, id: string) => 
   const given = memberOf(body as Json, 'Operations')
   if (!Array.isArray(given) || given.length === 0) throw wrong('invalidSyntax', 'Operations: must be a list')
   if (given.length > maxOperations) throw wrong('tooMany', `Operations: must be at most ${maxOperations}`)
-  const operations = given.map(readOperation)
+  const operations = given.map((one) => readOperation(one, kind))
   if (operations.reduce((sum, all) => sum + all.length, 0) > maxMembers) {
     throw wrong('tooMany', `Operations: must change at most ${maxMembers} attributes`)
   }
-  return (before, id) => {
-    const resource = withoutLiteralNames(before)
-    for (const { op, path, value } of changesOf(operations.flat(), id)) applyAt(resource, op, path, value)
-    return resource
-  }
+  return operations.flat()
 }
 
-function memberOf(object: Json, name: string): unknown {
+/** The resource after the operations. */
+export function applyOperations(before: ScimResource, operations: readonly Operation[], kind: ScimKind): Json {
+  const resource = withoutLiteralNames(before, kind)
+  for (const { op, path, value } of operations) applyAt(resource, op, path, value)
+  return resource
+}
+
+/** The value of a member, which SCIM spells without regard to case. */
+export function memberOf(object: Json, name: string): unknown {
   return object[keyOf(object, name) ?? '']
 }
 
 /** One operation per attribute: those of a value without a path are taken apart. */
-function readOperation(given: unknown): Operation[] {
+function readOperation(given: unknown, kind: ScimKind): Operation[] {
   if (!isObject(given)) throw wrong('invalidSyntax', 'Operations: must hold objects')
   const [rawOp, path, value] = ['op', 'path', 'value'].map((name) => memberOf(given, name))
   const op = typeof rawOp === 'string' ? rawOp.toLowerCase() : ''
@@ -67,37 +78,38 @@ function readOperation(given: unknown): Operation[] {
   if (!path && op === 'remove') throw wrong('noTarget', 'path: is required to remove something')
   if (!path && !isObject(value)) throw wrong('invalidValue', 'value: must be an object where there is no path')
   if (op !== 'remove' && value === undefined) throw wrong('invalidValue', 'value: is required')
-  return path ? operationsAt(op, path, value) : operationsOf(op, value as Json)
+  return path ? operationsAt(op, path, value, kind) : operationsOf(op, value as Json, kind)
 }
 
-function operationsOf(op: Verb, value: Json): Operation[] {
+function operationsOf(op: Verb, value: Json, kind: ScimKind): Operation[] {
   // Some providers write paths as the names of members, and extensions as objects under their schema.
-  const operations = Object.entries(value).flatMap(([name, one]) => operationsAt(op, name, one))
+  const operations = Object.entries(value).flatMap(([name, one]) => operationsAt(op, name, one, kind))
   if (operations.length === 0) throw wrong('invalidValue', 'value: must have a member')
   return operations
 }
 
-function operationsAt(op: Verb, text: string, value: unknown): Operation[] {
+function operationsAt(op: Verb, text: string, value: unknown, kind: ScimKind): Operation[] {
   if (text.length > maxPath) throw wrong('invalidPath', `path: must be at most ${maxPath} characters long`)
-  const { schema, rest } = splitName(text, userSchema, value)
+  const { schema, rest } = splitName(text, kind.schema, value)
   if (rest === '') {
     if (op !== 'remove' && value !== null && !isObject(value)) throw wrong('invalidValue', `${text}: must be an object`)
     if (schema !== undefined) return [{ op, path: { schema, attribute: '' }, value }]
-    if (op === 'remove' || !isObject(value)) throw wrong('noTarget', 'path: a whole user is not removed by PATCH')
-    return operationsOf(op, value)
+    if (op === 'remove' || !isObject(value)) {
+      throw wrong('noTarget', `path: a whole ${kind.name} is not removed by PATCH`)
+    }
+    return operationsOf(op, value, kind)
   }
   const path = { schema, ...readPath(rest) }
-  if (schema === undefined) checkDecisive(path, op, value)
+  if (schema === undefined) checkDecisive(path, op, value, kind)
   return [{ op, path, value }]
 }
 
-/** Attributes that always have a value, which no operation takes away; else the removal of `active` would open an account. */
-const alwaysThere = ['userName', 'active', 'schemas']
-
-function checkDecisive({ attribute, filter, member }: Path, op: Verb, value: unknown): void {
-  const isDecisive = [...alwaysThere, 'externalId'].some((name) => isSameName(name, attribute))
-  if (isDecisive && (filter || member !== undefined)) throw wrong('invalidPath', `${attribute}: has no parts`)
-  if ((op !== 'remove' && value !== null) || !alwaysThere.some((name) => isSameName(name, attribute))) return
+function checkDecisive({ attribute, filter, member }: Path, op: Verb, value: unknown, kind: ScimKind): void {
+  const isOneOf = (names: readonly string[]) => names.some((name) => isSameName(name, attribute))
+  if (isOneOf(kind.decisive) && (filter || member !== undefined)) {
+    throw wrong('invalidPath', `${attribute}: has no parts`)
+  }
+  if ((op !== 'remove' && value !== null) || !isOneOf(kind.alwaysThere)) return
   throw wrong('invalidValue', `${attribute}: cannot be removed; to keep it as it is, leave it out`)
 }
 
@@ -130,14 +142,17 @@ function readLiteral(text: string): unknown {
 
 /**
  * Operations of a request without those on attributes that the server writes. Refuses another id, and a request that has
- * nothing else.
+ * nothing else, unless it `alsoChanges` what is kept apart.
  */
-function changesOf(operations: readonly Operation[], id: string): Operation[] {
-  const isOurs = ({ path }: Operation) => path.schema === undefined && isPassedOver(path.attribute)
+export function changesOf(
+  operations: readonly Operation[],
+  { id, kind, alsoChanges = false }: { id: string; kind: ScimKind; alsoChanges?: boolean },
+): Operation[] {
+  const isOurs = ({ path }: Operation) => path.schema === undefined && isPassedOver(path.attribute, kind)
   const theirs = operations.filter((one) => !isOurs(one))
   const isOther = ({ path, value }: Operation) => isSameName(path.attribute, 'id') && value !== id
-  if (theirs.length === 0 || operations.some((one) => isOurs(one) && isOther(one))) {
-    throw wrong('mutability', 'id, meta, groups and password cannot be changed')
+  if ((theirs.length === 0 && !alsoChanges) || operations.some((one) => isOurs(one) && isOther(one))) {
+    throw wrong('mutability', `the server sets ${kind.passedOver.join(', ')}: they cannot be changed`)
   }
   return theirs
 }

@@ -1,8 +1,8 @@
 // Parts of a resource that a request asks for: `attributes` and `excludedAttributes` (RFC 7644, 3.9).
 import { wrong } from './errors.ts'
-import { isObject, type Json, keyOf, userSchema } from './names.ts'
+import { isObject, type Json, keyOf } from './names.ts'
 
-/** Lower-case names without the schema of users; undefined for all. */
+/** Lower-case names without the schema of the resource; undefined for all. */
 export type Projection = { only: readonly string[] | undefined; without: readonly string[] }
 
 const maxNames = 30
@@ -11,19 +11,25 @@ const maxNameLength = 256
 const always: readonly string[] = ['id', 'schemas']
 
 /** Names are separated by commas. Unknown names are passed over. */
-export function readProjection(only: string | null, without: string | null): Projection {
-  const wanted = namesOf('attributes', only)
-  return { only: wanted.length === 0 ? undefined : wanted, without: namesOf('excludedAttributes', without) }
+export function readProjection(only: string | null, without: string | null, schema: string): Projection {
+  const wanted = namesOf('attributes', only, schema)
+  return { only: wanted.length === 0 ? undefined : wanted, without: namesOf('excludedAttributes', without, schema) }
 }
 
-function namesOf(parameter: string, text: string | null): string[] {
+/** Whether anything of the attribute is shown. */
+export function isShown({ only, without }: Projection, attribute: string): boolean {
+  const isPart = (name: string) => name === attribute || name.startsWith(`${attribute}.`)
+  return !without.includes(attribute) && (only === undefined || only.some(isPart))
+}
+
+function namesOf(parameter: string, text: string | null, schema: string): string[] {
   const names = (text ?? '').split(',').map((name) => name.trim().toLowerCase())
   const given = names.filter((name) => name !== '')
   if (given.length > maxNames) throw wrong('tooMany', `${parameter}: must name at most ${maxNames} attributes`)
   if (given.some((name) => name.length > maxNameLength)) {
     throw wrong('invalidValue', `${parameter}: a name must be at most ${maxNameLength} characters long`)
   }
-  const own = `${userSchema.toLowerCase()}:`
+  const own = `${schema.toLowerCase()}:`
   return given.map((name) => (name.startsWith(own) ? name.slice(own.length) : name))
 }
 

@@ -1,80 +1,92 @@
 // A person as SCIM writes them (RFC 7643, 4.1). The provider's words are kept and said again, whatever they are; three of
 // them mean something: userName, externalId and active.
+
+import type { GroupOfUser } from '#domains/iam/scim/scim-groups.model.ts'
 import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
 import { type ScimInput, type ScimResource, type ScimUser, versionOf } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
+import { type ScimKind, userKind } from './kinds.ts'
 import { isObject, isOwnName, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
 
 /** The longest text of an attribute that means something, and the largest resource, in characters of JSON. */
 const maxText = 512
 export const maxResource = 16 * 1024
-/** How deep values nest, and how many of them there are, those within others included. */
+/** How deep values nest. */
 const maxDepth = 8
-const maxParts = 2000
-
-/** Attributes that the server writes, or that nobody may read: what is sent for them is passed over. */
-const passedOver: readonly string[] = ['id', 'meta', 'password', 'groups']
 
 /** Whether an attribute is one of those that are passed over. */
-export function isPassedOver(name: string): boolean {
+export function isPassedOver(name: string, { passedOver }: ScimKind): boolean {
   return passedOver.includes(name.toLowerCase())
 }
 
 /**
- * The attributes of a resource that is sent as a whole: names with a schema and objects of the schema of users become plain
+ * The attributes of a resource that is sent as a whole: names with a schema and objects of its own schema become plain
  * attributes. Throws `invalidSyntax` where an attribute is given twice.
  */
-export function readAttributes(given: unknown, own = userSchema): Json {
+export function readAttributes(given: unknown, kind: ScimKind = userKind): Json {
   if (!isObject(given)) throw wrong('invalidSyntax', 'the body must be a JSON object')
-  checkParts(given)
+  checkParts(given, kind)
   const resource: Json = {}
-  addAttributes(resource, given, own)
+  addAttributes(resource, given, kind)
   return resource
 }
 
-function addAttributes(resource: Json, given: Json, own: string): void {
+function addAttributes(resource: Json, given: Json, kind: ScimKind): void {
   for (const [name, value] of Object.entries(given)) {
-    const { schema, rest } = splitName(name, own, value)
+    const { schema, rest } = splitName(name, kind.schema, value)
     // null means that there is no value (RFC 7643, 2.5).
     if (value === null && (schema !== undefined || rest === '')) continue
-    if (schema !== undefined) addExtension(resource, schema, rest, value)
+    if (schema !== undefined) addExtension(resource, schema, { rest, value, kind })
     else if (rest === '') {
       if (!isObject(value)) throw wrong('invalidValue', `${name}: must be an object`)
-      addAttributes(resource, value, own)
-    } else addOnce(resource, rest, value)
+      addAttributes(resource, value, kind)
+    } else addOnce(resource, rest, value, kind)
   }
 }
 
-function addExtension(resource: Json, schema: string, rest: string, value: unknown): void {
+function addExtension(
+  resource: Json,
+  schema: string,
+  { rest, value, kind }: { rest: string; value: unknown; kind: ScimKind },
+): void {
   if (rest === '' && !isObject(value)) throw wrong('invalidValue', `${schema}: must be an object`)
   const key = keyOf(resource, schema) ?? schema
   if (!isObject(resource[key])) resource[key] = {}
   const members = rest === '' ? Object.entries(value as Json) : [[rest, value] as const]
-  for (const [name, one] of members) addOnce(resource[key] as Json, name, one)
+  for (const [name, one] of members) addOnce(resource[key] as Json, name, one, kind)
 }
 
-function addOnce(object: Json, name: string, value: unknown): void {
-  if (/^(?:userName|externalId|active|schemas)[.[]/i.test(name)) throw wrong('invalidValue', `${name}: has no parts`)
-  if (Object.hasOwn(object, name) || isKnownTwice(object, name)) {
-    throw wrong('invalidSyntax', `${name}: must be given once`)
-  }
+function addOnce(object: Json, name: string, value: unknown, kind: ScimKind): void {
+  const [attribute] = name.split(/[.[]/, 1)
+  if (attribute !== name && isSpelled(attribute!, kind)) throw wrong('invalidValue', `${name}: has no parts`)
+  // An attribute that decides something is not given in two spellings.
+  const isKnownTwice = isSpelled(name, kind) && keyOf(object, name) !== undefined
+  if (Object.hasOwn(object, name) || isKnownTwice) throw wrong('invalidSyntax', `${name}: must be given once`)
   // `__proto__` and the like are members as any other.
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
-/** Whether an attribute that decides something is given in two spellings. */
-function isKnownTwice(object: Json, name: string): boolean {
-  return spelling.has(name.toLowerCase()) && keyOf(object, name) !== undefined
+function isSpelled(name: string, { decisive, list }: ScimKind): boolean {
+  return decisive.some((one) => isSameName(one, name)) || (list !== undefined && isSameName(list, name))
+}
+
+/** The attributes that are kept: those that decide something are spelled as SCIM does. null means that there is no value. */
+export function keptOf(given: Json, kind: ScimKind): Json {
+  checkParts(given, kind)
+  const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name, kind) && value !== null)
+  const spelled = (name: string) => kind.decisive.find((one) => isSameName(one, name)) ?? name
+  return Object.fromEntries(said.map(([name, value]) => [spelled(name), value]))
+}
+
+export function checkSize(resource: Json): void {
+  if (JSON.stringify(resource).length > maxResource) {
+    throw new ScimError(413, `a resource must be at most ${maxResource} characters long`)
+  }
 }
 
 /** What the resource says, checked. Where it says nothing of `active`, that is as `before`, so that silence opens no account. */
 export function readResource(given: Json, before = true): ScimInput {
-  checkParts(given)
-  // null means that there is no value (RFC 7643, 2.5).
-  const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name) && value !== null)
-  const resource: Json = Object.fromEntries(
-    said.map(([name, value]) => [spelling.get(name.toLowerCase()) ?? name, value]),
-  )
+  const resource = keptOf(given, userKind)
   const input = {
     userName: textOf(resource, 'userName'),
     externalId: textOf(resource, 'externalId'),
@@ -82,29 +94,29 @@ export function readResource(given: Json, before = true): ScimInput {
   }
   if (input.userName === '') throw wrong('invalidValue', 'userName: is required')
   const checked = { ...resource, active: input.active }
-  if (JSON.stringify(checked).length > maxResource) {
-    throw new ScimError(413, `a resource must be at most ${maxResource} characters long`)
-  }
+  checkSize(checked)
   return { ...input, resource: checked }
 }
 
 /** A stored resource without names that an earlier release kept literally and that decided nothing. */
-export function withoutLiteralNames(resource: ScimResource): Json {
+export function withoutLiteralNames(resource: ScimResource, { schema }: ScimKind): Json {
   const copy = structuredClone(resource) as Json
-  for (const name of Object.keys(copy)) if (isOwnName(name, userSchema)) delete copy[name]
+  for (const name of Object.keys(copy)) if (isOwnName(name, schema)) delete copy[name]
   return copy
 }
 
 /** A whole resource in place of another; it keeps `active` and `externalId` where it says nothing of them. */
 export function replaceResource(before: ScimResource, given: Json): ScimInput {
-  const isSaid = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
-  const kept = ['active', 'externalId'].filter((name) => !isSaid(name) && before[name] !== undefined)
-  const others = Object.entries(given).filter(([name]) => !kept.some((one) => isSameName(one, name)))
-  const merged = { ...Object.fromEntries(others), ...Object.fromEntries(kept.map((name) => [name, before[name]])) }
-  return readResource(merged, before.active === true)
+  return readResource(withKept(before, given, ['active', 'externalId']), before.active === true)
 }
 
-const spelling = new Map(['userName', 'externalId', 'active', 'schemas'].map((name) => [name.toLowerCase(), name]))
+/** The attributes that are given, with those of these names from before of which nothing is given. */
+export function withKept(before: ScimResource, given: Json, names: readonly string[]): Json {
+  const isSaid = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
+  const kept = names.filter((name) => !isSaid(name) && before[name] !== undefined)
+  const others = Object.entries(given).filter(([name]) => !kept.some((one) => isSameName(one, name)))
+  return { ...Object.fromEntries(others), ...Object.fromEntries(kept.map((name) => [name, before[name]])) }
+}
 
 /** Entra ID sends texts such as "False", and some of its versions a list with one value. */
 function readActive(given: unknown): boolean {
@@ -116,7 +128,7 @@ function readActive(given: unknown): boolean {
   return text === 'true'
 }
 
-function textOf(resource: Json, name: string): string {
+export function textOf(resource: Json, name: string): string {
   const value = resource[name] ?? ''
   if (typeof value !== 'string') throw wrong('invalidValue', `${name}: must be a text`)
   if (value.length > maxText) throw wrong('invalidValue', `${name}: must be at most ${maxText} characters long`)
@@ -124,8 +136,8 @@ function textOf(resource: Json, name: string): string {
   return value
 }
 
-/** Throws where a value has more parts, or nests deeper, than anything about a person does; before anything is done with it. */
-export function checkParts(value: unknown): void {
+/** Throws where a value has more parts, or nests deeper, than anything about a resource does; before anything is done with it. */
+export function checkParts(value: unknown, { maxParts }: ScimKind): void {
   let parts = 0
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
@@ -143,13 +155,16 @@ export function checkParts(value: unknown): void {
 }
 
 /** The person as the provider gets to see them again. */
-export function resourceOf(user: ScimUser, url: string): ScimResource {
+export function resourceOf(user: ScimUser, url: string, groups: readonly GroupOfUser[] = []): ScimResource {
   const { id, provider, resource, createTime, updateTime } = user
   const schemas = Array.isArray(resource.schemas) ? resource.schemas : [userSchema]
   return {
     ...resource,
     schemas,
     id,
+    ...(groups.length > 0 && {
+      groups: groups.map((one) => ({ value: one.id, display: one.displayName, type: 'direct' })),
+    }),
     meta: {
       resourceType: 'User',
       created: createTime,

@@ -297,7 +297,7 @@ test('only the token of the provider opens its endpoint', async () => {
 })
 
 test('what is not served says so, and bodies have a bound', async () => {
-  assertScimError(await scim.get('/Groups'), 404)
+  assertScimError(await scim.get('/Devices'), 404)
   assertScimError(await scim.get('/Users/a/b'), 404)
   assertScimError(await scim.get('/constructor'), 404)
   assertScimError(await scim.get('/Users/%E0%A4%A'), 404)
@@ -359,13 +359,16 @@ test('the endpoint describes itself', async () => {
   const types = (await scim.get('/ResourceTypes')).body
   assert.deepEqual(
     types.Resources.map((one: Json) => [one.name, one.endpoint]),
-    [['User', '/Users']],
+    [
+      ['User', '/Users'],
+      ['Group', '/Groups'],
+    ],
   )
   assert.equal((await scim.get('/ResourceTypes/User')).body.schema, userSchema)
   const schemas = (await scim.get('/Schemas')).body
   assert.deepEqual(
     schemas.Resources.map((one: Json) => one.id),
-    [userSchema],
+    [userSchema, 'urn:ietf:params:scim:schemas:core:2.0:Group'],
   )
   assert.equal((await scim.get(`/Schemas/${userSchema}`)).body.attributes[0].name, 'userName')
   assertScimError(await scim.get('/Schemas/none'), 404)

@@ -74,7 +74,7 @@ test('requests for access are listed and found by their indexes', async () => {
 const named: ScimFilter = { kind: 'compare', attribute: 'userName', op: 'eq', value: 'a' }
 const place = { createTime: now, id: 'a' }
 const withAddress: ScimFilter = {
-  kind: 'email',
+  kind: 'item',
   part: { kind: 'compare', attribute: 'emails.value', op: 'eq', value: 'a' },
 }
 

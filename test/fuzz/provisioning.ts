@@ -1,6 +1,7 @@
 // Fuzz targets for what identity providers send to provision their people (SCIM).
 import { ScimError } from '#scim/errors.ts'
-import { readFilter } from '#scim/filter.ts'
+import { groupFilters, readFilter } from '#scim/filter.ts'
+import { readGroupPatch } from '#scim/group-resource.ts'
 import { readPatch } from '#scim/patch.ts'
 import { oneOf, type Random } from '../support/random.ts'
 import { mutate } from './mutate.ts'
@@ -13,6 +14,7 @@ const filters = [
   'userName eq "\\u0061"',
   `emails[type eq "work" and value co "@acme.example"] or not (active eq "False") and ${user}:meta.created gt "2026-11-29T08:00:00Z"`,
 ]
+const groupFilterTexts = ['id eq "1" and members eq "2"', 'members[value eq "1"] or not (displayName co "x")']
 const schemas = ['urn:ietf:params:scim:api:messages:2.0:PatchOp']
 const patches = [
   { schemas, Operations: [{ op: 'Replace', path: 'active', value: 'False' }] },
@@ -33,6 +35,11 @@ const patches = [
     Operations: [{ op: 'replace', value: { [user]: { active: null, [`${enterprise}:manager`]: { value: '4' } } } }],
   },
   { schemas, Operations: [{ op: 'remove', path: 'active' }] },
+].map((body) => JSON.stringify(body))
+const groupPatches = [
+  { schemas, Operations: [{ op: 'Remove', path: 'members', value: [{ $ref: null, value: '1' }] }] },
+  { schemas, Operations: [{ op: 'remove', path: 'members[value eq "1"]' }] },
+  { schemas, Operations: [{ op: 'replace', value: { id: 'id', displayName: 'x', members: [{ value: '1' }] } }] },
 ].map((body) => JSON.stringify(body))
 const before = {
   schemas: [user],
@@ -66,6 +73,21 @@ export const provisioningTargets: Record<string, (random: Random) => unknown> = 
     if (after && !('active' in after)) throw new Error('active was removed')
     if (JSON.stringify(before) !== kept) throw new Error('what is stored was changed in place')
     if (Object.hasOwn(Object.prototype, 'active')) throw new Error('the prototype of all objects was changed')
+    return after
+  },
+  'SCIM group filter': (random) =>
+    refusing(() => readFilter(mutate(random, oneOf(random, groupFilterTexts)), groupFilters)),
+  'SCIM group patch'(random) {
+    let body: unknown
+    try {
+      body = JSON.parse(mutate(random, oneOf(random, groupPatches)))
+    } catch {
+      return undefined
+    }
+    const group = { displayName: 'group' }
+    const after = refusing(() => readGroupPatch(body).apply(group, 'id'))
+    if (after?.displayName.trim() === '') throw new Error('the display name was removed')
+    if (JSON.stringify(group) !== '{"displayName":"group"}') throw new Error('what is stored was changed in place')
     return after
   },
 }

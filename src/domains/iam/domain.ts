@@ -52,6 +52,7 @@ import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts
 import { roleBindingEvents, roleBindings } from './roles/role-bindings.v2.ts'
 import { roleEventsV1, rolesV1 } from './roles/roles.v1.ts'
 import { roleEvents, roles } from './roles/roles.v2.ts'
+import { scimGroupEvents } from './scim/scim-groups.control.ts'
 import { scimUserEvents } from './scim/scim-users.control.ts'
 import { sessionEvents, sessions } from './sessions/sessions.control.ts'
 import { termsEventsV1, termsV1 } from './terms/terms.v1.ts'
@@ -101,6 +102,7 @@ export const eventBodies: readonly EventBody[] = [
   ...sessionEvents,
   ...pushTokenEvents,
   ...scimUserEvents,
+  ...scimGroupEvents,
   ...groupEventsV1,
   ...roleEventsV1,
   ...identityEventsV1,

@@ -9,6 +9,7 @@ import { groupInviteType } from './invites/group-invites.model.ts'
 import { pushTokenType } from './push-tokens/push-tokens.model.ts'
 import { roleBindingType } from './roles/role-bindings.model.ts'
 import { roleType } from './roles/roles.model.ts'
+import { scimGroupType } from './scim/scim-groups.model.ts'
 import { scimUserType } from './scim/scim-users.model.ts'
 import { sessionType } from './sessions/sessions.model.ts'
 import { termsAcceptanceType } from './terms/terms.model.ts'
@@ -37,7 +38,7 @@ export const resources: readonly Resource[] = [
     kinds: ['roles'],
     uid: 'place',
     groupDeletion: 'blocks',
-    clears: { grants: ['update', 'delete'] },
+    clears: { grants: ['update', 'delete'], sessions: ['update', 'delete'] },
   },
   {
     type: roleBindingType,
@@ -53,6 +54,8 @@ export const resources: readonly Resource[] = [
     kinds: ['identity_providers'],
     uid: 'place',
     groupDeletion: 'blocks',
+    // SCIM may have been switched off.
+    clears: { sessions: ['update'] },
   },
   {
     type: groupMappingType,
@@ -60,6 +63,8 @@ export const resources: readonly Resource[] = [
     kinds: ['external_group_role_mappings'],
     uid: 'place',
     groupDeletion: 'apart',
+    // Roles of groups that are pushed over SCIM are those of the mappings now.
+    clears: { sessions: ['insert', 'delete'] },
   },
   { type: groupInviteType, table: 'group_invites', kinds: ['group_invites'], uid: 'place', groupDeletion: 'goes' },
   {
@@ -87,6 +92,15 @@ export const resources: readonly Resource[] = [
     clears: { pushTokens: ['delete'] },
   },
   { type: scimUserType, table: 'scim_users', kinds: [], uid: 'none', groupDeletion: 'apart' },
+  // Each change of the members updates the group.
+  {
+    type: scimGroupType,
+    table: 'scim_groups',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'apart',
+    clears: { sessions: ['insert', 'update', 'delete'] },
+  },
   { type: accessRequestType, table: 'access_requests', kinds: [], uid: 'none', groupDeletion: 'goes' },
   { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
 ]

@@ -1,6 +1,7 @@
 // Access tokens and refresh tokens of people's sessions.
 import type { Work } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
+import { withGranted } from '#domains/iam/access/rights.ts'
 import { issueRefreshToken, type RefreshToken, useRefreshToken } from '#domains/iam/sessions/refresh-tokens.service.ts'
 import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
 import { unauthenticated } from '#lib/errors.ts'
@@ -30,9 +31,10 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
   const { scopes, kept } = within(session, wish)
   const grants = await app.grants.of(identityUid)
   if (!grants) throw unauthenticated('the account of the session is gone')
+  const pushed = (await app.sessions.of(uid))?.pushed
   const left = Math.floor((Date.parse(expireTime) - now.getTime()) / 1000)
   const lifetime = Math.min(maxLifetime, left)
-  const token = await signNarrowed(app.keyring, grants, {
+  const token = await signNarrowed(app.keyring, withGranted(grants, pushed), {
     issuer,
     subject: identityUid,
     now,

@@ -1,6 +1,6 @@
 // Filters of SCIM (RFC 7644, 3.4.2.2) after they were read: conditions on attributes that have a column.
 
-/** Attributes that can be filtered by; those of `emails` hold for one address. */
+/** Attributes of people and groups that can be filtered by; those of `emails` and `members` hold for one value of the list. */
 export type FilterAttribute =
   | 'id'
   | 'userName'
@@ -11,20 +11,22 @@ export type FilterAttribute =
   | 'emails.value'
   | 'emails.type'
   | 'emails.primary'
+  | 'displayName'
+  | 'members.value'
 
 export type Comparison = 'eq' | 'ne' | 'co' | 'sw' | 'ew' | 'gt' | 'ge' | 'lt' | 'le' | 'pr'
 
 export type ScimFilter =
   | { kind: 'and' | 'or'; parts: readonly ScimFilter[] }
   | { kind: 'not'; part: ScimFilter }
-  /** One address for which the part holds. */
-  | { kind: 'email'; part: ScimFilter }
+  /** One address, or one member, for which the part holds. */
+  | { kind: 'item'; part: ScimFilter }
   | { kind: 'compare'; attribute: FilterAttribute; op: Comparison; value: string | boolean }
 
-/** Whether the filter asks for addresses. */
+/** Whether a filter of people asks for addresses. */
 export function asksForEmails(filter: ScimFilter): boolean {
   if (filter.kind === 'compare') return false
-  return filter.kind === 'email' || (filter.kind === 'not' ? [filter.part] : filter.parts).some(asksForEmails)
+  return filter.kind === 'item' || (filter.kind === 'not' ? [filter.part] : filter.parts).some(asksForEmails)
 }
 
 /** Attributes of which each provider has a value once. */

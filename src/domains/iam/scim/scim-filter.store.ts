@@ -3,21 +3,44 @@ import { join, type Sql, sql } from '#db/sql.ts'
 import type { Comparison, FilterAttribute, ScimFilter } from './scim-filter.model.ts'
 import { userNameKey } from './scim-users.model.ts'
 
-/** Columns of people (`u`) and of one of their addresses (`e`). */
-const columns: Readonly<Record<FilterAttribute, Sql>> = {
-  id: sql`u.id`,
-  userName: sql`u.user_name_key`,
-  externalId: sql`u.external_id`,
-  active: sql`u.active`,
-  'meta.created': sql`u.create_time`,
-  'meta.lastModified': sql`u.update_time`,
-  'emails.value': sql`e.value_key`,
-  'emails.type': sql`e.type_key`,
-  'emails.primary': sql`e.is_primary`,
+/** The tables that a filter looks at. */
+export type FilterTarget = {
+  columns: Readonly<Partial<Record<FilterAttribute, Sql>>>
+  /** The beginning of the statement that looks at the values of the list. */
+  items: Sql
+}
+
+/** People (`u`) and their addresses (`e`). */
+export const userTarget: FilterTarget = {
+  columns: {
+    id: sql`u.id`,
+    userName: sql`u.user_name_key`,
+    externalId: sql`u.external_id`,
+    active: sql`u.active`,
+    'meta.created': sql`u.create_time`,
+    'meta.lastModified': sql`u.update_time`,
+    'emails.value': sql`e.value_key`,
+    'emails.type': sql`e.type_key`,
+    'emails.primary': sql`e.is_primary`,
+  },
+  items: sql`SELECT 1 FROM scim_emails e WHERE e.user_id = u.id`,
+}
+
+/** Groups (`g`) and their members (`m`). */
+export const groupTarget: FilterTarget = {
+  columns: {
+    id: sql`g.id`,
+    displayName: sql`g.name_key`,
+    externalId: sql`g.external_id`,
+    'meta.created': sql`g.create_time`,
+    'meta.lastModified': sql`g.update_time`,
+    'members.value': sql`m.user_id`,
+  },
+  items: sql`SELECT 1 FROM scim_group_members m WHERE m.group_id = g.id`,
 }
 
 /** Attributes that are compared without regard to case. */
-const caseless: readonly FilterAttribute[] = ['userName', 'emails.value', 'emails.type']
+const caseless: readonly FilterAttribute[] = ['userName', 'emails.value', 'emails.type', 'displayName']
 
 /** Attributes that always have a value. */
 const present: readonly FilterAttribute[] = [
@@ -27,22 +50,22 @@ const present: readonly FilterAttribute[] = [
   'meta.created',
   'meta.lastModified',
   'emails.primary',
+  'displayName',
+  'members.value',
 ]
 
-/** The condition that the filter makes; `undefined` for all people. */
-export function conditionOf(filter: ScimFilter | undefined): Sql {
+/** The condition that the filter makes; `undefined` for all. */
+export function conditionOf(filter: ScimFilter | undefined, target: FilterTarget): Sql {
   if (!filter) return sql`1 = 1`
-  if (filter.kind === 'not') return sql`NOT (${conditionOf(filter.part)})`
-  if (filter.kind === 'email') {
-    return sql`EXISTS (SELECT 1 FROM scim_emails e WHERE e.user_id = u.id AND (${conditionOf(filter.part)}))`
-  }
-  if (filter.kind === 'compare') return compare(filter.attribute, filter.op, filter.value)
-  const parts = filter.parts.map((part) => sql`(${conditionOf(part)})`)
+  if (filter.kind === 'not') return sql`NOT (${conditionOf(filter.part, target)})`
+  if (filter.kind === 'item') return sql`EXISTS (${target.items} AND (${conditionOf(filter.part, target)}))`
+  if (filter.kind === 'compare') return compare(target, filter.attribute, filter.op, filter.value)
+  const parts = filter.parts.map((part) => sql`(${conditionOf(part, target)})`)
   return join(parts, filter.kind === 'and' ? ' AND ' : ' OR ')
 }
 
-function compare(attribute: FilterAttribute, op: Comparison, value: string | boolean): Sql {
-  const column = columns[attribute]
+function compare(target: FilterTarget, attribute: FilterAttribute, op: Comparison, value: string | boolean): Sql {
+  const column = target.columns[attribute]!
   if (typeof value === 'boolean') return sql`${column} = ${Number(op === 'eq' ? value : !value)}`
   if (op === 'pr') return present.includes(attribute) ? sql`1 = 1` : sql`(${column} IS NOT NULL AND ${column} <> '')`
   const text = caseless.includes(attribute) ? userNameKey(value) : value

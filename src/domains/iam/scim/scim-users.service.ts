@@ -12,6 +12,7 @@ import { findProvider } from '../identity-providers/identity-providers.store.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { asksForEmails, looksUpOne, type ScimFilter } from './scim-filter.model.ts'
+import { deleteAllGroups, leaveGroups } from './scim-groups.store.ts'
 import { opens } from './scim-settings.model.ts'
 import { aScimUser, maxScimUsers, type ScimInput, type ScimUser, scimUserType } from './scim-users.model.ts'
 import * as store from './scim-users.store.ts'
@@ -138,6 +139,7 @@ export async function deleteScimUser(
   await work.app.db.tx(async (tx) => {
     const user = await requireUser(tx, provider, id)
     check(user)
+    await leaveGroups(tx, id, work.cause.now)
     await store.deleteUser(tx, id)
     if (user.externalId !== '') await store.noteRemoval(tx, provider, user.externalId, work.cause.now)
     await closeOut(tx, work, user)
@@ -146,8 +148,9 @@ export async function deleteScimUser(
   work.log.info('scim user deleted', { id, provider })
 }
 
-/** Forgets all that a provider has provisioned. */
+/** Forgets all people and groups that a provider has provisioned. */
 export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
+  await deleteAllGroups(tx, provider)
   await store.deleteAllUsers(tx, provider)
 }
 

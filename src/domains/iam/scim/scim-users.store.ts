@@ -1,6 +1,6 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { ScimFilter } from './scim-filter.model.ts'
-import { conditionOf } from './scim-filter.store.ts'
+import { conditionOf, userTarget } from './scim-filter.store.ts'
 import { emailsOf, type ScimResource, type ScimUser, userNameKey } from './scim-users.model.ts'
 
 type Row = Omit<ScimUser, 'externalId' | 'active' | 'resource'> & {
@@ -67,7 +67,7 @@ export async function listUsers(
 /** All people for whom the filter holds. Only for a filter that looks one person up: it is one statement. */
 export async function lookUpUsers(reader: Reader, provider: string, filter: ScimFilter): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
-    SELECT ${columns} FROM scim_users u WHERE u.provider_uid = ${provider} AND (${conditionOf(filter)})`)
+    SELECT ${columns} FROM scim_users u WHERE u.provider_uid = ${provider} AND (${conditionOf(filter, userTarget)})`)
   return rows.map(fromRow)
 }
 
@@ -86,7 +86,7 @@ export async function sliceOf(reader: Reader, provider: string, after: ScimPlace
 export async function matchesOf(reader: Reader, ids: readonly string[], filter: ScimFilter): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await reader.all<{ id: string }>(sql`
-    SELECT u.id FROM scim_users u WHERE u.id IN (${list(ids)}) AND (${conditionOf(filter)})`)
+    SELECT u.id FROM scim_users u WHERE u.id IN (${list(ids)}) AND (${conditionOf(filter, userTarget)})`)
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -115,7 +115,10 @@ export const maxSessions = 100
 export const maxWaiting = 100_000
 
 /** What counts for each request that a session's access token is shown with. */
-export type LiveSession = Pick<Session, 'provider' | 'organization' | 'act' | 'granted'>
+export type LiveSession = Pick<Session, 'provider' | 'organization' | 'act' | 'granted'> & {
+  /** Capability masks by place that the person's groups give now which the provider has pushed over SCIM. */
+  pushed: ReadonlyMap<string, bigint>
+}
 
 /** Which sessions have not been ended, as far as the last half second knows. */
 export type CachedSessions = {

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/scim_events.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// What an identity provider does to its people over SCIM, as the bodies of events tell it.
+// Changes that an identity provider makes to its people and groups over SCIM, as the bodies of events.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/iam/v1/scim_events.proto.
  */
 export const file_pinfold_control_iam_v1_scim_events: GenFile = /*@__PURE__*/
-  fileDesc("CihwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL3NjaW1fZXZlbnRzLnByb3RvEhZwaW5mb2xkLmNvbnRyb2wuaWFtLnYxIoMBChRTY2ltVXNlckNyZWF0ZWRFdmVudBIuCgR1c2VyGAEgASgLMiAucGluZm9sZC5jb250cm9sLmlhbS52MS5TY2ltVXNlcjo7urUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV91c2VyLmNyZWF0ZWQudjESBWdyb3VwGAEigwEKFFNjaW1Vc2VyVXBkYXRlZEV2ZW50Ei4KBHVzZXIYASABKAsyIC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Vc2VyOju6tRg3CixkZXYucGluZm9sZC5jb250cm9sLmlhbS5zY2ltX3VzZXIudXBkYXRlZC52MRIFZ3JvdXAYASKDAQoUU2NpbVVzZXJEZWxldGVkRXZlbnQSLgoEdXNlchgBIAEoCzIgLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU2NpbVVzZXI6O7q1GDcKLGRldi5waW5mb2xkLmNvbnRyb2wuaWFtLnNjaW1fdXNlci5kZWxldGVkLnYxEgVncm91cBgBIm0KCFNjaW1Vc2VyEgoKAmlkGAEgASgJEh0KFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgCIAEoCRIRCgl1c2VyX25hbWUYAyABKAkSEwoLZXh0ZXJuYWxfaWQYBCABKAkSDgoGYWN0aXZlGAUgASgIYgZwcm90bzM", [file_pinfold_annotations_annotations]);
+  fileDesc("CihwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL3NjaW1fZXZlbnRzLnByb3RvEhZwaW5mb2xkLmNvbnRyb2wuaWFtLnYxIoMBChRTY2ltVXNlckNyZWF0ZWRFdmVudBIuCgR1c2VyGAEgASgLMiAucGluZm9sZC5jb250cm9sLmlhbS52MS5TY2ltVXNlcjo7urUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV91c2VyLmNyZWF0ZWQudjESBWdyb3VwGAEigwEKFFNjaW1Vc2VyVXBkYXRlZEV2ZW50Ei4KBHVzZXIYASABKAsyIC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Vc2VyOju6tRg3CixkZXYucGluZm9sZC5jb250cm9sLmlhbS5zY2ltX3VzZXIudXBkYXRlZC52MRIFZ3JvdXAYASKDAQoUU2NpbVVzZXJEZWxldGVkRXZlbnQSLgoEdXNlchgBIAEoCzIgLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU2NpbVVzZXI6O7q1GDcKLGRldi5waW5mb2xkLmNvbnRyb2wuaWFtLnNjaW1fdXNlci5kZWxldGVkLnYxEgVncm91cBgBIm0KCFNjaW1Vc2VyEgoKAmlkGAEgASgJEh0KFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgCIAEoCRIRCgl1c2VyX25hbWUYAyABKAkSEwoLZXh0ZXJuYWxfaWQYBCABKAkSDgoGYWN0aXZlGAUgASgIIocBChVTY2ltR3JvdXBDcmVhdGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC5jcmVhdGVkLnYxEgVncm91cBgBIocBChVTY2ltR3JvdXBVcGRhdGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC51cGRhdGVkLnYxEgVncm91cBgBIocBChVTY2ltR3JvdXBEZWxldGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC5kZWxldGVkLnYxEgVncm91cBgBIvABCglTY2ltR3JvdXASCgoCaWQYASABKAkSHQoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRITCgtleHRlcm5hbF9pZBgEIAEoCRIZChFleHRlcm5hbF9ncm91cF9pZBgFIAEoCRIUCgxtZW1iZXJfY291bnQYBiABKAUSEwoLYWRkZWRfY291bnQYByABKAUSFgoOYWRkZWRfdXNlcl9pZHMYCCADKAkSFQoNcmVtb3ZlZF9jb3VudBgJIAEoBRIYChByZW1vdmVkX3VzZXJfaWRzGAogAygJYgZwcm90bzM", [file_pinfold_annotations_annotations]);
 
 /**
  * A person was provisioned.
@@ -210,4 +210,270 @@ export type ScimUserJson = {
  */
 export const ScimUserSchema: GenMessage<ScimUser, {jsonType: ScimUserJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_control_iam_v1_scim_events, 3);
+
+/**
+ * A group was pushed by an identity provider.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroupCreatedEvent
+ */
+export type ScimGroupCreatedEvent = Message<"pinfold.control.iam.v1.ScimGroupCreatedEvent"> & {
+  /**
+   * The group.
+   *
+   * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
+   */
+  group?: ScimGroup | undefined;
+};
+
+/**
+ * A group was pushed by an identity provider.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroupCreatedEvent
+ */
+export type ScimGroupCreatedEventJson = {
+  /**
+   * The group.
+   *
+   * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
+   */
+  group?: ScimGroupJson;
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.ScimGroupCreatedEvent.
+ * Use `create(ScimGroupCreatedEventSchema)` to create a new message.
+ */
+export const ScimGroupCreatedEventSchema: GenMessage<ScimGroupCreatedEvent, {jsonType: ScimGroupCreatedEventJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_scim_events, 4);
+
+/**
+ * A pushed group was changed: its name, or its members.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroupUpdatedEvent
+ */
+export type ScimGroupUpdatedEvent = Message<"pinfold.control.iam.v1.ScimGroupUpdatedEvent"> & {
+  /**
+   * The group as it is now.
+   *
+   * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
+   */
+  group?: ScimGroup | undefined;
+};
+
+/**
+ * A pushed group was changed: its name, or its members.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroupUpdatedEvent
+ */
+export type ScimGroupUpdatedEventJson = {
+  /**
+   * The group as it is now.
+   *
+   * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
+   */
+  group?: ScimGroupJson;
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.ScimGroupUpdatedEvent.
+ * Use `create(ScimGroupUpdatedEventSchema)` to create a new message.
+ */
+export const ScimGroupUpdatedEventSchema: GenMessage<ScimGroupUpdatedEvent, {jsonType: ScimGroupUpdatedEventJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_scim_events, 5);
+
+/**
+ * A pushed group was deleted; it gives no roles any more.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroupDeletedEvent
+ */
+export type ScimGroupDeletedEvent = Message<"pinfold.control.iam.v1.ScimGroupDeletedEvent"> & {
+  /**
+   * The group as it was.
+   *
+   * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
+   */
+  group?: ScimGroup | undefined;
+};
+
+/**
+ * A pushed group was deleted; it gives no roles any more.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroupDeletedEvent
+ */
+export type ScimGroupDeletedEventJson = {
+  /**
+   * The group as it was.
+   *
+   * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
+   */
+  group?: ScimGroupJson;
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.ScimGroupDeletedEvent.
+ * Use `create(ScimGroupDeletedEventSchema)` to create a new message.
+ */
+export const ScimGroupDeletedEventSchema: GenMessage<ScimGroupDeletedEvent, {jsonType: ScimGroupDeletedEventJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_scim_events, 6);
+
+/**
+ * A group that an identity provider has pushed, with the change of its members.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroup
+ */
+export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
+  /**
+   * The id that SCIM knows the group by: a UUID.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The uid of the identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 2;
+   */
+  identityProviderUid: string;
+
+  /**
+   * The name that the provider shows.
+   *
+   * @generated from field: string display_name = 3;
+   */
+  displayName: string;
+
+  /**
+   * The provider's own id of the group; empty when the provider has sent none.
+   *
+   * @generated from field: string external_id = 4;
+   */
+  externalId: string;
+
+  /**
+   * The name that role mappings know the group by: the external id, or the display name if there is none.
+   *
+   * @generated from field: string external_group_id = 5;
+   */
+  externalGroupId: string;
+
+  /**
+   * How many members the group has.
+   *
+   * @generated from field: int32 member_count = 6;
+   */
+  memberCount: number;
+
+  /**
+   * How many members were added.
+   *
+   * @generated from field: int32 added_count = 7;
+   */
+  addedCount: number;
+
+  /**
+   * The SCIM ids of members who were added; the first 100.
+   *
+   * @generated from field: repeated string added_user_ids = 8;
+   */
+  addedUserIds: string[];
+
+  /**
+   * How many members were removed.
+   *
+   * @generated from field: int32 removed_count = 9;
+   */
+  removedCount: number;
+
+  /**
+   * The SCIM ids of members who were removed; the first 100.
+   *
+   * @generated from field: repeated string removed_user_ids = 10;
+   */
+  removedUserIds: string[];
+};
+
+/**
+ * A group that an identity provider has pushed, with the change of its members.
+ *
+ * @generated from message pinfold.control.iam.v1.ScimGroup
+ */
+export type ScimGroupJson = {
+  /**
+   * The id that SCIM knows the group by: a UUID.
+   *
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * The uid of the identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 2;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * The name that the provider shows.
+   *
+   * @generated from field: string display_name = 3;
+   */
+  displayName?: string;
+
+  /**
+   * The provider's own id of the group; empty when the provider has sent none.
+   *
+   * @generated from field: string external_id = 4;
+   */
+  externalId?: string;
+
+  /**
+   * The name that role mappings know the group by: the external id, or the display name if there is none.
+   *
+   * @generated from field: string external_group_id = 5;
+   */
+  externalGroupId?: string;
+
+  /**
+   * How many members the group has.
+   *
+   * @generated from field: int32 member_count = 6;
+   */
+  memberCount?: number;
+
+  /**
+   * How many members were added.
+   *
+   * @generated from field: int32 added_count = 7;
+   */
+  addedCount?: number;
+
+  /**
+   * The SCIM ids of members who were added; the first 100.
+   *
+   * @generated from field: repeated string added_user_ids = 8;
+   */
+  addedUserIds?: string[];
+
+  /**
+   * How many members were removed.
+   *
+   * @generated from field: int32 removed_count = 9;
+   */
+  removedCount?: number;
+
+  /**
+   * The SCIM ids of members who were removed; the first 100.
+   *
+   * @generated from field: repeated string removed_user_ids = 10;
+   */
+  removedUserIds?: string[];
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.ScimGroup.
+ * Use `create(ScimGroupSchema)` to create a new message.
+ */
+export const ScimGroupSchema: GenMessage<ScimGroup, {jsonType: ScimGroupJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_scim_events, 7);
 

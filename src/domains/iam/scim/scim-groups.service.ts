@@ -1,0 +1,186 @@
+// Groups that an identity provider pushes (SCIM 2.0). They are external groups of the provider: the role mappings of a group
+// hold for its members in each session that the provider vouches for, as long as they are members.
+import { randomUUID } from 'node:crypto'
+import type { Work } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { alreadyExists, found, invalid, limitExceeded } from '#lib/errors.ts'
+import { parentOf } from '#lib/uid.ts'
+import type { ScimFilter } from './scim-filter.model.ts'
+import {
+  aScimGroup,
+  type ChangedGroup,
+  type GroupOfUser,
+  type MemberChange,
+  type ScimGroup,
+  type ScimGroupInput,
+  type ScimMember,
+  scimGroupLimits,
+  scimGroupType,
+} from './scim-groups.model.ts'
+import * as store from './scim-groups.store.ts'
+
+export async function getScimGroup({ app }: Work, provider: string, id: string): Promise<ScimGroup> {
+  return requireGroup(app.db, provider, id)
+}
+
+export async function membersOfScimGroups({ app }: Work, ids: readonly string[]): Promise<Map<string, ScimMember[]>> {
+  return store.membersOf(app.db, ids)
+}
+
+/** The groups of people who were read as those of a provider. */
+export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): Promise<Map<string, GroupOfUser[]>> {
+  return store.groupsOfUsers(app.db, ids)
+}
+
+type Listing = { filter: ScimFilter | undefined; skip: number; limit: number; withMembers: boolean }
+type Found = { total: number; groups: ScimGroup[]; members: Map<string, ScimMember[]> }
+
+/** A page of groups. With members it ends earlier if they would be more than one group may have; it has one group at least. */
+export async function listScimGroups(
+  { app: { db } }: Work,
+  provider: string,
+  { filter, skip, limit, withMembers }: Listing,
+): Promise<Found> {
+  const total = await store.countGroups(db, provider, filter)
+  const groups = limit === 0 || total === 0 ? [] : await store.listGroups(db, provider, filter, { skip, limit })
+  if (!withMembers) return { total, groups, members: new Map() }
+  const counts = await store.memberCounts(
+    db,
+    groups.map(({ id }) => id),
+  )
+  let members = 0
+  const end = groups.findIndex(({ id }, i) => {
+    members += counts.get(id) ?? 0
+    return i > 0 && members > scimGroupLimits.members
+  })
+  const page = end < 0 ? groups : groups.slice(0, end)
+  const ids = page.map(({ id }) => id)
+  return { total, groups: page, members: await store.membersOf(db, ids) }
+}
+
+/** ALREADY_EXISTS when a group of the provider has the display name, or the name that role mappings know this one by. */
+export async function createScimGroup(
+  work: Work,
+  provider: string,
+  input: ScimGroupInput,
+  memberIds: readonly string[],
+): Promise<ScimGroup> {
+  const { now } = work.cause
+  const times = { createTime: now, updateTime: now }
+  const group: ScimGroup = { ...input, id: randomUUID(), provider, revision: 1, ...times }
+  await work.app.db.tx(async (tx) => {
+    const used = await store.countGroups(tx, provider)
+    if (used >= scimGroupLimits.groups) {
+      throw limitExceeded('scim_groups', 'provisioned groups', used, scimGroupLimits.groups)
+    }
+    await requireFree(tx, group)
+    await store.insertGroup(tx, group)
+    const changed = await changeMembers(tx, group, [{ op: 'add', ids: memberIds }])
+    await tell(tx, work, 'created', { group, ...changed })
+  })
+  work.log.info('scim group created', { id: group.id, provider })
+  return group
+}
+
+type Change = { input: ScimGroupInput; members: readonly MemberChange[] }
+
+/** Changes a group as `change` says, which may be called more than once, and throws to refuse. */
+export async function changeScimGroup(
+  work: Work,
+  provider: string,
+  id: string,
+  change: (before: ScimGroup) => Change,
+): Promise<ScimGroup> {
+  const { group, changed } = await work.app.db.tx(async (tx) => {
+    const before = await requireGroup(tx, provider, id)
+    const { input, members } = change(before)
+    const group = { ...before, ...input, revision: before.revision + 1, updateTime: work.cause.now }
+    const changes = await changeMembers(tx, group, members)
+    const isSame = JSON.stringify(input.resource) === JSON.stringify(before.resource)
+    if (isSame && changes.added.length + changes.removed.length === 0) return { group: before, changed: false }
+    await requireFree(tx, group)
+    await store.updateGroup(tx, group)
+    await tell(tx, work, 'updated', { group, ...changes })
+    return { group, changed: true }
+  })
+  if (changed) work.log.info('scim group changed', { id, provider })
+  return group
+}
+
+/** Its members lose the roles that it is mapped to. */
+export async function deleteScimGroup(
+  work: Work,
+  provider: string,
+  id: string,
+  check: (before: ScimGroup) => void,
+): Promise<void> {
+  await work.app.db.tx(async (tx) => {
+    const group = await requireGroup(tx, provider, id)
+    check(group)
+    const members = await store.countMembers(tx, id)
+    await store.deleteGroup(tx, id)
+    await tell(tx, work, 'deleted', { group, members, added: [], removed: [] })
+  })
+  work.log.info('scim group deleted', { id, provider })
+}
+
+/** Applies the changes in their order. INVALID_ARGUMENT for members to add that are not people of the provider. */
+async function changeMembers(
+  tx: Tx,
+  { id, provider }: ScimGroup,
+  changes: readonly MemberChange[],
+): Promise<Omit<ChangedGroup, 'group'>> {
+  const before = new Set(await store.memberIds(tx, id))
+  let after = new Set(before)
+  for (const { op, ids } of changes) {
+    if (op === 'set') after = new Set(ids)
+    else
+      for (const one of ids)
+        if (op === 'add') after.add(one)
+        else after.delete(one)
+  }
+  const added = [...after].filter((one) => !before.has(one))
+  const removed = [...before].filter((one) => !after.has(one))
+  if (after.size > scimGroupLimits.members) {
+    throw limitExceeded('scim_group_members', 'members of a provisioned group', before.size, scimGroupLimits.members)
+  }
+  await requireUsers(tx, provider, changes)
+  await store.removeMembers(tx, id, removed)
+  await store.addMembers(tx, id, added)
+  const most = scimGroupLimits.ofPerson
+  const tooMany = await store.inTooMany(tx, added, most)
+  if (tooMany !== undefined)
+    throw limitExceeded('scim_groups_of_person', 'provisioned groups of one person', most, most)
+  return { members: after.size, added, removed }
+}
+
+/** Ids of another provider get the same answer as those of nobody. Whom to remove need not be there. */
+async function requireUsers(tx: Tx, provider: string, changes: readonly MemberChange[]): Promise<void> {
+  const wanted = [...new Set(changes.flatMap(({ op, ids }) => (op === 'remove' ? [] : ids)))]
+  const known = await store.knownUsers(tx, provider, wanted.filter(isId))
+  const unknown = wanted.find((one) => !known.has(one))
+  if (unknown === undefined) return
+  throw invalid({ field: 'members', description: `names ${unknown.slice(0, 64)}, who is no user of the provider` })
+}
+
+/** Whether a text has the form of the ids that this server gives. */
+function isId(text: string): boolean {
+  return /^[0-9a-f-]{36}$/.test(text)
+}
+
+async function requireGroup(reader: Reader, provider: string, id: string): Promise<ScimGroup> {
+  return found(await store.findGroup(reader, provider, id), scimGroupType, id)
+}
+
+async function requireFree(tx: Tx, group: ScimGroup): Promise<void> {
+  if (!(await store.isGroupTaken(tx, group))) return
+  const problem = 'another group of the provider has this displayName or externalId'
+  throw alreadyExists(scimGroupType, group.displayName, problem)
+}
+
+async function tell(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', changed: ChangedGroup): Promise<void> {
+  const { provider } = changed.group
+  const input = { subject: provider, group: parentOf(provider), resource: aScimGroup(changed) }
+  await emit(tx, work, `control.iam.scim_group.${what}`, { ...input, source: `/scim/v2/${provider}` })
+}

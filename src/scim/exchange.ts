@@ -1,0 +1,124 @@
+// Parts of requests and answers that all kinds of resources share.
+
+import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
+import type { HttpArrival } from '#edge/doors.ts'
+import { jsonLimits, readBody } from '#edge/read-body.ts'
+import { jsonProblem } from '#lib/json/json-limits.ts'
+import { maxBodyBytes, maxResults } from './documents.ts'
+import { ScimError, wrong } from './errors.ts'
+import { type FilterNames, readFilter } from './filter.ts'
+import type { ScimKind } from './kinds.ts'
+import { isObject, keyOf } from './names.ts'
+import { type Projection, readProjection } from './projection.ts'
+
+export type Answer = { status: number; text?: string; headers?: Readonly<Record<string, string>> }
+
+/** One request whose token was good. `path` is what follows the provider; `named` says what is asked for, for the log. */
+export type Asked = {
+  arrival: HttpArrival
+  url: string
+  provider: string
+  path: string
+  search: string
+  named(kind: string): void
+}
+
+/** What a list or a search asks for. */
+export type Search = { skip: number; limit: number; filter: ScimFilter | undefined; shown: Projection }
+
+/** The search in the parameters of a GET. */
+export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Search {
+  const query = new URLSearchParams(asked.search)
+  const number = (name: string) => readNumber(query.get(name) || undefined, name)
+  const page = pageOf(number('startIndex'), number('count'))
+  return { ...page, filter: filterOf(query.get('filter'), names), shown: projectionOf(asked, kind) }
+}
+
+/** The search in the body of a POST. */
+export async function searchOfBody(asked: Asked, kind: ScimKind, names: FilterNames): Promise<Search> {
+  const body = await readJson(asked.arrival)
+  if (!isObject(body)) throw wrong('invalidSyntax', 'the body must be a JSON object')
+  const member = (name: string) => body[keyOf(body, name) ?? ''] ?? undefined
+  const text = (name: string) => {
+    const value = member(name)
+    if (value !== undefined && typeof value !== 'string') throw wrong('invalidValue', `${name}: must be a text`)
+    return value ?? null
+  }
+  const list = (name: string) => {
+    const value = member(name)
+    return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value.join(',') : text(name)
+  }
+  return {
+    ...pageOf(readNumber(member('startIndex'), 'startIndex'), readNumber(member('count'), 'count')),
+    filter: filterOf(text('filter'), names),
+    shown: readProjection(list('attributes'), list('excludedAttributes'), kind.schema),
+  }
+}
+
+function pageOf(startIndex: number | undefined, count: number | undefined): Pick<Search, 'skip' | 'limit'> {
+  return { skip: Math.max(1, startIndex ?? 1) - 1, limit: Math.min(Math.max(0, count ?? maxResults), maxResults) }
+}
+
+function filterOf(text: string | null, names: FilterNames): ScimFilter | undefined {
+  return text === null || text.trim() === '' ? undefined : readFilter(text, names)
+}
+
+export function projectionOf({ search }: Asked, { schema }: ScimKind): Projection {
+  const query = new URLSearchParams(search)
+  return readProjection(query.get('attributes'), query.get('excludedAttributes'), schema)
+}
+
+/** Throws 412 where the request is for another version of the resource. */
+export function requireVersion({ arrival }: Asked, version: string, { name }: ScimKind): void {
+  const wanted = arrival.req.headers['if-match']
+  if (wanted === undefined || namesVersion(wanted, version)) return
+  throw new ScimError(412, `the ${name} was changed meanwhile: read it again, and send its present version as If-Match`)
+}
+
+/** Whether the caller knows the version of the resource already. */
+export function isKnownVersion({ arrival }: Asked, version: string): boolean {
+  const known = arrival.req.headers['if-none-match']
+  return known !== undefined && namesVersion(known, version)
+}
+
+/** Whether a list of entity tags names the version. Versions are weak, and compare without the mark of that. */
+function namesVersion(tags: string, version: string): boolean {
+  const bare = (tag: string) => tag.trim().replace(/^W\//, '')
+  return tags.trim() === '*' || tags.split(',').some((tag) => bare(tag) === bare(version))
+}
+
+const mediaTypes = /^application\/(?:scim\+)?json(?:\s*;|$)/i
+
+export async function readJson(arrival: HttpArrival): Promise<unknown> {
+  const type = arrival.req.headers['content-type'] ?? 'application/json'
+  if (!mediaTypes.test(type)) throw new ScimError(415, 'the body must be application/scim+json')
+  const body = await readBody(arrival, maxBodyBytes)
+  const problem = jsonProblem(body, jsonLimits)
+  if (problem !== undefined) throw wrong('invalidValue', `the body ${problem}`)
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown
+  } catch {
+    throw wrong('invalidSyntax', 'the body is not JSON')
+  }
+}
+
+function readNumber(value: unknown, name: string): number | undefined {
+  if (value === undefined) return undefined
+  if (typeof value === 'object' || !/^-?\d{1,9}$/.test(String(value)))
+    throw wrong('invalidValue', `${name}: must be a whole number`)
+  return Number(value)
+}
+
+export function ok(body: object): Answer {
+  return { status: 200, text: JSON.stringify(body) }
+}
+
+export function listOf(resources: readonly unknown[], totalResults: number, startIndex: number): object {
+  return {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+    totalResults,
+    startIndex,
+    itemsPerPage: resources.length,
+    Resources: resources,
+  }
+}

@@ -1,0 +1,184 @@
+// Roles that pushed groups give: they hold for members only, in the provider's organization only, and end with the membership.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
+import { ok } from '../support/expect.ts'
+import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { changed, created, scimClient, userSchema } from '../support/scim.ts'
+
+const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
+type Provider = { org: string; uid: string; path: string; scim: ReturnType<typeof scimClient>; owner: Client }
+
+let issuer: FakeIssuer
+let pinfold: Pinfold
+let acme: Provider
+before(async () => {
+  issuer = await startIssuer()
+  issuer.answerUserInfo({})
+  pinfold = await startPinfold({
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    scimRequests: 100_000,
+  })
+  acme = await provider()
+})
+after(async () => {
+  await pinfold[Symbol.asyncDispose]()
+  await issuer[Symbol.asyncDispose]()
+})
+
+/** An organization with a provider whose SCIM endpoint is open. New people get no role. */
+async function provider(): Promise<Provider> {
+  const org = (await pinfold.seed.group()).uid
+  const owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
+  await pinfold.seed.member(org, roleUids.owner)
+  const oidc = { issuer: issuer.url, clientId, clientSecret: 's' }
+  const { uid } = await pinfold.seed.provider(org, issuer.url, { oidc })
+  const path = `/iam/v2/identityProviders/${uid}`
+  const { token, etag, endpointUrl } = ok(await owner.post(`${path}:generateScimToken`, {}))
+  ok(await owner.post(`${path}:setScimEnabled`, { enabled: true, etag }))
+  return { org, uid, path, scim: scimClient(endpointUrl, token), owner }
+}
+
+let count = 0
+/** A provisioned person in a pushed group, which is mapped to the role of owners. */
+async function memberOfOwners(at = acme, more: Json = {}) {
+  const sub = `member-${count++}`
+  const user = created(await at.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub })).id
+  const displayName = `Owners ${count}`
+  const group = created(
+    await at.scim.post('/Groups', { schemas: [groupSchema], displayName, members: [{ value: user }], ...more }),
+  )
+  const mapping = await pinfold.seed.mapping(at.uid, roleUids.owner, (more.externalId as string) ?? displayName)
+  return { sub, user, group: `/Groups/${group.id}`, displayName, mapping: mapping.uid as string }
+}
+
+/** A client of a new session; its tokens name what the person may do when they are made. */
+async function signIn(sub: string, at = acme): Promise<Client> {
+  issuer.answerUserInfo({ sub })
+  const { token, error } = answerOf(await finish(await begin(pinfold, { idp: at.uid, issuer }), { sub }))
+  assert.equal(error, undefined)
+  return pinfold.withToken(token)
+}
+
+const act = (client: Client, org = acme.org): Promise<Answer> => {
+  return client.post(`/iam/v2/groups/${org}`, { name: `made-${count++}` })
+}
+async function assertMay(client: Client): Promise<void> {
+  ok(await act(client))
+}
+async function assertMayNot(client: Client, status = 403): Promise<void> {
+  const answer = await act(client)
+  assert.equal(answer.status, status, answer.text)
+}
+
+test('a member has the mapped role, named by the display name or by the external id', async () => {
+  await assertMay(await signIn((await memberOfOwners()).sub))
+  await assertMay(await signIn((await memberOfOwners(acme, { externalId: 'object-id-1' })).sub))
+})
+
+test('a group with an external id is not known by its display name', async () => {
+  const sub = 'by-name'
+  const { id } = created(await acme.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
+  const group = { schemas: [groupSchema], displayName: 'Admins', externalId: 'object-id-2', members: [{ value: id }] }
+  created(await acme.scim.post('/Groups', group))
+  await pinfold.seed.mapping(acme.uid, roleUids.owner, 'Admins')
+  await assertMayNot(await signIn(sub))
+})
+
+/** What ends the role at once, also for tokens that were made before. */
+type Member = Awaited<ReturnType<typeof memberOfOwners>>
+const ends: Record<string, (one: Member) => Promise<unknown>> = {
+  'the person is removed from the group': ({ group, user }) =>
+    acme.scim.patch(group, { op: 'remove', path: `members[value eq "${user}"]` }),
+  'all members are removed': ({ group }) => acme.scim.patch(group, { op: 'Remove', path: 'members' }),
+  'the group is replaced by one without members': ({ group, displayName }) =>
+    acme.scim.put(group, { schemas: [groupSchema], displayName }),
+  'the group is deleted': ({ group }) => acme.scim.delete(group),
+  'the group is renamed': ({ group }) => acme.scim.patch(group, { op: 'replace', value: { displayName: 'Other' } }),
+  'the mapping is deleted': ({ mapping }) => pinfold.operator.delete(`/iam/v2/externalGroupRoleMappings/${mapping}`),
+}
+for (const [what, end] of Object.entries(ends)) {
+  test(`the role ends at once when ${what}`, async () => {
+    const member = await memberOfOwners()
+    const client = await signIn(member.sub)
+    await assertMay(client)
+    const answer = (await end(member)) as { status: number; text: string }
+    assert.ok(answer.status < 300, answer.text)
+    await assertMayNot(client)
+    await assertMayNot(await signIn(member.sub))
+  })
+}
+
+test('a closed account has no roles, and has them again when it is opened', async () => {
+  const { sub, user, group } = await memberOfOwners()
+  const client = await signIn(sub)
+  await assertMay(client)
+  changed(await acme.scim.patch(`/Users/${user}`, { op: 'replace', value: { active: false } }))
+  await assertMayNot(client, 401)
+  changed(await acme.scim.patch(`/Users/${user}`, { op: 'replace', value: { active: true } }))
+  await assertMay(await signIn(sub))
+  // A deleted person loses the membership, also if they are created again.
+  assert.equal((await acme.scim.delete(`/Users/${user}`)).status, 204)
+  created(await acme.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
+  assert.deepEqual(changed(await acme.scim.get(group)).members, [])
+  await assertMayNot(await signIn(sub))
+})
+
+test('a new membership holds from the next sign-in on, and gives no push token', async () => {
+  const { group, sub: other } = await memberOfOwners()
+  const sub = `late-${count++}`
+  const { id } = created(await acme.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
+  await assertMayNot(await signIn(sub))
+  changed(await acme.scim.patch(group, { op: 'add', path: 'members', value: [{ value: id }] }))
+  const client = await signIn(sub)
+  await assertMay(client)
+  // A push token lasts longer than a session, so it needs a binding.
+  const path = `/control/v1/pushTokens/${acme.org}`
+  const answer = await client.post(path, { name: 'laptop', push: true })
+  assert.equal(answer.status, 400, answer.text)
+  await assertMay(await signIn(other))
+})
+
+test('a group of one organization gives nothing in another', async () => {
+  const globex = await provider()
+  const { sub, displayName } = await memberOfOwners()
+  // The same names at the other provider, where the person is in no group.
+  created(await globex.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
+  created(await globex.scim.post('/Groups', { schemas: [groupSchema], displayName }))
+  await pinfold.seed.mapping(globex.uid, roleUids.owner, displayName)
+  const there = await signIn(sub, globex)
+  assert.equal((await act(there, globex.org)).status, 403)
+  assert.equal((await act(there, acme.org)).status, 403)
+  const here = await signIn(sub)
+  await assertMay(here)
+  assert.equal((await act(here, globex.org)).status, 403)
+})
+
+test('people who are not provisioned, and those of another external id, get nothing', async () => {
+  await memberOfOwners()
+  await assertMayNot(await signIn(`nobody-${count++}`))
+  const member = await memberOfOwners()
+  const client = await signIn(member.sub)
+  await assertMay(client)
+  changed(await acme.scim.patch(`/Users/${member.user}`, { op: 'replace', value: { externalId: `new-${member.sub}` } }))
+  await assertMayNot(client, 401)
+  await assertMayNot(await signIn(member.sub))
+  await assertMay(await signIn(`new-${member.sub}`))
+})
+
+test('roles of pushed groups are suspended while SCIM is switched off', async () => {
+  const at = await provider()
+  const { sub } = await memberOfOwners(at)
+  const client = await signIn(sub, at)
+  ok(await act(client, at.org))
+  const switchTo = async (enabled: boolean) => {
+    const { etag } = ok(await at.owner.get(at.path)).scim
+    ok(await at.owner.post(`${at.path}:setScimEnabled`, { enabled, etag }))
+  }
+  await switchTo(false)
+  assert.equal((await act(client, at.org)).status, 403)
+  await switchTo(true)
+  ok(await act(client, at.org))
+})
