@@ -47,6 +47,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const services = allServices
     .map(({ desc }) => registry.getService(desc.typeName)!)
     .filter(({ typeName, methods }) => ofBoth.test(typeName) || (versionOf(methods[0]!) ?? 'v2') === version)
+  const titles = titlesOf(services)
   const schemas: Record<string, Schema> = {}
 
   const camel = jsonNames(registry)
@@ -146,7 +147,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
     const about = describe(method)
     return {
       operationId,
-      tags: [service.name],
+      tags: [titles.get(service)!],
       summary: summaryOf(about.description as string | undefined),
       ...about,
       parameters: [
@@ -172,7 +173,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const bindings = services.flatMap((service) => {
     return service.methods.flatMap((method) => {
       // The second path of a method is another operation, with a name of its own.
-      const id = (i: number) => `${service.name}_${method.name}${i === 0 ? '' : i + 1}`
+      const id = (i: number) => `${titles.get(service)}_${method.name}${i === 0 ? '' : i + 1}`
       return httpOf(method).map((http, i) => ({ service, method, operationId: id(i), ...http }))
     })
   })
@@ -187,7 +188,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
     const plain = path.replace(variable, () => `{${names[next++]}}`)
     paths[plain] = { ...paths[plain], [httpMethod]: operationOf(service, method, path, names, body, operationId) }
   }
-  const tags = services.map((service) => ({ name: service.name, ...describe(service) }))
+  const tags = services.map((service) => ({ name: titles.get(service)!, ...describe(service) }))
   const status = registry.getMessage(errorStatus)!
   messageSchema(status)
 
@@ -222,6 +223,19 @@ const spellings =
 
 function capitalised(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+/** Names of services. Of two with one name, the smaller one is named with its package. */
+function titlesOf(services: readonly DescService[]): ReadonlyMap<DescService, string> {
+  const isLarger = (one: DescService, other: DescService) =>
+    other.name === one.name && other.methods.length > one.methods.length
+  return new Map(
+    services.map((service) => {
+      const isSecond = services.some((other) => isLarger(service, other))
+      const [, packageName] = service.typeName.split('.').reverse()
+      return [service, isSecond ? capitalised(packageName!) + service.name : service.name]
+    }),
+  )
 }
 
 const variable = /\{([^=}]+)(?:=[^}]*)?\}/g

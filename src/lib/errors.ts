@@ -94,6 +94,7 @@ export const violationTypes = {
   LAST_OWNER: 'the organisation would be left without an owner',
   LEDGER_IN_USE: 'a repo that was made again goes on with the history that is to be erased',
   MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
+  PARENT_NOT_UNIQUE: 'the request names no group, and the caller may create the resource in several',
   PLAN_STATE: 'the plan of retention is still being made, was applied before or has ended',
   QUEUE_FULL: 'as many deliveries as may wait for a subscription wait already',
   REPO_FOLLOWED: 'the repo follows an upstream and has the tags of that',

@@ -18,6 +18,7 @@ import { buildEndpoints } from '#api/methods.ts'
 import { services } from '#api/services.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
+import { Identities as EventsIdentities } from '#gen/pinfold/events/v1/identities_pb.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
 import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
 import { openBrowser } from '../support/browser.ts'
@@ -32,7 +33,9 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
 
 const endpoints = buildEndpoints(services).filter(({ method }) => method.version === 'v1')
-const nameOf = ({ parent, name }: DescMethod) => `${parent.name}.${name}`
+/** Two services have the same name. */
+const nameOf = ({ parent, name }: DescMethod) =>
+  `${parent.typeName === EventsIdentities.typeName ? 'events.' : ''}${parent.name}.${name}`
 
 let registry: TestRegistry
 let grpc: RawGrpc
@@ -179,6 +182,10 @@ const cases: Record<string, Make> = {
   'Groups.RequestGroupAccess': async () => ({ request: { groupId: domain }, token: (await person()).token }),
   'Groups.CheckEligibility': () => ({}),
   'Groups.Delete': async () => ({ id: await group() }),
+  'events.Identities.Create': async () => ({
+    request: { issuer: 'https://i.example.com', subject: unique('s'), issuerKeys: JSON.stringify(issuer.jwks()) },
+    token: (await registry.as((await registry.seed.member(org, roleUids.owner)).uid)).token!,
+  }),
   'Identities.Create': () => ({
     parentId: org,
     identity: { name: 'one', claimMatch: { issuer: 'https://i.example.com', subject: unique('s') } },

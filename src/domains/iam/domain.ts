@@ -7,6 +7,7 @@ import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_d
 import { PushTokensService } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import { SessionsService } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import { QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
+import { Identities as EventsIdentities } from '#gen/pinfold/events/v1/identities_pb.ts'
 import { GroupAccountAssociations } from '#gen/pinfold/iam/v1/account_associations_pb.ts'
 import { ExternalGroupRoleMappings } from '#gen/pinfold/iam/v1/external_group_role_mappings_pb.ts'
 import { GroupInvites } from '#gen/pinfold/iam/v1/group_invites_pb.ts'
@@ -33,6 +34,7 @@ import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
 import { claimChecks } from './identities/claim-checks.control.ts'
+import { eventsIdentitiesV1 } from './identities/events-identities.v1.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
 import { identities, identityEvents } from './identities/identities.v2.ts'
 import {
@@ -78,6 +80,7 @@ export const services: readonly Service[] = [
   { desc: QuotasService, handlers: organizationQuotas },
   { desc: Groups, handlers: groupsV1 },
   { desc: Identities, handlers: identitiesV1 },
+  { desc: EventsIdentities, handlers: eventsIdentitiesV1 },
   { desc: Roles, handlers: rolesV1 },
   { desc: RoleBindings, handlers: roleBindingsV1 },
   { desc: IdentityProviders, handlers: identityProvidersV1 },
