@@ -59,10 +59,13 @@ export const witnessLedgers: Duty = {
   },
 }
 
-/** What was in the ledger before its log comes into it. */
+/**
+ * What was in the ledger before its log comes into it. New entries wait for it, and `pinfold restored` begins it while no server
+ * runs, so it is looked for often.
+ */
 export const backfillLedgers: Duty = {
   name: 'ledger.backfill',
-  everyMs: 60_000,
+  everyMs: 5000,
   runsOn: 'one node',
   async run({ config, db }, lease) {
     if (config.ledgerProofs === 'off' || !(await nextBackfill(db))) return {}
