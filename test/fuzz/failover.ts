@@ -87,6 +87,7 @@ async function inside(): Promise<void> {
       await stop()
       await command('restored')
       running = await start()
+      await rounds.nextLog()
     }
     await command('verify')
     rounds.report()
@@ -112,6 +113,9 @@ async function makeTargets(where: Parameters<typeof tokenOf>[0]): Promise<Target
 /** The longest time from the new primary to the next push that a server answers. */
 const mostBackMs = 5000
 
+/** The longest time from a restore to the first signed head of the next log. */
+const mostSignedMs = 20_000
+
 const seconds = (ms: number): string => (ms / 1000).toFixed(1)
 
 /** Whether a larger head of the newest log was served after a moment than before. */
@@ -136,6 +140,27 @@ type Round = {
   primaryAt: number
   members: string
   logged: number[]
+}
+
+/** What the database says of the logs, the jobs and its sessions: why signing may not have gone on. */
+const stateQueries = [
+  'SELECT id, generation, state, size, checkpoint_size, stored_size FROM ledger_logs ORDER BY id',
+  'SELECT ledger_id, count(*) FROM ledger_pending GROUP BY ledger_id ORDER BY ledger_id',
+  "SELECT * FROM duties WHERE name LIKE 'ledger%' ORDER BY name",
+  "SELECT now(), pid, client_addr, client_port, state, wait_event, xact_start, query_start, left(query, 300) AS query FROM pg_stat_activity WHERE datname = 'pinfold'",
+  'SELECT pid, locktype, relation::regclass::text, mode, granted FROM pg_locks WHERE NOT granted',
+]
+
+async function noteState(primary: MemberName, round: number): Promise<void> {
+  const admin = new pg.Client({ host: addressOf(primary), user: 'postgres', database: 'pinfold' })
+  await admin.connect()
+  const lines: string[] = []
+  for (const query of stateQueries) {
+    const { rows } = await admin.query(query).catch((error: unknown) => ({ rows: [String(error)] }))
+    lines.push(query, ...rows.map((row) => JSON.stringify(row)))
+  }
+  await admin.end()
+  writeFileSync(join(values.logs, `failover-${round + 1}-state.log`), lines.join('\n'))
 }
 
 class Rounds {
@@ -172,6 +197,7 @@ class Rounds {
     await this.#heal(before, fault)
     await sleep(4000)
     await load.stop()
+    if (!isGrowing(load.heads, primaryAt)) await noteState(after, round)
     await this.#bed.revive(before, mode)
     return this.#judge(round, {
       mode,
@@ -183,6 +209,19 @@ class Rounds {
       members: `${before} to ${after}`,
       logged,
     })
+  }
+
+  /** Waits until the log after a restore has a signed head, so that the next fault does not come before it. */
+  async nextLog(): Promise<void> {
+    const former = this.#heads.at(-1)?.origin
+    const began = performance.now()
+    const load = new Load(this.#targets, 1)
+    const origin = () => load.heads.at(-1)?.origin
+    while ((origin() === undefined || origin() === former) && performance.now() - began < mostSignedMs) await sleep(100)
+    await load.stop()
+    this.#heads.push(...load.heads)
+    assert.notEqual(origin(), former, 'no log was begun after the restore')
+    console.log(`the next log was signed ${seconds(performance.now() - began)} s after the restore`)
   }
 
   async #break(member: MemberName, mode: Mode, fault: Fault): Promise<void> {
@@ -216,7 +255,8 @@ class Rounds {
     const recovered = recoveryMs(load.answers, servers.length, primaryAt)
     const gap = longestGapMs(load.answers, servers.length)
     const served = load.heads.at(-1)
-    const forks = served ? await contradictions(this.#heads, this.#targets[0]!, served) : ['no head was served']
+    const noHead = hasStopped ? [] : ['no head was served']
+    const forks = served ? await contradictions(this.#heads, this.#targets[0]!, served) : noHead
     const failed = load.answers.filter(({ status }) => status >= 500).length
     this.#sum.acknowledged += load.acknowledged.size
     this.#sum.lost[mode] += lost.length

@@ -147,13 +147,19 @@ export async function tokenOf(place: Where, args: readonly string[] = []): Promi
   return stdout.trim()
 }
 
-/** The same for a run that lasts for hours: before it ends the next one is taken. */
+/** The same for a run that lasts for hours. Takes the next token before one ends, and again if that fails. */
 export function lastingToken(place: Where, args: readonly string[] = []): () => Promise<string> {
   let last: { token: Promise<string>; since: number } | undefined
   return () => {
-    if (!last || performance.now() - last.since > 20 * 60_000) {
-      last = { token: tokenOf(place, args), since: performance.now() }
-    }
+    const former = last
+    if (former && performance.now() - former.since <= 20 * 60_000) return former.token
+    const token = tokenOf(place, args)
+    last = { token, since: performance.now() }
+    if (!former) return token
+    last.token = token.catch(() => {
+      last = former
+      return former.token
+    })
     return last.token
   }
 }
