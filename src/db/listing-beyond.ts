@@ -53,3 +53,14 @@ export async function countBeyond(
        AND value > ${value}`)
   return row?.total ?? 0
 }
+
+/** The end of a query for one page and one row more. `keys` are the order and what breaks ties. */
+export function pageTail(page: Pick<Page, 'order' | 'size' | 'skip'>, ...keys: readonly [Sql, ...Sql[]]): Sql {
+  return sql`${orderOf(page, ...keys)} LIMIT ${page.size + 1} OFFSET ${page.skip}`
+}
+
+/** All keys in the direction of the page. */
+export function orderOf(page: Pick<Page, 'order'>, first: Sql, ...more: readonly Sql[]): Sql {
+  const dir = direction(page)
+  return more.reduce((sum, key) => sql`${sum}, ${key} ${dir}`, sql`ORDER BY ${first} ${dir}`)
+}

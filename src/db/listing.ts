@@ -11,9 +11,18 @@ import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from '
 
 /**
  * How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join`
- * adds the tables it needs. Where several kinds share a table, `only` says which rows are of this one.
+ * adds the tables it needs. Where several kinds share a table, `only` says which rows are of this one. A kind that is few in
+ * each place is `unkeyed`: it has neither keys nor totals, so other orders than that of the uid are sorted.
  */
-export type Listing = { kind: string; table: string; columns: Sql; join?: Sql; only?: Sql; keys?: KeyRange }
+export type Listing = {
+  kind: string
+  table: string
+  columns: Sql
+  join?: Sql
+  only?: Sql
+  keys?: KeyRange
+  unkeyed?: boolean
+}
 
 /** Keys that serve a filter which many nodes share: those named `name`, from `from` on and before `before` where these are given. */
 export type KeyRange = { name: string; from?: string; before?: string }
@@ -179,7 +188,8 @@ function branchQuery(listing: Listing, branch: Branch, page: Page, filters: read
     : placeQuery(listing, placeOf(branch), page, filters)
 }
 
-function byKeys({ keys }: Listing, page: Page, filters: readonly Sql[], walk: boolean): boolean {
+function byKeys({ keys, unkeyed }: Listing, page: Page, filters: readonly Sql[], walk: boolean): boolean {
+  if (unkeyed) return false
   return keys !== undefined || (page.order.column !== 'uid' && (filters.length === 0 || walk))
 }
 
@@ -274,7 +284,7 @@ export function bounds(branch: Branch, page: Page): Sql[] {
 }
 
 /** As the page sorts. */
-export function direction(page: Page): Sql {
+export function direction(page: Pick<Page, 'order'>): Sql {
   return page.order.desc ? sql`DESC` : sql`ASC`
 }
 
@@ -300,7 +310,7 @@ function within(branch: Branch): Sql {
   return branch.below === top ? sql`1 = 1` : sql`t.uid > ${`${branch.below}/`} AND t.uid < ${`${branch.below}0`}`
 }
 
-type Counted = Pick<Listing, 'kind' | 'table' | 'only'>
+type Counted = Pick<Listing, 'kind' | 'table' | 'only' | 'unkeyed'>
 
 /** How many nodes the branches hold in all: from the counters, or from index entries where there is a filter. */
 export async function countNodes(
@@ -310,8 +320,9 @@ export async function countNodes(
   filters: readonly Sql[] = [],
 ): Promise<number> {
   const kinds = [listings].flat()
-  const searched = filters.length > 0 ? branches : branches.filter((branch) => 'uids' in branch)
-  const places = filters.length > 0 ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [placeOf(branch)]))
+  const isSearched = filters.length > 0 || kinds.some(({ unkeyed }) => unkeyed)
+  const searched = isSearched ? branches : branches.filter((branch) => 'uids' in branch)
+  const places = isSearched ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [placeOf(branch)]))
   const names = kinds.map(({ kind }) => kind)
   let total = places.length > 0 ? await countAt(reader, names, places) : 0
   for (const kind of kinds) {

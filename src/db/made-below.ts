@@ -1,8 +1,38 @@
+// Lists of what people make at places, such as rules, exceptions and holds. There are few in each place, so they have no keys.
+import type { Page } from '#lib/lists/paging.ts'
 import { top } from '#lib/uid.ts'
-import { type Sql, sql } from './sql.ts'
+import { countNodes, type Listing, listPage } from './listing.ts'
+import { type Reader, type Sql, sql } from './sql.ts'
 
-/** Those of the table `t` that were made at a place and below it, after a uid; to be read in the order of their uids. */
-export function madeBelow(place: string, after: string): Sql {
-  const from = place === top || after > place ? after : place
-  return place === top ? sql`t.uid > ${from}` : sql`t.uid > ${from} AND t.uid < ${`${place}0`}`
+/** The rows of the table `t` that were made at a place and below it. */
+export function madeBelow(place: string): Sql {
+  return place === top ? sql`1 = 1` : sql`t.uid > ${`${place}/`} AND t.uid < ${`${place}0`}`
+}
+
+/** One kind of such rows. The places of a page do not overlap. */
+export type MadeList<T, F> = {
+  page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
+  count(reader: Reader, places: readonly string[], filter: F): Promise<number>
+  /** The first rows of a place in the order of their uids. */
+  below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
+}
+
+const byUid = { order: { field: 'uid', column: 'uid', desc: false }, after: undefined, skip: 0, binding: '' }
+const branchesOf = (places: readonly string[]) => places.map((below) => ({ below }))
+
+/** `where` says what a filter asks of a row. */
+export function madeList<Row, T, F>(
+  { table, columns }: Pick<Listing, 'table' | 'columns'>,
+  fromRow: (row: Row) => T,
+  where: (filter: F) => Sql[],
+): MadeList<T, F> {
+  const listing: Listing = { kind: table, table, columns, unkeyed: true }
+  const page: MadeList<T, F>['page'] = async (reader, places, asked, filter) => {
+    return (await listPage<Row>(reader, listing, branchesOf(places), asked, where(filter))).map(fromRow)
+  }
+  return {
+    page,
+    count: (reader, places, filter) => countNodes(reader, listing, branchesOf(places), where(filter)),
+    below: (reader, place, filter, most) => page(reader, [place], { ...byUid, size: most - 1 }, filter),
+  }
 }

@@ -23,7 +23,10 @@ async function repoWith(name: string) {
 
 test('what refers to a digest is listed page by page, tagged or not, and nothing else is', async () => {
   const { path, image, at } = await repoWith('signed')
-  assert.deepEqual(ok(await pinfold.operator.get(`${at}/referrers`)), { referrers: [], nextPageToken: '' })
+  assert.deepEqual(ok(await pinfold.operator.get(`${at}/referrers`)), {
+    ...{ referrers: [], nextPageToken: '' },
+    ...{ totalCount: '0', skipped: 0 },
+  })
   const made: string[] = []
   for (const text of ['one', 'two', 'three']) {
     made.push((await pushSbom(pinfold.pusher, path, image, text)).digest)

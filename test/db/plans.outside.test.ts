@@ -43,6 +43,9 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
 const job = { organization, digest, mediaType: '', actor: '', requestTime: time }
 const state = { id: 1, remote: '', beginTime: '', attempts: 0, problem: '' }
 
+const byUid = { field: 'uid', column: 'uid', desc: false }
+const page = { order: byUid, after: undefined, size: 50, skip: 0, binding: '' }
+
 const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   reviveReport: (tx) => reports.reviveReport(tx, about, time),
   isPushed: (tx) => reports.isPushed(tx, about),
@@ -76,7 +79,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   deleteSignedOfImage: (tx) => said.deleteSignedOfImage(tx, organization, digest),
   nextSigned: (tx) => said.nextSigned(tx, image),
   deleteSignedOfGone: (tx) => said.deleteSignedOfGone(tx, image, 10),
-  signersBelow: (tx) => signers.signersBelow(tx, organization, { after: '', most: 10, now: time }),
+  'a page of signers': (tx) => signers.signerList.page(tx, [organization], page, { now: time }),
   signersAt: (tx) => signers.signersAt(tx, [organization], time),
   countSigners: (tx) => signers.countLive(tx, organization, 10),
   dueSigners: (tx) => signers.dueSigners(tx, time, 10),

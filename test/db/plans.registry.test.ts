@@ -34,7 +34,8 @@ const order = { field: 'deleteTime', column: 'delete_time', desc: true }
 const page = { order, after: undefined, size: 50, skip: 0, binding: '' }
 
 const teller = { ledger: 1, upstream: group, origin: 'https://registry.example.com', path: 'app' }
-const afterTold = { time: cutoff, tag: '1.0', teller: 1 }
+const newest = { field: 'time', column: 'time', desc: true }
+const afterTold = { order: newest, after: { value: cutoff, uid: '1 1.0' }, size: 50, skip: 0 }
 
 const repo = { id: 1, uid: `${group}/a`, ledger: 1 }
 
@@ -72,9 +73,10 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'the same while upstreams rest': (reader) => nextAsking(reader, group, cutoff, [group, cutoff]),
   'how often questions about a repo have failed': (reader) => failuresOf(reader, group),
   'what was last told of a tag': (reader) => told.lastTold(reader, teller, '1.0'),
-  'what was told of a tag': (reader) => told.listTold(reader, 1, '1.0', {}, afterTold, 51),
-  'what was told of a digest': (reader) => told.listTold(reader, 1, undefined, { digest }, afterTold, 51),
-  'what was told of all tags': (reader) => told.listTold(reader, 1, undefined, {}, afterTold, 51),
+  'what was told of a tag': (reader) => told.listTold(reader, 1, '1.0', {}, afterTold),
+  'what was told of a digest': (reader) => told.listTold(reader, 1, undefined, { digest }, afterTold),
+  'how much was told': (reader) => told.countMatching(reader, 1, undefined, {}, 100),
+  'what was told of all tags': (reader) => told.listTold(reader, 1, undefined, {}, afterTold),
   'the stays of a digest under tags': (reader) => promises.staysOf(reader, 1, digest, 10_000),
   'what never was a tag': (reader) => {
     const came = [{ after: cutoff, until: cutoff }]

@@ -19,26 +19,26 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const group = 'a'.repeat(40)
 const time = '2026-03-01T00:00:00.000Z'
-const page = { after: '', most: 50, now: time }
+const byUid = { field: 'uid', column: 'uid', desc: false }
+const page = { order: byUid, after: undefined, size: 50, skip: 0, binding: '' }
 const apk = { kind: 'apk', ecosystem: '', name: 'a', version: '1', origin: 'a', originVersion: '1', arch: '' }
 const places = [1, 2].flatMap((componentNo) => ['', group].map((place) => ({ ...apk, componentNo, place })))
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a risk': (reader) => risks.findRisk(reader, group),
   'risks whose time has come': (reader) => risks.dueRisks(reader, time, 100),
-  'a page of risks': (reader) => risks.risksBelow(reader, group, page),
-  'a page of all risks': (reader) => risks.risksBelow(reader, '/', { ...page, now: undefined }),
+  'a page of risks': (reader) => risks.riskList.page(reader, [group], page, { now: time }),
+  'a page of all risks': (reader) => risks.riskList.page(reader, ['/'], page, { now: undefined }),
   'how many risks hold': (reader) => risks.countLive(reader, group, 5000),
   'how many risks there are of one vulnerability': (reader) => risks.countOf(reader, group, 'CVE-1', 200),
   'whether there are risks': (reader) => risks.hasRisks(reader, [group, `${group}/${'1'.repeat(16)}`]),
   'risks of some vulnerabilities': (reader) => risks.risksOf(reader, [group], ['CVE-1', 'CVE-2']),
   'a gate': (reader) => gates.findGate(reader, group),
   'whether there is a gate': (reader) => gates.anyGate(reader),
-  'a page of gates': (reader) => gates.gatesBelow(reader, group, '', 50),
-  'a page of all gates': (reader) => gates.gatesBelow(reader, '/', '', 50),
-  'exceptions from gates that hold': (reader) =>
-    gates.exceptionsBelow(reader, group, { after: '', most: 50, now: time }),
-  'a page of all exceptions from gates': (reader) => gates.exceptionsBelow(reader, '/', { after: '', most: 50 }),
+  'a page of gates': (reader) => gates.gateList.page(reader, [group], page, {}),
+  'a page of all gates': (reader) => gates.gateList.page(reader, ['/'], page, {}),
+  'exceptions from gates that hold': (reader) => gates.exceptionList.page(reader, [group], page, { now: time }),
+  'a page of all exceptions from gates': (reader) => gates.exceptionList.page(reader, ['/'], page, { now: undefined }),
   'whether something was pulled': (reader) =>
     wasPulledOn(reader, { repo: 1, digest: 'sha256:0' }, { from: '2026-03-01', until: '2026-03-09' }),
   'what was ever found in packages': (reader) => sightingsIn(reader, [1, 2], ['own']),

@@ -117,8 +117,8 @@ test('what begins with a text is a range of the names, from its beginning or fro
   for (const last of ['', 'stable-3']) {
     const filter = { prefix: 'stable', part: '', asked: 7 }
     const asks = [
-      (reader: Reader) => lastNameOf(reader, 1, filter, { last, most: 10 }),
-      (reader: Reader) => tagsByName(reader, 1, filter, { last, upTo: 'stable-9', limit: 10 }),
+      (reader: Reader) => lastNameOf(reader, 1, filter, { last, desc: false, most: 10 }),
+      (reader: Reader) => tagsByName(reader, 1, filter, { last, desc: false, upTo: 'stable-9', limit: 10 }),
     ]
     for (const ask of asks) {
       const [query] = await queriesOf(ask)
@@ -214,10 +214,14 @@ test('a pull, a move and a look into the ledger are one search each', async () =
     [(reader) => history.digestAt(reader, 1, 'latest', 'z'), ledgerKey],
     [(reader) => history.listHistory(reader, 1, 'latest', { before: 'z' }, 10), ledgerKey],
     [(reader) => history.listHistory(reader, 1, 'latest', { before: 'z', digest }, 10), ofTag],
-    [(reader) => history.listRecords(reader, 1, 'latest', { digest }, undefined, 10), ofTag],
-    [(reader) => history.listRecords(reader, 1, undefined, { digest }, { tag: 'a', time: 'z' }, 10), ofDigest],
-    [(reader) => history.listRecords(reader, 1, undefined, {}, undefined, 10), byTime],
-    [(reader) => history.listRecords(reader, 1, undefined, { from: 'a' }, { tag: 'a', time: 'z' }, 10), byTime],
+    [(reader) => history.listRecords(reader, 1, 'latest', { digest }, recordPage('time')), ofTag],
+    [(reader) => history.listRecords(reader, 1, undefined, { digest }, recordPage('tag', ['a', 'z'])), ofDigest],
+    [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('time')), byTime],
+    [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('time', undefined, false)), byTime],
+    [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('tag')), ledgerKey],
+    [(reader) => history.listRecords(reader, 1, undefined, { from: 'a' }, recordPage('time', ['z', 'a'])), byTime],
+    [(reader) => history.countRecords(reader, 1, undefined, {}, 10), byTime],
+    [(reader) => history.countRecords(reader, 1, 'latest', {}, 10), ledgerKey],
     [(reader) => history.wasEverTagged(reader, 1, digest, ['latest', 'latest-dev']), reverse],
   ]
   for (const [ask, index] of asked) {
@@ -226,6 +230,11 @@ test('a pull, a move and a look into the ledger are one search each', async () =
     await checkPlan(query!, index)
   }
 })
+
+function recordPage(field: string, cursor?: [value: string, uid: string], desc = field === 'time'): history.RecordPage {
+  const after = cursor && { value: cursor[0], uid: cursor[1] }
+  return { order: { field, column: field, desc }, after, size: 10, skip: 0 }
+}
 
 test('tags by a part of their names are found by keys alone', async () => {
   const filter = { prefix: 'v1', part: 'rc', asked: 0 }

@@ -8,13 +8,13 @@ import { createGrantCache } from '#domains/iam/access/grants.ts'
 import { findPushToken } from '#domains/iam/push-tokens/push-tokens.store.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
-import { exceptionsBelow, rulesBelow } from '#domains/registry/pull-rules/pull-rules.store.ts'
+import { exceptionList, ruleList } from '#domains/registry/pull-rules/pull-rules.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
-import { rulesBelow as lawsBelow, marksBelow } from '#domains/registry/retention/retention.store.ts'
+import { markLists, ruleLists } from '#domains/registry/retention/retention.store.ts'
 import { digestOf } from '#domains/registry/tags/tags.store.ts'
 import type { Question } from '#domains/registry/views/resolve.service.ts'
 import { createViewCache } from '#domains/registry/views/view-cache.ts'
-import { exceptionsBelow as gateExceptionsBelow, gatesBelow } from '#domains/scanning/gates/gates.store.ts'
+import { exceptionList as gateExceptions, gateList } from '#domains/scanning/gates/gates.store.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { clearOnCommit, resources } from '../../src/resources.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -151,19 +151,19 @@ test('a cache depends on every table that it reads', async () => {
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
     pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),
     pullRules: async (reader) => {
-      await rulesBelow(reader, 'a', '', 1).catch(() => undefined)
-      await exceptionsBelow(reader, 'a', { after: '', most: 1 })
+      await ruleList.below(reader, 'a', {}, 1).catch(() => undefined)
+      await exceptionList.below(reader, 'a', { now: undefined }, 1)
     },
     gates: async (reader) => {
-      await gatesBelow(reader, 'a', '', 1).catch(() => undefined)
-      await gateExceptionsBelow(reader, 'a', { after: '', most: 1 })
+      await gateList.below(reader, 'a', {}, 1).catch(() => undefined)
+      await gateExceptions.below(reader, 'a', { now: undefined }, 1)
     },
     laws: async (reader) => {
       for (const table of ['retention_rules', 'tag_rules'] as const) {
-        await lawsBelow(reader, table, 'a', '', 1).catch(() => undefined)
+        await ruleLists[table].below(reader, 'a', {}, 1).catch(() => undefined)
       }
       for (const table of ['holds', 'quarantined'] as const) {
-        await marksBelow(reader, table, 'a', { after: '', most: 1, live: true }).catch(() => undefined)
+        await markLists[table].below(reader, 'a', { live: true }, 1).catch(() => undefined)
       }
     },
   }

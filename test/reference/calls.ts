@@ -73,6 +73,8 @@ const advisory1 = {
 export const absent: readonly string[] = [
   'registry.Registry/GetVulnReport',
   'registry.Vulnerabilities/GetRawVulnReport',
+  // Nobody has stated anything of the image.
+  'control.scanning.v1.ScanReportsService/GetStatement',
   // Nobody has let the program in.
   'auth.Auth/GetHeadlessSession',
 ]
@@ -444,9 +446,6 @@ export const reads: readonly Call[] = [
     },
     'pullException',
   ],
-  ['control.registry.v1.PullRulesService/ListPullRuleExceptions', { scopeUid: '$app' }],
-  ['control.registry.v1.PullRulesService/RevokePullRuleException', { uid: '$pullException' }],
-  ['control.registry.v1.PullRulesService/DeletePullRule', { uid: '$pullRule' }],
   ...gateCalls,
   ...retentionCalls,
   [
@@ -455,6 +454,7 @@ export const reads: readonly Call[] = [
   ],
   ['control.scanning.v1.ScanReportsService/ListScanReports', { repoUid: '$app', digest: '$digest' }],
   ['control.scanning.v1.ScanReportsService/ListStatements', { repoUid: '$app', digest: '$digest' }],
+  ['control.scanning.v1.ScanReportsService/GetStatement', { repoUid: '$app', digest: '$digest', uid: '1.1' }],
   ['control.scanning.v1.ScanReportsService/ScanImage', { repoUid: '$app', digest: '$digest' }],
   [
     'control.scanning.v1.ScannersService/PutScanner',
@@ -475,9 +475,6 @@ export const reads: readonly Call[] = [
     },
     'risk',
   ],
-  ['control.scanning.v1.RiskAcceptancesService/GetRiskAcceptance', { uid: '$risk' }],
-  ['control.scanning.v1.RiskAcceptancesService/ListRiskAcceptances', { scopeUid: '$app' }],
-  ['control.scanning.v1.RiskAcceptancesService/RevokeRiskAcceptance', { uid: '$risk', reason: 'Mended in 2.1' }],
   ...signerCalls,
   ['control.scanning.v1.ScannedImagesService/ListVulnerableImages', { vulnerability: 'CVE-2026-1234' }],
   [
@@ -565,6 +562,7 @@ export const deletions: readonly Call[] = [
   ['registry.v2.ReposService/DeleteRepo', { uid: '$repo' }],
   ['registry.Registry/DeleteRepo', { id: '$repo1' }],
   ['control.registry.v1.LedgersService/ListDeletedRepos', { uidp: { descendantsOf: '$org' } }],
+  ['control.registry.v1.LedgersService/GetDeletedRepo', { uid: '$repo' }],
   ['control.registry.v1.TagHistoryService/ListDeletedRepoTagHistory', { repoUid: '$repo', tag: 'latest' }],
   ['control.registry.v1.LedgersService/EraseLedger', { repoUid: '$repo' }],
   ['control.registry.v1.LedgersService/ResumeLedgerLogs', {}],

@@ -1,7 +1,11 @@
-// The calls of the reference about what has to be so of what is pulled.
+// The calls of the reference about admission policies, after those that end a pull rule.
 import type { Json } from '../support/pinfold.ts'
 
 export const gateCalls: readonly (readonly [method: string, request: Json, name?: string])[] = [
+  ['control.registry.v1.PullRulesService/GetPullRuleException', { uid: '$pullException' }],
+  ['control.registry.v1.PullRulesService/ListPullRuleExceptions', { scopeUid: '$app' }],
+  ['control.registry.v1.PullRulesService/RevokePullRuleException', { uid: '$pullException' }],
+  ['control.registry.v1.PullRulesService/DeletePullRule', { uid: '$pullRule' }],
   [
     'control.scanning.v1.GatesService/CreateGate',
     {
@@ -23,6 +27,7 @@ export const gateCalls: readonly (readonly [method: string, request: Json, name?
     },
     'gateException',
   ],
+  ['control.scanning.v1.GatesService/GetGateException', { uid: '$gateException' }],
   ['control.scanning.v1.GatesService/ListGateExceptions', { scopeUid: '$app' }],
   ['control.scanning.v1.GatesService/RevokeGateException', { uid: '$gateException' }],
   ['control.scanning.v1.GatesService/DeleteGate', { uid: '$gate' }],

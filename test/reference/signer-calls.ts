@@ -2,6 +2,9 @@
 import type { Json } from '../support/pinfold.ts'
 
 const publicKey = [
+  ['control.scanning.v1.RiskAcceptancesService/GetRiskAcceptance', { uid: '$risk' }],
+  ['control.scanning.v1.RiskAcceptancesService/ListRiskAcceptances', { scopeUid: '$app' }],
+  ['control.scanning.v1.RiskAcceptancesService/RevokeRiskAcceptance', { uid: '$risk', reason: 'Mended in 2.1' }],
   '-----BEGIN PUBLIC KEY-----',
   'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEd54YHJuX0W20JomTfSzaJMFe0gqP',
   'UhnHFj/UCqO5feroesjqW/KKtAo58my1Lu43h55C4NXhJtLL/+vk+LO4kg==',

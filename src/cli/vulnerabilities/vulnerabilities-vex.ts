@@ -21,6 +21,9 @@ type Risk = { uid: string; vulnerability: string; expireTime: string }
 
 const imageArgument = { name: '<image>', summary: 'acme/app:1.0 or acme/app@sha256:…' }
 
+/** The server lists no more of one image. */
+const mostStatements = 5000
+
 const list: Command = {
   name: 'list',
   summary: 'Show what others say was made of the vulnerabilities in an image',
@@ -31,8 +34,8 @@ refers to the image, signed or not. They hide nothing until they are adopted, or
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const { repo, digest } = await digestOf(api, String(options.image))
-    const { statements = [] } = await api.call('GET', `/registry/v2/repos/${repo}/digests/${digest}/statements`)
-    const listed = statements as Statement[]
+    const path = `/registry/v2/repos/${repo}/digests/${digest}/statements`
+    const { items: listed } = await api.list<Statement>(path, 'statements', {}, mostStatements)
     if (options.output === 'json') terminal.print(jsonText(listed))
     else if (listed.length === 0) terminal.print('nothing is said of the image')
     else for (const one of listed) terminal.print(plain(lineOf(one)))

@@ -93,6 +93,7 @@ import { migration as eventsBySubject } from './0142-expand-events-by-subject.ts
 import { migration as envelopedSboms } from './0144-expand-enveloped-sboms.ts'
 import { migration as scimEmails } from './0146-expand-scim-emails.ts'
 import { migration as gateSeverities } from './0147-expand-gate-severities.ts'
+import { migration as planUpdateTimes } from './0148-expand-plan-update-times.ts'
 import { migration as scimGroups } from './0149-expand-scim-groups.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -191,5 +192,6 @@ export const migrations: readonly Migration[] = [
   envelopedSboms,
   scimEmails,
   gateSeverities,
+  planUpdateTimes,
   scimGroups,
 ]

@@ -29,6 +29,8 @@ export type ListRules = {
   fields: Readonly<Record<string, Field>>
   /** The default order, as `order_by` would spell it. */
   defaultOrder: string
+  /** The list has no other order, and none has a name. */
+  isFixed?: boolean
 }
 
 const defaultSize = 50
@@ -41,7 +43,8 @@ const tokenVersion = 2
 
 const synonyms: Record<string, string> = { createdAt: 'createTime', updatedAt: 'updateTime' }
 
-type Token = { v: number; b: string; k: string; u: string; t: number }
+/** `s` counts the items that are still to be skipped. */
+type Token = { v: number; b: string; k: string; u: string; t: number; s?: number }
 
 /** The part of a Call that paging needs. */
 export type PagingCall = {
@@ -56,13 +59,15 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   if (request.pageSize < 0) throw invalid({ field: 'page_size', description: 'must not be negative' })
   if (request.skip < 0) throw invalid({ field: 'skip', description: 'must not be negative' })
   if (request.skip > maxSkip) throw invalid({ field: 'skip', description: `must be at most ${maxSkip}` })
+  if (rules.isFixed && request.orderBy !== '') throw invalid({ field: 'order_by', description: 'must be empty' })
   const order = readOrder(request.orderBy || rules.defaultOrder, rules.fields)
   const binding = bindingOf([call.method.fullName, call.caller.uid, order.field, order.desc, filters])
+  const token = readToken(request.pageToken, binding, call.app.sealer, Date.parse(call.now))
   return {
     order,
-    after: readToken(request.pageToken, binding, call.app.sealer, Date.parse(call.now)),
+    after: token && { value: token.k, uid: token.u },
     size: request.pageSize === 0 ? defaultSize : Math.min(request.pageSize, maxSize),
-    skip: request.skip,
+    skip: Math.min(request.skip + (token?.s ?? 0), maxSkip),
     binding,
   }
 }
@@ -93,7 +98,7 @@ function bindingOf(parts: unknown): string {
 }
 
 /** An expired token starts again at the first page; one that we did not write, or wrote for another list, is refused. */
-function readToken(text: string, binding: string, sealer: Sealer, now: number): Page['after'] {
+function readToken(text: string, binding: string, sealer: Sealer, now: number): Token | undefined {
   if (text === '') return undefined
   const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.unseal(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
   if (!opened) throw invalid({ field: 'page_token', description: 'is not a token of this server' })
@@ -102,24 +107,54 @@ function readToken(text: string, binding: string, sealer: Sealer, now: number): 
   if (token.b !== binding) {
     throw invalid({ field: 'page_token', description: 'belongs to a list with another order, filter or caller' })
   }
-  return { value: token.k, uid: token.u }
+  return token
 }
 
 /** The token of the page that starts after the given row. */
-function writeToken(call: PagingCall, page: Page, last: { value: string; uid: string }): string {
-  const token: Token = { v: tokenVersion, b: page.binding, k: last.value, u: last.uid, t: Date.parse(call.now) }
+function writeToken(call: PagingCall, page: Page, last: { value: string; uid: string }, toSkip = 0): string {
+  const skipping = toSkip === 0 ? {} : { s: toSkip }
+  const at = Date.parse(call.now)
+  const token: Token = { v: tokenVersion, b: page.binding, k: last.value, u: last.uid, t: at, ...skipping }
   return call.app.sealer.seal(tokenPurpose, Buffer.from(JSON.stringify(token))).toString('base64url')
 }
 
-/** A page that ends where somebody has looked up to, however little was found; the last one without that. */
-export function listedUpTo<T>(
+/**
+ * A page that ends where the search has stopped, even if it found little. The last page has no `last`. The next page first
+ * skips the items that this one had no time for.
+ */
+export function listedUpTo<T, N extends number | undefined>(
   call: PagingCall,
   page: Page,
-  items: T[],
-  last: string | undefined,
-): Listed<T, undefined> {
-  const next = last === undefined ? '' : writeToken(call, page, { value: last, uid: last })
-  return { items, total: undefined, next }
+  { items, total, last, toSkip = 0 }: { items: T[]; total: N; last: Page['after'] | string; toSkip?: number },
+): Listed<T, N> {
+  const at = typeof last === 'string' ? { value: last, uid: last } : last
+  return { items, total, next: at === undefined ? '' : writeToken(call, page, at, toSkip) }
+}
+
+/**
+ * A page of a list that is in memory, such as one that was computed. The caller bounds its length. `keyOf` tells the values
+ * to sort by, and a tie-breaker that is unique and stays the same.
+ */
+export function pageOf<T>(
+  call: PagingCall,
+  page: Page,
+  items: readonly T[],
+  keyOf: (item: T) => { value: string; uid: string },
+): Listed<T> {
+  const { after, order, skip, size } = page
+  const sign = order.desc ? -1 : 1
+  const compare = (a: Key, b: Key) => sign * (compareTexts(a.value, b.value) || compareTexts(a.uid, b.uid))
+  const keyed = items.map((item) => ({ item, ...keyOf(item) })).sort(compare)
+  const from = (after ? keyed.filter((one) => compare(one, after) > 0) : keyed).slice(skip, skip + size + 1)
+  const shown = from.slice(0, size)
+  const last = from.length > size ? shown.at(-1) : undefined
+  return listedUpTo(call, page, { items: shown.map(({ item }) => item), total: items.length, last })
+}
+
+type Key = { value: string; uid: string }
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Cuts the row too many that a store reads to learn whether another page follows. */

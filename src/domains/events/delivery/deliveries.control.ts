@@ -146,6 +146,10 @@ function toShown({ uid, types, paused, pauseReason }: ShownSettings): Subscripti
   }
 }
 
+function endOf({ createTime, durationMs }: DeliveryAttempt): string {
+  return new Date(Date.parse(createTime) + durationMs).toISOString()
+}
+
 function toMessage(delivery: Delivery & { attempts?: readonly DeliveryAttempt[] }): DeliveryMessage {
   const { event: _, nextAttemptTime, lastAttempt, attempts = [], createTime, state, ...plain } = delivery
   return {
@@ -156,6 +160,7 @@ function toMessage(delivery: Delivery & { attempts?: readonly DeliveryAttempt[] 
     ...(lastAttempt ? { lastAttempt: toAttempt(lastAttempt) } : {}),
     attempts: attempts.map(toAttempt),
     createTime: timestamp(createTime),
+    updateTime: timestamp(lastAttempt ? endOf(lastAttempt) : createTime),
   }
 }
 

@@ -44,7 +44,10 @@ export async function replayEvents(
     if (some.isFull) break
   }
   call.log.info('events replayed', { uid, count, isOver })
-  return { count, next: listedUpTo(call, page, [], isOver ? undefined : String(position)).next }
+  return {
+    count,
+    next: listedUpTo(call, page, { items: [], total: 0, last: isOver ? undefined : String(position) }).next,
+  }
 }
 
 type Replayed = { count: number; looked: number; position: number; isFull: boolean; isOver: boolean }

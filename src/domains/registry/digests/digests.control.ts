@@ -1,27 +1,23 @@
 import type { Handlers } from '#app.ts'
-import type { DigestsService, UnpulledDigest } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
+import type { DigestsService, Referrer, UnpulledDigest } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
 import { Promise_Reason } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
+import { listResponse } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { noEnd } from '../retention/retention.model.ts'
-import { referrerFields } from './digests.model.ts'
+import { digestFields, type ReferrerRow } from './digests.model.ts'
 import { listReferrers, pullsOf } from './digests.service.ts'
 import { listUnpulled, readWanted, type Unpulled } from './unpulled.service.ts'
 
-const rules = { fields: referrerFields, defaultOrder: 'digest' }
+const rules = { fields: digestFields, defaultOrder: 'digest' }
 
 export const digests: Handlers<typeof DigestsService> = {
-  async listReferrers(call, { repoUid, digest, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [repoUid, digest])
-    const { items, next } = await listReferrers(call, repoUid, digest, page)
-    return {
-      $typeName: 'pinfold.control.registry.v1.ListReferrersResponse',
-      referrers: items.map((one) => ({
-        $typeName: 'pinfold.control.registry.v1.Referrer',
-        ...{ digest: one.digest, mediaType: one.mediaType, artifactType: one.artifactType, size: BigInt(one.size) },
-      })),
-      nextPageToken: next,
-    }
+  async listReferrers(call, request) {
+    const { repoUid, digest } = request
+    const page = readPage(call, request, rules, [repoUid, digest])
+    const listed = await listReferrers(call, repoUid, digest, page)
+    const response = 'pinfold.control.registry.v1.ListReferrersResponse'
+    return listResponse(response, 'referrers', listed, referrerMessage, request)
   },
 
   async getDigestPulls(call, { repoUid, digest }) {
@@ -37,14 +33,18 @@ export const digests: Handlers<typeof DigestsService> = {
     }
   },
 
-  async listUnpulledDigests(call, { repoUid, pageSize, pageToken, ...asked }) {
-    const wanted = readWanted(asked)
-    const filters = [repoUid, wanted.days, ...wanted.except]
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, filters)
-    const { items, next } = await listUnpulled(call, repoUid, page, wanted)
-    const $typeName = 'pinfold.control.registry.v1.ListUnpulledDigestsResponse'
-    return { $typeName, digests: items.map(unpulledMessage), nextPageToken: next }
+  async listUnpulledDigests(call, request) {
+    const { repoUid } = request
+    const wanted = readWanted(request)
+    const page = readPage(call, request, rules, [repoUid, wanted.days, ...wanted.except])
+    const listed = await listUnpulled(call, repoUid, page, wanted)
+    const response = 'pinfold.control.registry.v1.ListUnpulledDigestsResponse'
+    return listResponse(response, 'digests', listed, unpulledMessage, request)
   },
+}
+
+function referrerMessage({ digest, mediaType, artifactType, size }: ReferrerRow): Referrer {
+  return { $typeName: 'pinfold.control.registry.v1.Referrer', digest, mediaType, artifactType, size: BigInt(size) }
 }
 
 function unpulledMessage(one: Unpulled): UnpulledDigest {

@@ -23,16 +23,15 @@ export async function listReferrers(
   repoUid: string,
   subject: string,
   page: Page,
-): Promise<Listed<ReferrerRow, undefined>> {
+): Promise<Listed<ReferrerRow>> {
   const { db } = call.app
   const repo = await repoOf(call, repoUid, subject)
-  const asked = { subject, after: page.after?.value ?? '', limit: page.size + 1 }
-  const rows = await store.referrersOf(db, repo, asked)
+  const rows = await store.referrersOf(db, repo, subject, page)
   return toListed(
     call,
     page,
     rows.map((row) => ({ ...row, uid: row.digest })),
-    undefined,
+    await store.countReferrers(db, repo, subject),
   )
 }
 

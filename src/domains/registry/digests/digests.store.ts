@@ -1,15 +1,29 @@
-import { type Reader, sql } from '#db/sql.ts'
+import { pageTail } from '#db/listing-beyond.ts'
+import { type Reader, type Sql, sql } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import type { Usage } from '../usage/digest-usage.model.ts'
 import type { ReferrerRow } from './digests.model.ts'
 
-type Asked = { subject: string; after: string; limit: number }
-
-/** The manifests whose subject is the digest, by their digests. */
-export async function referrersOf(reader: Reader, repo: number, { subject, after, limit }: Asked) {
+/** A page of the manifests whose subject is the digest, by their digests, and one more. */
+export async function referrersOf(reader: Reader, repo: number, subject: string, page: Page) {
   return reader.all<ReferrerRow>(sql`
     SELECT digest, media_type AS "mediaType", artifact_type AS "artifactType", size FROM manifests
-     WHERE repo_id = ${repo} AND subject = ${subject} AND subject <> '' AND digest > ${after}
-     ORDER BY digest LIMIT ${limit}`)
+     WHERE ${about(repo, subject)} AND ${digestPast(page)} ${pageTail(page, sql`digest`)}`)
+}
+
+export async function countReferrers(reader: Reader, repo: number, subject: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM manifests WHERE ${about(repo, subject)}`)
+  return row?.total ?? 0
+}
+
+const about = (repo: number, subject: string): Sql => {
+  return sql`repo_id = ${repo} AND subject = ${subject} AND subject <> ''`
+}
+
+function digestPast({ after, order }: Page): Sql {
+  if (!after) return sql`1 = 1`
+  return order.desc ? sql`digest < ${after.value}` : sql`digest > ${after.value}`
 }
 
 export type UsageRow = Omit<Usage, 'repo' | 'digest'>

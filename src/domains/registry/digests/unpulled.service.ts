@@ -1,5 +1,6 @@
 // What nobody pulls, and whether anything speaks against deleting it.
 import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { actorNames } from '#domains/iam/identities/actors.service.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
@@ -14,7 +15,7 @@ import type { Kept } from '../retention/retention.model.ts'
 import { digestAbout } from '../tags/tags.model.ts'
 import { namesWith } from '../tags/tags.store.ts'
 import { keptDays } from '../usage/digest-usage.model.ts'
-import { defaultDays, lookedAt, mostDays, mostExcepted, mostTags } from './unpulled.model.ts'
+import { defaultDays, lookedAt, mostCounted, mostDays, mostExcepted, mostTags } from './unpulled.model.ts'
 import * as store from './unpulled.store.ts'
 
 const listIdentities = [capabilityNumber('identity.list')]
@@ -50,13 +51,14 @@ export async function listUnpulled(
   repoUid: string,
   page: Page,
   { days, except }: ReturnType<typeof readWanted>,
-): Promise<Listed<Unpulled, undefined>> {
+): Promise<Listed<Unpulled, number | undefined>> {
   const { db } = call.app
   const repo = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
   const since = new Date(Date.parse(call.now) - days * dayMs).toISOString()
-  const after = page.after?.value ?? ''
-  const upTo = await store.endOfWindow(db, repo.id, after, lookedAt)
-  const rows = await store.unpulledIn(db, repo.id, { after, upTo, since, except, most: page.size + 1 })
+  const range = { after: page.after?.value, desc: page.order.desc }
+  const upTo = await store.endOfWindow(db, repo.id, range, lookedAt)
+  const asked = { ...range, upTo, since, except }
+  const rows = await store.unpulledIn(db, repo.id, asked, { skip: page.skip, most: page.size + 1 })
   const some = rows.slice(0, page.size)
   const look = await Look.at(db, call, repo, call.now)
   const mayName = call.caller.rights.holds(repoUid, listIdentities)
@@ -75,8 +77,17 @@ export async function listUnpulled(
     })
   }
   if (mayName) await name(call, items)
+  const total = await countAll(db, repo.id, { ...asked, after: undefined, desc: false, upTo: undefined })
   const last = rows.length > page.size ? some.at(-1)!.digest : upTo
-  return listedUpTo(call, page, items, last)
+  // Only where all items of the window are skipped, some may be left to skip behind it.
+  const passed = page.skip > 0 && rows.length === 0 ? await store.countUnpulled(db, repo.id, asked) : page.skip
+  return listedUpTo(call, page, { items, total, last, toSkip: page.skip - passed })
+}
+
+/** Undefined for a repo with so many manifests that counting would take long. */
+async function countAll(db: Reader, repo: number, asked: store.AskedUnpulled): Promise<number | undefined> {
+  const isLarge = (await store.endOfWindow(db, repo, asked, mostCounted + 1)) !== undefined
+  return isLarge ? undefined : store.countUnpulled(db, repo, asked)
 }
 
 /** What the repo has that the manifest belongs to. */

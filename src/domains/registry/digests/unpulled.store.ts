@@ -17,32 +17,55 @@ const counted = sql`
 
 type Pull = { time: string; caller: string }
 
+/** Manifests from one digest to another, both left out or open, in the order of a page. */
+export type Range = { after: string | undefined; desc: boolean }
+
+function past({ after, desc }: Range): Sql {
+  if (after === undefined) return sql`1 = 1`
+  return desc ? sql`m.digest < ${after}` : sql`m.digest > ${after}`
+}
+
+const inOrder = ({ desc }: Range): Sql => (desc ? sql`m.digest DESC` : sql`m.digest ASC`)
+
 /** The last of so many manifests behind a digest; `undefined` when there are not as many. */
-export async function endOfWindow(reader: Reader, repo: number, after: string, most: number) {
+export async function endOfWindow(reader: Reader, repo: number, range: Range, most: number) {
   const row = await reader.get<{ digest: string }>(sql`
-    SELECT digest FROM manifests WHERE repo_id = ${repo} AND digest > ${after} ORDER BY digest LIMIT 1 OFFSET ${most - 1}`)
+    SELECT m.digest FROM manifests m
+     WHERE m.repo_id = ${repo} AND ${past(range)} ORDER BY ${inOrder(range)} LIMIT 1 OFFSET ${most - 1}`)
   return row?.digest
 }
+
+export type AskedUnpulled = Range & { upTo: string | undefined; since: string; except: readonly string[] }
 
 /** Manifests behind one digest, and up to another, which were there and have not been pulled since. */
 export async function unpulledIn(
   reader: Reader,
   repo: number,
-  asked: { after: string; upTo: string | undefined; since: string; except: readonly string[]; most: number },
+  asked: AskedUnpulled,
+  { skip, most }: { skip: number; most: number },
 ): Promise<UnpulledRow[]> {
-  const { after, upTo, since, except, most } = asked
   return reader.all<UnpulledRow>(sql`
     SELECT m.digest, m.media_type AS "mediaType", m.size, m.create_time AS "createTime" FROM manifests m
-     WHERE m.repo_id = ${repo} AND m.digest > ${after} AND ${upTo === undefined ? sql`1 = 1` : sql`m.digest <= ${upTo}`}
-       AND m.create_time <= ${since}
+     WHERE ${isUnpulled(repo, asked)} ORDER BY ${inOrder(asked)} LIMIT ${most} OFFSET ${skip}`)
+}
+
+export async function countUnpulled(reader: Reader, repo: number, asked: AskedUnpulled): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM manifests m WHERE ${isUnpulled(repo, asked)}`)
+  return row?.total ?? 0
+}
+
+function isUnpulled(repo: number, { upTo, since, except, ...range }: AskedUnpulled): Sql {
+  const end = upTo === undefined ? sql`1 = 1` : range.desc ? sql`m.digest >= ${upTo}` : sql`m.digest <= ${upTo}`
+  return sql`
+    m.repo_id = ${repo} AND ${past(range)} AND ${end} AND m.create_time <= ${since}
        AND NOT EXISTS (
              SELECT 1 FROM digest_usage p
               WHERE p.repo_id = m.repo_id AND p.digest = m.digest AND p.day >= ${since.slice(0, 10)}
                 AND p.last_time > ${since} AND ${counted} AND ${others(except)})
        AND NOT EXISTS (
              SELECT 1 FROM digest_last_pulls p
-              WHERE p.repo_id = m.repo_id AND p.digest = m.digest AND p.last_time > ${since} AND ${others(except)})
-     ORDER BY m.digest LIMIT ${most}`)
+              WHERE p.repo_id = m.repo_id AND p.digest = m.digest AND p.last_time > ${since} AND ${others(except)})`
 }
 
 /** Who pulled it last, as far as that is known. */

@@ -10,6 +10,8 @@ import {
 } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { changedOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { duration, empty, milliseconds } from '#lib/wire.ts'
@@ -39,13 +41,10 @@ export const follows: Handlers<typeof FollowsService> = {
     return withProblem(await service.getFollow(call, repoUid))
   },
 
-  async listFollows(call, { group, pageSize, pageToken }) {
-    const asked = { pageSize, pageToken, orderBy: '', skip: 0 }
-    const rules = { fields: { uid: { column: 'uid', sort: true } }, defaultOrder: 'uid' } as const
-    const page = readPage(call, asked, rules, [group])
-    const { items, next } = await service.listFollows(call, group, page)
-    const $typeName = 'pinfold.control.registry.v1.ListFollowsResponse'
-    return { $typeName, follows: items.map(toMessage), nextPageToken: next }
+  async listFollows(call, request) {
+    const page = readPage(call, request, { fields: changedOrders, defaultOrder: 'uid' }, [request.group])
+    const listed = await service.listFollows(call, request.group, page)
+    return listResponse('pinfold.control.registry.v1.ListFollowsResponse', 'follows', listed, toMessage, request)
   },
 
   async checkFollow(call, { repoUid }) {

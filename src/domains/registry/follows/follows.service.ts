@@ -66,14 +66,15 @@ export async function getFollow(call: Call, repo: string): Promise<FollowStatus>
   return withStanding(found(await store.findFollow(call.app.db, repo), followType, repo), call.now)
 }
 
-/** A page of those at a group and below it; the total is not counted. */
+/** A page of those at a group and below it. */
 export async function listFollows(call: Call, group: string, page: Page) {
-  const rows = await store.followsBelow(call.app.db, group, page.after?.uid ?? '', page.size + 1)
+  const { db } = call.app
+  const rows = await store.followsBelow(db, group, page)
   return toListed(
     call,
     page,
     rows.map((row) => ({ ...withStanding(row, call.now), uid: row.repo })),
-    rows.length,
+    await store.countFollowsBelow(db, group),
   )
 }
 

@@ -1,6 +1,9 @@
 import { insertsOf } from '#db/bulk.ts'
-import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { after } from '#db/listing.ts'
+import { pageTail } from '#db/listing-beyond.ts'
+import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { type SyncStatus, syncStates } from '../syncs/syncs.model.ts'
 import { type Follow, type FollowedTag, type FollowProgress, type FollowStatus, withStanding } from './follows.model.ts'
 
@@ -41,18 +44,21 @@ export async function findFollowAlone(reader: Reader, repo: string): Promise<Fol
   return row && fromRow(row)
 }
 
-/** Those at a place and below it, after this one, in the order of the uids of the repos; without what they are to bring. */
-export async function followsBelow(
-  reader: Reader,
-  place: string,
-  after: string,
-  most: number,
-): Promise<FollowStatus[]> {
+/** A page of those below a group, and one more; without what they are to bring. */
+export async function followsBelow(reader: Reader, place: string, page: Page): Promise<FollowStatus[]> {
+  const key = page.order.column === 'uid' ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}, ${tagCount}, ${noFetches} FROM ${from}
-     WHERE f.repo_uid > ${after || `${place}/`} AND f.repo_uid < ${`${place}0`} ORDER BY f.repo_uid LIMIT ${most}`)
+     WHERE ${isBelow(place)} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, key, sql`f.repo_uid`)}`)
   return rows.map(fromRow)
 }
+
+export async function countFollowsBelow(reader: Reader, place: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM follows f WHERE ${isBelow(place)}`)
+  return row?.total ?? 0
+}
+
+const isBelow = (place: string): Sql => sql`f.repo_uid > ${`${place}/`} AND f.repo_uid < ${`${place}0`}`
 
 type StateRow = { repo: string } & Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>
 

@@ -29,6 +29,10 @@ export const ledgers: Handlers<typeof LedgersService> = {
     )
   },
 
+  async getDeletedRepo(call, { uid }) {
+    return toMessage(await service.getDeletedRepo(call, uid))
+  },
+
   async eraseLedger(call, { repoUid }) {
     return erasedMessage(await service.eraseLedger(call, repoUid))
   },

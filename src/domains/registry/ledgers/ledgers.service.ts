@@ -23,6 +23,10 @@ export async function listDeletedRepos(call: Call, query: ListQuery<DeletedRepoF
   return listNodes(call, query, store.deletedRepoList)
 }
 
+export async function getDeletedRepo(call: Call, uid: string): Promise<DeletedRepo> {
+  return found(await store.findDeletedRepo(call.app.db, uid), deletedRepoType, uid)
+}
+
 /** A history may have millions of rows. */
 const ofAnySize = { aside: 'disk' } as const
 

@@ -2,7 +2,7 @@
 import type { Reader } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { mostExceptions, mostRules, type PullRuleCache, type RulesOfOrganization } from './pull-rules.model.ts'
-import { anyRule, exceptionsBelow, rulesBelow } from './pull-rules.store.ts'
+import { anyRule, exceptionList, ruleList } from './pull-rules.store.ts'
 
 /** How old an answer may be, so that a change on another node counts within a second. */
 const maxAgeMs = 500
@@ -19,10 +19,10 @@ export function createPullRuleCache(reader: Reader, clock: () => Date, monotonic
     const any = await anyRule(reader)
     if (started === epoch) none = { known: !any, at }
     if (!any) return undefined
-    const rules = await rulesBelow(reader, organization, '', mostRules)
+    const rules = await ruleList.below(reader, organization, {}, mostRules)
     if (rules.length === 0) return undefined
     const now = clock().toISOString()
-    return { rules, exceptions: await exceptionsBelow(reader, organization, { after: '', most: mostExceptions, now }) }
+    return { rules, exceptions: await exceptionList.below(reader, organization, { now }, mostExceptions) }
   }
 
   return {

@@ -10,6 +10,8 @@ import {
 } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { exceptionOrders, ruleOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import {
@@ -19,11 +21,8 @@ import {
   type PullRule,
   type PullRuleException,
   type PullRuleText,
-  uidFields,
 } from './pull-rules.model.ts'
 import * as service from './pull-rules.service.ts'
-
-const rules = { fields: uidFields, defaultOrder: 'uid' }
 
 export const pullRules: Handlers<typeof PullRulesService> = {
   async createPullRule(call, { parent, pullRule }) {
@@ -44,14 +43,10 @@ export const pullRules: Handlers<typeof PullRulesService> = {
     return toMessage(await service.getRule(call, uid))
   },
 
-  async listPullRules(call, { scopeUid, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [scopeUid])
-    const { items, next } = await service.listRules(call, page, scopeUid)
-    return {
-      $typeName: 'pinfold.control.registry.v1.ListPullRulesResponse',
-      pullRules: items.map(toMessage),
-      nextPageToken: next,
-    }
+  async listPullRules(call, request) {
+    const page = readPage(call, request, { fields: ruleOrders, defaultOrder: 'uid' }, [request.scopeUid])
+    const listed = await service.listRules(call, page, request.scopeUid)
+    return listResponse('pinfold.control.registry.v1.ListPullRulesResponse', 'pullRules', listed, toMessage, request)
   },
 
   async createPullRuleException(call, { parent, pullRuleException }) {
@@ -65,14 +60,16 @@ export const pullRules: Handlers<typeof PullRulesService> = {
     return exceptionMessage(await service.revokeException(call, uid))
   },
 
-  async listPullRuleExceptions(call, { scopeUid, includeEnded, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [scopeUid, includeEnded])
-    const { items, next } = await service.listExceptions(call, page, { scope: scopeUid, withEnded: includeEnded })
-    return {
-      $typeName: 'pinfold.control.registry.v1.ListPullRuleExceptionsResponse',
-      pullRuleExceptions: items.map(exceptionMessage),
-      nextPageToken: next,
-    }
+  async getPullRuleException(call, { uid }) {
+    return exceptionMessage(await service.getException(call, uid))
+  },
+
+  async listPullRuleExceptions(call, request) {
+    const { scopeUid: scope, includeEnded: withEnded } = request
+    const page = readPage(call, request, { fields: exceptionOrders, defaultOrder: 'uid' }, [scope, withEnded])
+    const listed = await service.listExceptions(call, page, { scope, withEnded })
+    const response = 'pinfold.control.registry.v1.ListPullRuleExceptionsResponse'
+    return listResponse(response, 'pullRuleExceptions', listed, exceptionMessage, request)
   },
 }
 
@@ -128,5 +125,6 @@ function exceptionMessage(exception: PullRuleException): ExceptionMessage {
     expireTime: timestamp(expireTime),
     ...(revokeTime === '' ? {} : { revokeTime: timestamp(revokeTime) }),
     createTime: timestamp(createTime),
+    updateTime: timestamp(revokeTime || createTime),
   }
 }

@@ -78,9 +78,6 @@ export const pullRuleFields = {
   mode: { column: 'mode', update: true, required: true },
 } as const satisfies Fields<PullRuleText>
 
-/** What lists are ordered by: always this. */
-export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<PullRule>
-
 export const maxIdentities = 100
 export const maxReason = 2000
 export const maxExceptionDays = 30

@@ -9,6 +9,7 @@ import { isUid, newUid, rootOf } from '#lib/uid.ts'
 import {
   type ExceptionKind,
   endExceptionNow,
+  getExceptionOf,
   listExceptionsOf,
   makeException,
   type NewException,
@@ -39,7 +40,7 @@ export async function createRule(call: Call, scope: string, text: PullRuleText):
   const rule: PullRule = { uid: newUid(scope), scopeUid: scope, ...times, ...readRule(scope, text) }
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
-    const there = await store.rulesBelow(tx, rootOf(scope), '', mostRules)
+    const there = await store.ruleList.below(tx, rootOf(scope), {}, mostRules)
     if (there.length >= mostRules) throw limitReached('rules of pulls', mostRules, there.length)
     await store.insertRule(tx, group, rule)
     await emit(tx, call, 'control.registry.pull_rule.created', { subject: rule.uid, group, resource: aPullRule(rule) })
@@ -79,7 +80,7 @@ export async function getRule(call: Call, uid: string): Promise<PullRule> {
 
 /** A page of those at and below the place, or all places that the caller may look at. */
 export async function listRules(call: Call, page: Page, scope: string): Promise<Listed<PullRule>> {
-  return listBelow(call, page, scope, (place, after, most) => store.rulesBelow(call.app.db, place, after, most))
+  return listBelow(call, page, scope, store.ruleList, {})
 }
 
 const exceptions: ExceptionKind = {
@@ -110,6 +111,10 @@ export async function createException(call: Call, scope: string, input: NewExcep
 /** Ends it now; one that has ended stays as it is. */
 export async function revokeException(call: Call, uid: string): Promise<PullRuleException> {
   return endExceptionNow(exceptions, call, uid)
+}
+
+export async function getException(call: Call, uid: string): Promise<PullRuleException> {
+  return getExceptionOf(exceptions, call, uid)
 }
 
 export async function listExceptions(

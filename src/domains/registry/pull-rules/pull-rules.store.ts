@@ -1,4 +1,4 @@
-import { madeBelow } from '#db/made-below.ts'
+import { madeList } from '#db/made-below.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Age } from '../views/views.model.ts'
 import type { Mode, PullRule, PullRuleException } from './pull-rules.model.ts'
@@ -52,12 +52,7 @@ export async function findRule(reader: Reader, uid: string): Promise<PullRule | 
   return row && fromRow(row)
 }
 
-/** Those made at a place and below, in the order of their uids. */
-export async function rulesBelow(reader: Reader, place: string, after: string, most: number): Promise<PullRule[]> {
-  const rows = await reader.all<Row>(sql`
-    SELECT ${ruleColumns} FROM pull_rules t WHERE ${madeBelow(place, after)} ORDER BY t.uid LIMIT ${most}`)
-  return rows.map(fromRow)
-}
+export const ruleList = madeList({ table: 'pull_rules', columns: ruleColumns }, fromRow, () => [])
 
 export async function anyRule(reader: Reader): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM pull_rules LIMIT 1`)) !== undefined
@@ -85,14 +80,10 @@ export async function endException(tx: Tx, uid: string, time: string, actor: str
      WHERE uid = ${uid} AND revoke_time = ''`)
 }
 
-/** Those made at a place and below, in the order of their uids; with `now` only those that hold. */
-export async function exceptionsBelow(
-  reader: Reader,
-  place: string,
-  { after, most, now }: { after: string; most: number; now?: string | undefined },
-): Promise<PullRuleException[]> {
-  const live = now === undefined ? sql`` : sql`AND t.revoke_time = '' AND t.expire_time > ${now}`
-  return reader.all<PullRuleException>(sql`
-    SELECT ${exceptionColumns} FROM pull_rule_exceptions t
-     WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
-}
+/** With `now` only those that hold then. */
+export const exceptionList = madeList(
+  { table: 'pull_rule_exceptions', columns: exceptionColumns },
+  (row: PullRuleException) => row,
+  ({ now }: { now: string | undefined }) =>
+    now === undefined ? [] : [sql`t.revoke_time = '' AND t.expire_time > ${now}`],
+)

@@ -1,4 +1,4 @@
-import type { Call, Handlers } from '#app.ts'
+import type { Handlers } from '#app.ts'
 import {
   type PlannedDeletion as DeletionMessage,
   type RetentionPlan as PlanMessage,
@@ -8,18 +8,16 @@ import {
   RetentionPlansService,
 } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { type Page, readPage, toListed } from '#lib/lists/paging.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { exceptionOrders } from '#lib/lists/orders.ts'
+import { readPage } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { aRetentionPlan, outcomes, type Plan, type PlannedDeletion, planStates, whys } from './plans.model.ts'
+import { aRetentionPlan, outcomes, type Plan, planStates, whys } from './plans.model.ts'
 import * as service from './plans.service.ts'
-import { uidFields } from './retention.model.ts'
 
-const byUid = { fields: uidFields, defaultOrder: 'uid' }
-
-function pageOf(call: Call, { pageSize, pageToken }: { pageSize: number; pageToken: string }, filters: unknown): Page {
-  return readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, byUid, filters)
-}
+const rules = { fields: exceptionOrders, defaultOrder: 'uid' }
+const deletionRules = { fields: { position: { column: 'position', sort: true } }, defaultOrder: 'position' } as const
 
 export const retentionPlans: Handlers<typeof RetentionPlansService> = {
   async planRetention(call, { parent }) {
@@ -30,18 +28,18 @@ export const retentionPlans: Handlers<typeof RetentionPlansService> = {
     return planMessage(await service.getRetentionPlan(call, uid))
   },
 
-  async listRetentionPlans(call, { scopeUid, ...page }) {
-    const { items, next } = await service.listRetentionPlans(call, pageOf(call, page, [scopeUid]), scopeUid)
-    const $typeName = 'pinfold.control.registry.v1.ListRetentionPlansResponse'
-    return { $typeName, retentionPlans: items.map(planMessage), nextPageToken: next }
+  async listRetentionPlans(call, request) {
+    const page = readPage(call, request, rules, [request.scopeUid])
+    const listed = await service.listRetentionPlans(call, page, request.scopeUid)
+    const response = 'pinfold.control.registry.v1.ListRetentionPlansResponse'
+    return listResponse(response, 'retentionPlans', listed, planMessage, request)
   },
 
-  async listPlannedDeletions(call, { planUid, ...rest }) {
-    const page = pageOf(call, rest, [planUid])
-    const rows = await service.deletionsOf(call, planUid, Number(page.after?.uid ?? 0), page.size + 1)
-    const { items, next } = toListed(call, page, rows, 0)
-    const $typeName = 'pinfold.control.registry.v1.ListPlannedDeletionsResponse'
-    return { $typeName, deletions: items.map(deletionMessage), nextPageToken: next }
+  async listPlannedDeletions(call, request) {
+    const page = readPage(call, request, deletionRules, [request.planUid])
+    const listed = await service.listDeletions(call, request.planUid, page)
+    const response = 'pinfold.control.registry.v1.ListPlannedDeletionsResponse'
+    return listResponse(response, 'deletions', listed, deletionMessage, request)
   },
 
   async applyRetention(call, { uid }) {
@@ -69,11 +67,12 @@ function planMessage(plan: Plan): PlanMessage {
     deleted: BigInt(plan.deleted),
     left: BigInt(plan.leftOver),
     createTime: timestamp(createTime),
+    updateTime: timestamp(plan.updateTime),
     expireTime: timestamp(expireTime),
   }
 }
 
-function deletionMessage(one: PlannedDeletion): DeletionMessage {
+function deletionMessage(one: service.ListedDeletion): DeletionMessage {
   const { repoUid, digest, rule, partOf, until, outcome } = one
   return {
     $typeName: 'pinfold.control.registry.v1.PlannedDeletion',

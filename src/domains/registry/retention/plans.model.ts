@@ -14,6 +14,8 @@ export type Plan = {
   /** Empty before somebody has applied it. */
   appliedBy: string
   createTime: string
+  /** When its state or its counts last changed. */
+  updateTime: string
   expireTime: string
   /** The repo that is being looked at, and the last manifest that was; empty at the start. */
   repo: string

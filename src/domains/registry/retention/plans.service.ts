@@ -2,7 +2,7 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { failedPrecondition, found } from '#lib/errors.ts'
-import type { Listed, Page } from '#lib/lists/paging.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { groupOf, limitReached, listBelow } from '../rules/places.service.ts'
 import {
@@ -56,21 +56,18 @@ export async function getRetentionPlan(call: Call, uid: string): Promise<Plan> {
 }
 
 export function listRetentionPlans(call: Call, page: Page, scope: string): Promise<Listed<Plan>> {
-  return listBelow(call, page, scope, (place, after, most) => store.plansBelow(call.app.db, place, after, most))
+  return listBelow(call, page, scope, store.planList, {})
 }
 
-/** What lists of them are ordered by: as they were found. */
-export type ListedDeletion = PlannedDeletion & { uid: string }
+/** Position of a deletion in its plan as text, which page tokens hold. */
+export type ListedDeletion = Omit<PlannedDeletion, 'position'> & { uid: string; position: string }
 
-export async function deletionsOf(
-  call: Call,
-  uid: string,
-  after: number,
-  most: number,
-): Promise<readonly ListedDeletion[]> {
+export async function listDeletions(call: Call, uid: string, page: Page): Promise<Listed<ListedDeletion>> {
   const { id } = await getRetentionPlan(call, uid)
-  const rows = await store.deletionsAfter(call.app.db, id, after, most)
-  return rows.map((row) => ({ ...row, uid: String(row.position) }))
+  const { db } = call.app
+  const rows = await store.deletionPage(db, id, page)
+  const listed = rows.map((row) => ({ ...row, uid: String(row.position), position: String(row.position) }))
+  return toListed(call, page, listed, await store.countDeletions(db, id))
 }
 
 /** Has the plan carried out. Throws FAILED_PRECONDITION where that is not its turn. */
@@ -79,8 +76,9 @@ export async function applyRetention(call: Call, uid: string): Promise<Plan> {
     const before = found(await store.findPlan(tx, uid), retentionPlanType, uid)
     const problem = problemOf(before, call.now)
     if (problem) throw failedPrecondition({ type: 'PLAN_STATE', subject: uid, description: problem })
-    const after: Plan = { ...before, state: planStates.APPLYING, appliedBy: call.caller.uid, repo: '', digest: '' }
-    await store.noteProgress(tx, before, after)
+    const applied = { state: planStates.APPLYING, appliedBy: call.caller.uid, updateTime: call.now }
+    const after: Plan = { ...before, ...applied, repo: '', digest: '' }
+    await store.noteProgress(tx, before, after, call.now)
     return after
   })
   call.app.retention.notify()

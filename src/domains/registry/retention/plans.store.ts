@@ -1,10 +1,12 @@
-import { madeBelow } from '#db/made-below.ts'
+import { pageTail } from '#db/listing-beyond.ts'
+import { madeList } from '#db/made-below.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { type Outcome, outcomes, type Plan, type PlannedDeletion, planStates } from './plans.model.ts'
 
 const columns = sql`
   t.id, t.uid, t.scope_uid AS "scopeUid", t.state, t.actor, t.applied_by AS "appliedBy", t.create_time AS "createTime",
-  t.expire_time AS "expireTime", t.repo, t.digest, t.manifests, t.bytes, t.dry_run_manifests AS "dryRunManifests",
+  CASE WHEN t.update_time = '' THEN t.create_time ELSE t.update_time END AS "updateTime", t.expire_time AS "expireTime", t.repo, t.digest, t.manifests, t.bytes, t.dry_run_manifests AS "dryRunManifests",
   t.dry_run_bytes AS "dryRunBytes", t.undecided, t.truncated, t.deleted, t.left_over AS "leftOver"`
 
 type NewPlan = Pick<Plan, 'uid' | 'state' | 'scopeUid' | 'actor' | 'createTime' | 'expireTime'>
@@ -16,9 +18,9 @@ export async function insertPlan(
 ): Promise<void> {
   const { uid, scopeUid, state, actor, createTime, expireTime } = plan
   await tx.run(sql`
-    INSERT INTO retention_plans (uid, group_uid, scope_uid, organization, state, actor, create_time, expire_time)
+    INSERT INTO retention_plans (uid, group_uid, scope_uid, organization, state, actor, create_time, update_time, expire_time)
     VALUES (${uid}, ${places.group}, ${scopeUid}, ${places.organization}, ${state}, ${actor}, ${createTime},
-            ${expireTime})`)
+            ${createTime}, ${expireTime})`)
 }
 
 /** Those that have not ended. */
@@ -31,7 +33,7 @@ export async function countPlans(reader: Reader, organization: string, now: stri
 /** Ends the plans of a place that nothing is done about. */
 export async function supersede(tx: Tx, scope: string, now: string): Promise<void> {
   await tx.run(sql`
-    UPDATE retention_plans SET expire_time = ${now}
+    UPDATE retention_plans SET expire_time = ${now}, update_time = ${now}
      WHERE scope_uid = ${scope} AND expire_time > ${now} AND state IN (${planStates.READY}, ${planStates.APPLIED})`)
 }
 
@@ -39,11 +41,11 @@ export async function findPlan(reader: Reader, uid: string): Promise<Plan | unde
   return reader.get<Plan>(sql`SELECT ${columns} FROM retention_plans t WHERE t.uid = ${uid}`)
 }
 
-/** Those made at a place and below, in the order of their uids. */
-export async function plansBelow(reader: Reader, place: string, after: string, most: number): Promise<Plan[]> {
-  return reader.all<Plan>(sql`
-    SELECT ${columns} FROM retention_plans t WHERE ${madeBelow(place, after)} ORDER BY t.uid LIMIT ${most}`)
-}
+export const planList = madeList(
+  { table: 'retention_plans', columns },
+  (row: Plan) => row,
+  () => [],
+)
 
 /** Organisations that have plans on which there is something to do. */
 export async function busyOrganizations(reader: Reader): Promise<string[]> {
@@ -60,13 +62,14 @@ export async function nextOpen(reader: Reader, organization: string): Promise<Pl
 }
 
 /** Notes how far a plan has got, unless somebody else has got further. `false` then. */
-export async function noteProgress(tx: Tx, before: Plan, after: Plan): Promise<boolean> {
+export async function noteProgress(tx: Tx, before: Plan, after: Plan, now: string): Promise<boolean> {
   const { state, appliedBy, repo, digest, manifests, bytes, dryRunManifests, dryRunBytes, truncated, undecided } = after
   const changed = await tx.run(sql`
     UPDATE retention_plans
        SET state = ${state}, applied_by = ${appliedBy}, repo = ${repo}, digest = ${digest}, manifests = ${manifests},
            bytes = ${bytes}, dry_run_manifests = ${dryRunManifests}, dry_run_bytes = ${dryRunBytes},
-           truncated = ${truncated}, undecided = ${undecided}, deleted = ${after.deleted}, left_over = ${after.leftOver}
+           truncated = ${truncated}, undecided = ${undecided}, deleted = ${after.deleted}, left_over = ${after.leftOver},
+           update_time = ${now}
      WHERE id = ${before.id} AND state = ${before.state} AND repo = ${before.repo} AND digest = ${before.digest}
        AND deleted = ${before.deleted} AND left_over = ${before.leftOver}`)
   return changed === 1
@@ -84,10 +87,20 @@ export async function insertDeletions(tx: Tx, plan: number, deletions: readonly 
   }
 }
 
-export async function deletionsAfter(reader: Reader, plan: number, after: number, most: number) {
+/** A page of the deletions of a plan, by their positions, and one more. */
+export async function deletionPage(reader: Reader, plan: number, page: Page): Promise<PlannedDeletion[]> {
+  const at = page.after && Number(page.after.uid)
+  const past = at === undefined ? sql`1 = 1` : page.order.desc ? sql`position < ${at}` : sql`position > ${at}`
   return reader.all<PlannedDeletion>(sql`
-    SELECT ${deletionColumns} FROM planned_deletions WHERE plan_id = ${plan} AND position > ${after}
-     ORDER BY position LIMIT ${most}`)
+    SELECT ${deletionColumns} FROM planned_deletions WHERE plan_id = ${plan} AND ${past}
+     ${pageTail(page, sql`position`)}`)
+}
+
+/** A plan holds no more than 100,000 deletions. */
+export async function countDeletions(reader: Reader, plan: number): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM planned_deletions WHERE plan_id = ${plan}`)
+  return row?.total ?? 0
 }
 
 /** What is to be deleted next: what others belong to comes before them. */

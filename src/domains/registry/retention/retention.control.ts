@@ -1,4 +1,4 @@
-import type { Call, Handlers } from '#app.ts'
+import type { Handlers } from '#app.ts'
 import {
   type BrokenPromise as BrokenMessage,
   type Hold as HoldMessage,
@@ -12,6 +12,8 @@ import {
 } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { changedOrders, createdOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { breakPromises, getPromise } from './breaking.service.ts'
@@ -30,15 +32,11 @@ import {
   type RetentionRule,
   type TagLaw,
   type TagRule,
-  uidFields,
 } from './retention.model.ts'
 import * as service from './retention.service.ts'
 
-const rules = { fields: uidFields, defaultOrder: 'uid' }
-
-function pageOf(call: Call, { pageSize, pageToken }: { pageSize: number; pageToken: string }, filters: unknown) {
-  return readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, filters)
-}
+const rules = { fields: changedOrders, defaultOrder: 'uid' }
+const markRules = { fields: createdOrders, defaultOrder: 'uid' }
 
 export const retention: Handlers<typeof RetentionService> = {
   async createRetentionRule(call, { parent, retentionRule }) {
@@ -59,10 +57,16 @@ export const retention: Handlers<typeof RetentionService> = {
     return ruleMessage(await service.getRetentionRule(call, uid))
   },
 
-  async listRetentionRules(call, { scopeUid, ...page }) {
-    const { items, next } = await service.listRetentionRules(call, pageOf(call, page, [scopeUid]), scopeUid)
-    const $typeName = 'pinfold.control.registry.v1.ListRetentionRulesResponse'
-    return { $typeName, retentionRules: items.map(ruleMessage), nextPageToken: next }
+  async listRetentionRules(call, request) {
+    const page = readPage(call, request, rules, [request.scopeUid])
+    const listed = await service.listRetentionRules(call, page, request.scopeUid)
+    return listResponse(
+      'pinfold.control.registry.v1.ListRetentionRulesResponse',
+      'retentionRules',
+      listed,
+      ruleMessage,
+      request,
+    )
   },
 
   async createTagRule(call, { parent, tagRule }) {
@@ -83,10 +87,10 @@ export const retention: Handlers<typeof RetentionService> = {
     return tagRuleMessage(await service.getTagRule(call, uid))
   },
 
-  async listTagRules(call, { scopeUid, ...page }) {
-    const { items, next } = await service.listTagRules(call, pageOf(call, page, [scopeUid]), scopeUid)
-    const $typeName = 'pinfold.control.registry.v1.ListTagRulesResponse'
-    return { $typeName, tagRules: items.map(tagRuleMessage), nextPageToken: next }
+  async listTagRules(call, request) {
+    const page = readPage(call, request, rules, [request.scopeUid])
+    const listed = await service.listTagRules(call, page, request.scopeUid)
+    return listResponse('pinfold.control.registry.v1.ListTagRulesResponse', 'tagRules', listed, tagRuleMessage, request)
   },
 
   async createHold(call, { parent, hold }) {
@@ -99,11 +103,14 @@ export const retention: Handlers<typeof RetentionService> = {
     return holdMessage(await service.releaseHold(call, uid))
   },
 
-  async listHolds(call, { scopeUid, includeEnded, ...page }) {
-    const which = { scope: scopeUid, withEnded: includeEnded }
-    const { items, next } = await service.listHolds(call, pageOf(call, page, which), which)
-    const $typeName = 'pinfold.control.registry.v1.ListHoldsResponse'
-    return { $typeName, holds: items.map(holdMessage), nextPageToken: next }
+  async getHold(call, { uid }) {
+    return holdMessage(await service.getHold(call, uid))
+  },
+
+  async listHolds(call, request) {
+    const which = { scope: request.scopeUid, withEnded: request.includeEnded }
+    const listed = await service.listHolds(call, readPage(call, request, markRules, which), which)
+    return listResponse('pinfold.control.registry.v1.ListHoldsResponse', 'holds', listed, holdMessage, request)
   },
 
   async quarantine(call, { parent, digest, reason }) {
@@ -114,11 +121,20 @@ export const retention: Handlers<typeof RetentionService> = {
     return quarantineMessage(await service.releaseQuarantine(call, uid))
   },
 
-  async listQuarantined(call, { scopeUid, includeEnded, ...page }) {
-    const which = { scope: scopeUid, withEnded: includeEnded }
-    const { items, next } = await service.listQuarantined(call, pageOf(call, page, which), which)
-    const $typeName = 'pinfold.control.registry.v1.ListQuarantinedResponse'
-    return { $typeName, quarantined: items.map(quarantineMessage), nextPageToken: next }
+  async getQuarantined(call, { uid }) {
+    return quarantineMessage(await service.getQuarantined(call, uid))
+  },
+
+  async listQuarantined(call, request) {
+    const which = { scope: request.scopeUid, withEnded: request.includeEnded }
+    const listed = await service.listQuarantined(call, readPage(call, request, markRules, which), which)
+    return listResponse(
+      'pinfold.control.registry.v1.ListQuarantinedResponse',
+      'quarantined',
+      listed,
+      quarantineMessage,
+      request,
+    )
   },
 
   async breakPromises(call, { repoUid, digest, reason }) {
@@ -188,6 +204,7 @@ function markFields({ uid, digest, reason, actor, releaseTime, releasedBy, creat
     ...{ uid, digest, reason, actor, releasedBy },
     ...(releaseTime === '' ? {} : { releaseTime: timestamp(releaseTime) }),
     createTime: timestamp(createTime),
+    updateTime: timestamp(releaseTime || createTime),
   }
 }
 

@@ -151,9 +151,6 @@ export const tagLawFields = {
   keepListed: { column: 'keep_listed', update: true },
 } as const satisfies Fields<TagLaw>
 
-/** What lists are ordered by: always this. */
-export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<{ uid: string }>
-
 export const maxExceptions = 1000
 export const maxMovers = 100
 export const maxReason = 2000

@@ -100,7 +100,7 @@ async function createRule<K extends store.RuleTable>(
   const rule = { uid: newUid(scope), scopeUid: scope, says, createTime: call.now, updateTime: call.now }
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
-    const there = await store.rulesBelow(tx, kind.table, rootOf(scope), '', mostRules)
+    const there = await store.ruleLists[kind.table].below(tx, rootOf(scope), {}, mostRules)
     if (there.length >= mostRules) throw limitReached('rules of this kind', mostRules, there.length)
     await store.insertRule(tx, kind.table, group, rule)
     await lawChanged(tx, scope)
@@ -154,10 +154,13 @@ async function getRule<K extends store.RuleTable>(
   return found(await store.findRule(call.app.db, table, uid), type, uid)
 }
 
-function listRules<K extends store.RuleTable>(call: Call, { table }: RuleKind<K>, page: Page, scope: string) {
-  return listBelow(call, page, scope, (place, after, most) => {
-    return store.rulesBelow(call.app.db, table, place, after, most)
-  })
+function listRules<K extends store.RuleTable>(
+  call: Call,
+  { table }: RuleKind<K>,
+  page: Page,
+  scope: string,
+): Promise<Listed<Placed<store.RuleTables[K]>>> {
+  return listBelow(call, page, scope, store.ruleLists[table], {})
 }
 
 /** Whoever remembers what was said reads it again. Throws when the organisation now has too many patterns. */
@@ -185,6 +188,7 @@ const quarantine: MarkKind = {
 export const createHold = (call: Call, scope: string, input: NewMark): Promise<Mark> =>
   createMark(call, hold, scope, input)
 export const releaseHold = (call: Call, uid: string): Promise<Mark> => releaseMark(call, hold, uid)
+export const getHold = (call: Call, uid: string): Promise<Mark> => getMark(call, hold, uid)
 export const listHolds = (call: Call, page: Page, which: Which): Promise<Listed<Mark>> =>
   listMarks(call, hold, page, which)
 
@@ -192,6 +196,7 @@ export const listHolds = (call: Call, page: Page, which: Which): Promise<Listed<
 export const createQuarantine = (call: Call, scope: string, input: Omit<NewMark, 'tags'>): Promise<Mark> =>
   createMark(call, quarantine, scope, { ...input, tags: [] })
 export const releaseQuarantine = (call: Call, uid: string): Promise<Mark> => releaseMark(call, quarantine, uid)
+export const getQuarantined = (call: Call, uid: string): Promise<Mark> => getMark(call, quarantine, uid)
 export const listQuarantined = (call: Call, page: Page, which: Which): Promise<Listed<Mark>> =>
   listMarks(call, quarantine, page, which)
 
@@ -202,7 +207,7 @@ async function createMark(call: Call, kind: MarkKind, scope: string, input: NewM
   const mark: Mark = { uid: newUid(scope), scopeUid: scope, ...input, ...made }
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
-    const there = await store.marksBelow(tx, kind.table, rootOf(scope), { after: '', most: mostMarks, live: true })
+    const there = await store.markLists[kind.table].below(tx, rootOf(scope), { live: true }, mostMarks)
     if (there.length >= mostMarks) throw limitReached(`${kind.event}s`, mostMarks, there.length)
     await store.insertMark(tx, kind.table, group, mark)
     await lawChanged(tx, scope)
@@ -230,7 +235,9 @@ async function releaseMark(call: Call, kind: MarkKind, uid: string): Promise<Mar
 export type Which = { scope: string; withEnded: boolean }
 
 function listMarks(call: Call, { table }: MarkKind, page: Page, { scope, withEnded }: Which): Promise<Listed<Mark>> {
-  return listBelow(call, page, scope, (place, after, most) => {
-    return store.marksBelow(call.app.db, table, place, { after, most, live: !withEnded })
-  })
+  return listBelow(call, page, scope, store.markLists[table], { live: !withEnded })
+}
+
+async function getMark(call: Call, { table, type }: MarkKind, uid: string): Promise<Mark> {
+  return found(await store.findMark(call.app.db, table, uid), type, uid)
 }

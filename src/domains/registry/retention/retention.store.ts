@@ -1,5 +1,5 @@
 // Rules, holds and quarantines: what people say of what is kept.
-import { madeBelow } from '#db/made-below.ts'
+import { type MadeList, madeList } from '#db/made-below.ts'
 import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
 import { formerRules } from './former-rules.store.ts'
 import { type Mark, mostMarks, mostRules, type Placed, type Retention, type TagLaw } from './retention.model.ts'
@@ -42,17 +42,10 @@ export async function findRule<K extends RuleTable>(
   return row && fromRow(row)
 }
 
-/** Those made at a place and below, in the order of their uids. */
-export async function rulesBelow<K extends RuleTable>(
-  reader: Reader,
-  table: K,
-  place: string,
-  after: string,
-  most: number,
-): Promise<Placed<RuleTables[K]>[]> {
-  const rows = await reader.all<Row>(sql`
-    SELECT ${ruleColumns} FROM ${ident(table)} t WHERE ${madeBelow(place, after)} ORDER BY t.uid LIMIT ${most}`)
-  return rows.map((row) => fromRow<RuleTables[K]>(row))
+/** The rules of each table. */
+export const ruleLists: { [K in RuleTable]: MadeList<Placed<RuleTables[K]>, unknown> } = {
+  retention_rules: madeList({ table: 'retention_rules', columns: ruleColumns }, fromRow<Retention>, () => []),
+  tag_rules: madeList({ table: 'tag_rules', columns: ruleColumns }, fromRow<TagLaw>, () => []),
 }
 
 export type MarkTable = 'holds' | 'quarantined'
@@ -82,19 +75,12 @@ export async function releaseMark(tx: Tx, table: MarkTable, { uid, releaseTime, 
      WHERE uid = ${uid} AND release_time = ''`)
 }
 
-/** Those made at a place and below, in the order of their uids; with `live` only those that hold. */
-export async function marksBelow(
-  reader: Reader,
-  table: MarkTable,
-  place: string,
-  { after, most, live }: { after: string; most: number; live: boolean },
-): Promise<Mark[]> {
-  const holding = live ? sql`AND t.release_time = ''` : sql``
-  const rows = await reader.all<MarkRow>(sql`
-    SELECT ${markColumns} FROM ${ident(table)} t
-     WHERE ${madeBelow(place, after)} ${holding} ORDER BY t.uid LIMIT ${most}`)
-  return rows.map(markOf)
+const markList = (table: MarkTable): MadeList<Mark, { live: boolean }> => {
+  return madeList({ table, columns: markColumns }, markOf, ({ live }) => (live ? [sql`t.release_time = ''`] : []))
 }
+
+/** The marks of each table; with `live` only those that hold. */
+export const markLists = { holds: markList('holds'), quarantined: markList('quarantined') }
 
 /** What the organisation has said has changed: whoever has read it before has to read it again. */
 export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
@@ -113,12 +99,12 @@ export async function lawVersion(reader: Reader, organization: string): Promise<
 
 /** All that holds in an organisation. */
 export async function readLaw(reader: Reader, organization: string) {
-  const live = { after: '', most: mostMarks, live: true }
+  const live = { live: true }
   return {
-    rules: await rulesBelow(reader, 'retention_rules', organization, '', mostRules),
+    rules: await ruleLists.retention_rules.below(reader, organization, {}, mostRules),
     former: await formerRules(reader, organization),
-    tagRules: await rulesBelow(reader, 'tag_rules', organization, '', mostRules),
-    holds: await marksBelow(reader, 'holds', organization, live),
-    quarantined: await marksBelow(reader, 'quarantined', organization, live),
+    tagRules: await ruleLists.tag_rules.below(reader, organization, {}, mostRules),
+    holds: await markLists.holds.below(reader, organization, live, mostMarks),
+    quarantined: await markLists.quarantined.below(reader, organization, live, mostMarks),
   }
 }

@@ -41,7 +41,7 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
   const repo = await nextRepo(app, plan)
   if (repo === 'none') return void (await lease.tx((tx) => endPlanning(tx, app, plan)))
   if ('skipped' in repo) {
-    await lease.tx((tx) => store.noteProgress(tx, plan, { ...plan, repo: repo.skipped, digest: '' }))
+    await lease.tx((tx) => note(tx, app, plan, { ...plan, repo: repo.skipped, digest: '' }))
     return
   }
   const digest = plan.repo === repo.uid ? plan.digest : ''
@@ -60,7 +60,7 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
     truncated: deletions.length > room ? 1 : 0,
   }
   await lease.tx(async (tx) => {
-    if (!(await store.noteProgress(tx, plan, next))) return
+    if (!(await note(tx, app, plan, next))) return
     await store.insertDeletions(tx, plan.id, kept)
     if (next.truncated === 1) await endPlanning(tx, app, next)
   })
@@ -130,10 +130,13 @@ function counted(plan: Plan, deletions: readonly { dryRun: number; bytes: number
   return sum
 }
 
+function note(tx: Tx, app: App, before: Plan, after: Plan): Promise<boolean> {
+  return store.noteProgress(tx, before, after, app.clock().toISOString())
+}
+
 async function endPlanning(tx: Tx, app: App, before: Plan): Promise<void> {
   const plan: Plan = { ...before, state: planStates.READY, repo: '', digest: '' }
-  if (await store.noteProgress(tx, before, plan))
-    await tell(tx, app, 'control.registry.retention.planned', plan, plan.actor)
+  if (await note(tx, app, before, plan)) await tell(tx, app, 'control.registry.retention.planned', plan, plan.actor)
 }
 
 async function tell(
@@ -155,7 +158,7 @@ export async function applySome({ app, lease }: { app: App; lease: Lease }, plan
   if (!first) {
     await lease.tx(async (tx) => {
       const applied: Plan = { ...plan, state: planStates.APPLIED }
-      if (await store.noteProgress(tx, plan, applied))
+      if (await note(tx, app, plan, applied))
         await tell(tx, app, 'control.registry.retention.deleted', applied, plan.appliedBy)
     })
     return 0
@@ -172,7 +175,7 @@ async function deleteSome(tx: Tx, app: App, plan: Plan, some: readonly PlannedDe
   for (const [i, outcome] of outcomesOf.entries()) await store.setOutcome(tx, plan.id, some[i]!.position, outcome)
   const deleted = outcomesOf.filter((outcome) => outcome === outcomes.DELETED).length
   const left = outcomesOf.length - deleted
-  await store.noteProgress(tx, plan, { ...plan, deleted: plan.deleted + deleted, leftOver: plan.leftOver + left })
+  await note(tx, app, plan, { ...plan, deleted: plan.deleted + deleted, leftOver: plan.leftOver + left })
   return deleted
 }
 

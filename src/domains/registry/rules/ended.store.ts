@@ -8,7 +8,7 @@ export async function deleteRulesAt(
   table: 'pull_rules' | 'gates' | 'retention_rules' | 'tag_rules',
   place: string,
 ): Promise<number> {
-  return tx.run(sql`DELETE FROM ${ident(table)} AS t WHERE ${madeBelow(place, '')}`)
+  return tx.run(sql`DELETE FROM ${ident(table)} AS t WHERE ${madeBelow(place)}`)
 }
 
 /** Ends the exceptions that were made there and have not been ended. */
@@ -20,5 +20,5 @@ export async function endExceptionsAt(
 ): Promise<void> {
   await tx.run(sql`
     UPDATE ${ident(table)} AS t SET revoke_time = ${by.time}, revoked_by = ${by.actor}
-     WHERE ${madeBelow(place, '')} AND t.revoke_time = ''`)
+     WHERE ${madeBelow(place)} AND t.revoke_time = ''`)
 }

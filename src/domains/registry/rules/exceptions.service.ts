@@ -6,7 +6,7 @@ import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
 import { problemOfLength, problemOfUntil } from './endings.service.ts'
-import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.ts'
+import { groupOf, groupOfRow, limitReached, listBelow, type PlacedList } from './places.service.ts'
 
 export type DigestException = {
   uid: string
@@ -20,6 +20,9 @@ export type DigestException = {
   revokeTime: string
   revokedBy: string
 }
+
+/** Only exceptions that hold at `now`, or all where it is undefined. */
+export type Holding = { now: string | undefined }
 
 export type NewException = Pick<DigestException, 'digest' | 'reason' | 'expireTime'>
 
@@ -35,11 +38,7 @@ export type ExceptionKind = {
     insertException(tx: Tx, group: string, exception: DigestException): Promise<void>
     findException(reader: Reader, uid: string): Promise<DigestException | undefined>
     endException(tx: Tx, uid: string, time: string, actor: string): Promise<void>
-    exceptionsBelow(
-      reader: Reader,
-      place: string,
-      wanted: { after: string; most: number; now: string | undefined },
-    ): Promise<DigestException[]>
+    exceptionList: PlacedList<DigestException, Holding>
   }
   created: Tell
   revoked: Tell
@@ -60,7 +59,7 @@ export async function makeException(
   const most = kind.limits.live
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
-    const live = await kind.store.exceptionsBelow(tx, rootOf(scope), { after: '', most, now: call.now })
+    const live = await kind.store.exceptionList.below(tx, rootOf(scope), { now: call.now }, most)
     if (live.length >= most) throw limitReached(kind.quota, most, live.length)
     await kind.store.insertException(tx, group, exception)
     await kind.created(tx, call, { exception, group })
@@ -80,16 +79,21 @@ export async function endExceptionNow(kind: ExceptionKind, call: Call, uid: stri
   })
 }
 
+export async function getExceptionOf(
+  { store, type }: ExceptionKind,
+  call: Call,
+  uid: string,
+): Promise<DigestException> {
+  return found(await store.findException(call.app.db, uid), type, uid)
+}
+
 export async function listExceptionsOf(
   { store }: ExceptionKind,
   call: Call,
   page: Page,
   { scope, withEnded }: { scope: string; withEnded: boolean },
 ): Promise<Listed<DigestException>> {
-  const now = withEnded ? undefined : call.now
-  return listBelow(call, page, scope, (place, after, most) =>
-    store.exceptionsBelow(call.app.db, place, { after, most, now }),
-  )
+  return listBelow(call, page, scope, store.exceptionList, { now: withEnded ? undefined : call.now })
 }
 
 function problemsOf(

@@ -7,19 +7,25 @@ import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
 import { findRepoByUid } from '../repos/paths.service.ts'
 
+/** The rows of one table that are made at places, as stores list them. */
+export type PlacedList<T, F> = {
+  page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
+  count(reader: Reader, places: readonly string[], filter: F): Promise<number>
+  below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
+}
+
 /** A page of what was made at and below the place, or at all places that the caller may look at. */
-export async function listBelow<T extends { uid: string }>(
+export async function listBelow<T extends { uid: string }, F>(
   call: Call,
   page: Page,
   scope: string,
-  read: (place: string, after: string, most: number) => Promise<T[]>,
+  list: Pick<PlacedList<T, F>, 'page' | 'count'>,
+  filter: F,
 ): Promise<Listed<T>> {
-  const rows: T[] = []
-  for (const place of [...(await placesFor(call, scope))].sort()) {
-    if (rows.length > page.size) break
-    rows.push(...(await read(place, page.after?.uid ?? '', page.size + 1 - rows.length)))
-  }
-  return toListed(call, page, rows, 0)
+  const { db } = call.app
+  const places = await placesFor(call, scope)
+  const total = await list.count(db, places, filter)
+  return toListed(call, page, await list.page(db, places, page, filter), total)
 }
 
 /** Where to look: what is named, or wherever the caller may. Permission comes before existence. */

@@ -9,6 +9,7 @@ import {
   type TagHistoryService,
   type ToldTagHistoryRecord,
 } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import { listResponse } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { historyFields } from './tag-history.model.ts'
@@ -22,12 +23,9 @@ export const tagHistory: Handlers<typeof TagHistoryService> = {
 
   async listToldTagHistory(call, request) {
     const { page, filter } = readRequest(call, request)
-    const { items, next } = await listTold(call, request.repoUid, page, filter)
-    return {
-      $typeName: 'pinfold.control.registry.v1.ListToldTagHistoryResponse',
-      records: items.map(toldMessage),
-      nextPageToken: next,
-    }
+    const listed = await listTold(call, request.repoUid, page, filter)
+    const response = 'pinfold.control.registry.v1.ListToldTagHistoryResponse'
+    return listResponse(response, 'records', listed, toldMessage, request)
   },
 
   async importTagHistory(call, { repoUid, tags }) {
@@ -42,19 +40,16 @@ async function pageOf(
   list: typeof service.listRecords,
 ): Promise<ListTagHistoryResponse> {
   const { page, filter } = readRequest(call, request)
-  const { items, next } = await list(call, request.repoUid, page, filter)
-  return {
-    $typeName: 'pinfold.control.registry.v1.ListTagHistoryResponse',
-    records: items.map(toMessage),
-    nextPageToken: next,
-  }
+  const listed = await list(call, request.repoUid, page, filter)
+  return listResponse('pinfold.control.registry.v1.ListTagHistoryResponse', 'records', listed, toMessage, request)
 }
 
 function readRequest(call: Call, request: ListTagHistoryRequest) {
-  const { repoUid, tag, digest, pageSize, pageToken } = request
+  const { repoUid, tag, digest } = request
   const filter = { tag, digest, from: isoOf(request.startTime), before: isoOf(request.endTime) }
-  const asked = { pageSize, pageToken, orderBy: '', skip: 0 }
-  const page = readPage(call, asked, { fields: historyFields, defaultOrder: 'time desc' }, [repoUid, filter])
+  // Of a digest it is of interest which tags it has carried.
+  const defaultOrder = digest !== '' && tag === '' ? 'tag' : 'time desc'
+  const page = readPage(call, request, { fields: historyFields, defaultOrder }, [repoUid, filter])
   return { page, filter }
 }
 

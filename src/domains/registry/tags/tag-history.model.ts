@@ -30,5 +30,11 @@ export function timeAfter(now: string, last: string): string {
   return now > last ? now : new Date(Date.parse(last) + 1).toISOString()
 }
 
-/** What lists of records are ordered by: always this. */
-export const historyFields = { time: { column: 'time', sort: true } } as const satisfies Fields<HistoryRecord>
+/** The orders of lists of records. */
+export const historyFields = {
+  time: { column: 'time', sort: true },
+  tag: { column: 'tag', sort: true },
+} as const satisfies Fields<HistoryRecord>
+
+/** Longer lists of records have no total. */
+export const mostCounted = 100_000

@@ -10,6 +10,7 @@ import { deletedRepoType } from '../ledgers/deleted-repos.model.ts'
 import { findDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
+import { mostCounted } from './tag-history.model.ts'
 import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
 import { findTag, findTagNamed, namesWith } from './tags.store.ts'
@@ -139,9 +140,8 @@ async function pageOfRecords(
   { tag, digest, from, before }: RecordFilter,
 ) {
   const window = { from, before, digest: digest || undefined }
-  const after = page.after && { tag: page.after.uid, time: page.after.value }
   const { db } = call.app
-  const rows = await store.listRecords(db, ledger, tag || undefined, window, after, page.size + 1)
+  const rows = await store.listRecords(db, ledger, tag || undefined, window, page)
   // Whoever may only pull sees uids.
   const named = call.caller.rights.holds(repoUid, listIdentities) ? rows : []
   const names = await actorNames(
@@ -149,10 +149,11 @@ async function pageOfRecords(
     named.map(({ actor }) => actor),
   )
   // The place of a record in the list is its tag and its time.
+  const tieOf = (row: store.EndedRecord) => (page.order.field === 'time' ? row.tag : row.time)
   return toListed(
     call,
     page,
-    rows.map((row) => ({ ...row, uid: row.tag, actorName: names.get(row.actor) ?? '' })),
-    rows.length,
+    rows.map((row) => ({ ...row, uid: tieOf(row), actorName: names.get(row.actor) ?? '' })),
+    await store.countRecords(db, ledger, tag || undefined, window, mostCounted),
   )
 }

@@ -1,5 +1,6 @@
 import { insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { notePending, notePendingDeletions } from '../proofs/pending.store.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
@@ -89,69 +90,98 @@ function fromRow(row: Row): DescribedRecord {
  */
 function selectRows(
   ledger: number,
-  where: Sql,
-  order: (row: Sql) => Sql,
-  limit: number,
-  more: Sql = sql``,
-  of: Sql = sql`repo_id = ${ledger}`,
+  { of = sql`repo_id = ${ledger}`, where, order, limit, skip = 0, more = sql`` }: Selected,
 ): Sql {
   return sql`
     SELECT ${columns} ${more}
       FROM (SELECT tag, time FROM tag_history WHERE ${of} AND ${where}
-             ORDER BY ${order(sql`tag_history`)} LIMIT ${limit}) AS found
+             ORDER BY ${order(sql`tag_history`)} LIMIT ${limit} OFFSET ${skip}) AS found
       JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = found.tag AND h.time = found.time
      ORDER BY ${order(sql`found`)}`
 }
 
-const newestFirst = (row: Sql) => sql`${row}.time DESC`
-const byTag = (row: Sql) => sql`${row}.tag, ${row}.time`
-const newestOfAll = (row: Sql) => sql`${row}.time DESC, ${row}.tag DESC`
+type Order = (row: Sql) => Sql
+type Selected = { of?: Sql; where: Sql; order: Order; limit: number; skip?: number; more?: Sql }
+
+const newestFirst: Order = (row) => sql`${row}.time DESC`
 
 /** The rows of a tag, newest first. */
 export async function listHistory(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const where = sql`tag = ${tag} AND ${within(window)}`
-  return (await reader.all<Row>(selectRows(ledger, where, newestFirst, limit))).map(fromRow)
+  return (await reader.all<Row>(selectRows(ledger, { where, order: newestFirst, limit }))).map(fromRow)
 }
 
-/** Where a page of records goes on: after this record. */
-export type HistoryCursor = { tag: string; time: string }
 /** `checkedBefore` is empty unless it was seen at an upstream, with a look before. */
 export type EndedRecord = HistoryRecord & { endTime: string; checkedBefore: string }
 
-/**
- * The rows of a tag, newest first, or of a digest, by tag and then oldest first, or of all tags, newest first; each with the
- * time of its tag's next row, empty for the last.
- */
+/** A page of records and one more, ordered by `time` or by `tag`. */
+export type RecordPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
+
+/** The rows of a tag, of a digest, or of all tags; each with the time of its tag's next row, empty for the last. */
 export async function listRecords(
   reader: Reader,
   ledger: number,
   tag: string | undefined,
   window: Window,
-  after: HistoryCursor | undefined,
-  limit: number,
+  page: RecordPage,
 ): Promise<EndedRecord[]> {
   const next = sql`
     (SELECT n.time FROM tag_history n
       WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time ORDER BY n.time LIMIT 1)`
-  const { of, where, order } = listingOf(ledger, tag, window.digest, after)
   const seen = sql`
     (SELECT o.checked_before FROM tag_observations o WHERE o.repo_id = h.repo_id AND o.tag = h.tag AND o.time = h.time)`
-  const ended = sql`, coalesce(${next}, '') AS "endTime", coalesce(${seen}, '') AS "checkedBefore"`
-  const rows = await reader.all<Row & { endTime: string; checkedBefore: string }>(
-    selectRows(ledger, sql`${where} AND ${within(window)}`, order, limit, ended, of),
-  )
+  const more = sql`, coalesce(${next}, '') AS "endTime", coalesce(${seen}, '') AS "checkedBefore"`
+  const { of, past, order } = listingOf(ledger, tag, window.digest, page)
+  const where = sql`${matching(tag, window)} AND ${past}`
+  const asked = { of, where, order, limit: page.size + 1, skip: page.skip, more }
+  const rows = await reader.all<Row & { endTime: string; checkedBefore: string }>(selectRows(ledger, asked))
   return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime, checkedBefore: row.checkedBefore }))
 }
 
+const matching = (tag: string | undefined, window: Window): Sql => {
+  return tag === undefined ? within(window) : sql`tag = ${tag} AND ${within(window)}`
+}
+
+/** How many there are; `undefined` for more than `most`. */
+export async function countRecords(
+  reader: Reader,
+  ledger: number,
+  tag: string | undefined,
+  window: Window,
+  most: number,
+): Promise<number | undefined> {
+  const { of } = listingOf(ledger, tag, window.digest, { order: byTime, after: undefined })
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total
+      FROM (SELECT 1 AS one FROM tag_history WHERE ${of} AND ${matching(tag, window)} LIMIT ${most + 1}) AS matches`)
+  return (row?.total ?? 0) > most ? undefined : (row?.total ?? 0)
+}
+
+const byTime = { field: 'time', column: 'time', desc: true }
+
 /** What a list goes through and in which order, from where it goes on. */
-function listingOf(ledger: number, tag: string | undefined, digest: string | undefined, after?: HistoryCursor) {
+function listingOf(
+  ledger: number,
+  tag: string | undefined,
+  digest: string | undefined,
+  { order: { field, desc }, after }: Pick<Page, 'order' | 'after'>,
+): { of: Sql; past: Sql; order: Order } {
   const of = sql`repo_id = ${ledger}`
-  const { tag: name = '', time = '' } = after ?? {}
-  const past = (condition: Sql): Sql => (after === undefined ? sql`1 = 1` : condition)
-  if (tag !== undefined) return { of, where: sql`tag = ${tag} AND ${past(sql`time < ${time}`)}`, order: newestFirst }
-  if (digest !== undefined) return { of, where: past(sql`(tag, time) > (${name}, ${time})`), order: byTag }
+  const [dir, beyond] = desc ? [sql`DESC`, sql`<`] : [sql`ASC`, sql`>`]
+  const { value = '', uid = '' } = after ?? {}
+  const behind = (condition: Sql): Sql => (after === undefined ? sql`1 = 1` : condition)
+  if (tag !== undefined) {
+    const time = field === 'time' ? value : uid
+    return { of, past: behind(sql`time ${beyond} ${time}`), order: (row) => sql`${row}.time ${dir}` }
+  }
+  if (field === 'tag') {
+    const past = behind(sql`(tag, time) ${beyond} (${value}, ${uid})`)
+    return { of, past, order: (row) => sql`${row}.tag ${dir}, ${row}.time ${dir}` }
+  }
+  const past = behind(sql`(time, tag) ${beyond} (${value}, ${uid})`)
+  const order: Order = (row) => sql`${row}.time ${dir}, ${row}.tag ${dir}`
   // As the index of whole repos is written.
-  return { of: sql`-repo_id = ${-ledger}`, where: past(sql`(time, tag) < (${time}, ${name})`), order: newestOfAll }
+  return { of: digest === undefined ? sql`-repo_id = ${-ledger}` : of, past, order }
 }
 
 /** What the tag pointed to at a time; empty when there was no such tag then. */

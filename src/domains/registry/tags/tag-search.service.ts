@@ -19,23 +19,38 @@ export async function searchTags(
   repoUid: string,
   page: Page,
   filter: NameFilter,
-): Promise<Listed<Tag, undefined>> {
+): Promise<Listed<Tag, number | undefined>> {
   checkFilter(filter)
   const { db } = call.app
   const { id } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
-  const wanted = { last: page.after?.value ?? '', limit: page.size + 1 }
-  const byPart = filter.part === '' ? undefined : await findByPart(db, id, filter, wanted)
-  const { tags, upTo } = byPart ?? (await findByName(db, id, filter, wanted))
+  const wanted = { last: page.after?.value ?? '', limit: page.skip + page.size + 1 }
+  const { desc } = page.order
+  // The index of parts is read forward only.
+  const byPart = filter.part === '' || desc ? undefined : await findByPart(db, id, filter, wanted)
+  const matching = byPart ?? (await findByName(db, id, filter, { ...wanted, desc }))
+  const tags = matching.tags.slice(page.skip)
+  const total = await countTags(db, id, filter)
+  if (tags.length > page.size) return toListed(call, page, tags, total)
   // The next page goes on behind the last name that was looked at, whether it matched or not.
-  return tags.length > page.size ? toListed(call, page, tags, undefined) : listedUpTo(call, page, tags, upTo)
+  const toSkip = Math.max(0, page.skip - matching.tags.length)
+  return listedUpTo(call, page, { items: tags, total, last: matching.upTo, toSkip })
 }
 
-async function findByName(reader: Reader, repo: number, filter: NameFilter, wanted: Wanted): Promise<FoundTags> {
-  const { last, limit } = wanted
-  const end = await store.lastNameOf(reader, repo, filter, { last, most: mostNames })
+type InOrder = Wanted & { desc: boolean }
+
+async function findByName(reader: Reader, repo: number, filter: NameFilter, wanted: InOrder): Promise<FoundTags> {
+  const { last, limit, desc } = wanted
+  const end = await store.lastNameOf(reader, repo, filter, { last, desc, most: mostNames })
   if (!end) return { tags: [], upTo: undefined }
-  const tags = await store.tagsByName(reader, repo, filter, { last, upTo: end.name, limit })
+  const tags = await store.tagsByName(reader, repo, filter, { last, desc, upTo: end.name, limit })
   return { tags, upTo: end.more ? end.name : undefined }
+}
+
+/** Undefined where so many tags have the prefix that counting would take long. */
+async function countTags(reader: Reader, repo: number, filter: NameFilter): Promise<number | undefined> {
+  const end = await store.lastNameOf(reader, repo, filter, { last: '', desc: false, most: mostNames + 1 })
+  if (!end) return 0
+  return end.more ? undefined : store.countByName(reader, repo, filter)
 }
 
 function checkFilter({ prefix, part }: NameFilter): void {

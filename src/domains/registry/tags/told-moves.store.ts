@@ -1,7 +1,9 @@
 // What upstreams tell of how tags moved there. Nobody here has seen it: it stands apart from the ledger, and nothing that decides
 // reads it.
 import { insertsOf } from '#db/bulk.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { pageTail } from '#db/listing-beyond.ts'
+import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import type { ToldMove } from '#lib/registries/registry-histories.ts'
 import { eventNumbers, type TagEvent } from './tag-history.model.ts'
@@ -84,29 +86,18 @@ export type ToldRecord = {
   path: string
   teller: number
 }
-export type ToldCursor = { time: string; tag: string; teller: number }
+/** The uid of its cursor has the teller, a space, and that of time and tag which is not the order. */
+export type ToldPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
 
-/** Of a tag, of a digest or of all, newest first. */
+/** A page of those of a tag, of a digest or of all, ordered by `time` or by `tag`. */
 export async function listTold(
   reader: Reader,
   ledger: number,
   tag: string | undefined,
   window: Window,
-  after: ToldCursor | undefined,
-  limit: number,
+  page: ToldPage,
 ): Promise<ToldRecord[]> {
-  const { time = '', tag: name = '', teller = 0 } = after ?? {}
-  const past = (condition: Sql): Sql => (after === undefined ? sql`1 = 1` : condition)
-  const { where, order } =
-    tag === undefined
-      ? {
-          where: past(sql`(m.time, m.tag, m.teller_id) < (${time}, ${name}, ${teller})`),
-          order: sql`m.time DESC, m.tag DESC, m.teller_id DESC`,
-        }
-      : {
-          where: sql`m.tag = ${tag} AND ${past(sql`(m.time, m.teller_id) < (${time}, ${teller})`)}`,
-          order: sql`m.time DESC, m.teller_id DESC`,
-        }
+  const keys = keysOf(page, tag)
   const rows = await reader.all<Omit<ToldRecord, 'event'> & { event: number }>(sql`
     SELECT m.tag, m.time, m.event, m.digest, m.checked_before AS "checkedBefore", m.told_time AS "toldTime",
            w.upstream_uid AS upstream, w.origin, w.path, w.id AS teller,
@@ -114,7 +105,45 @@ export async function listTold(
                       WHERE n.ledger_id = m.ledger_id AND n.tag = m.tag AND n.time > m.time AND n.teller_id = m.teller_id
                       ORDER BY n.time LIMIT 1), '') AS "endTime"
       FROM told_moves m JOIN history_tellers w ON w.id = m.teller_id
-     WHERE m.ledger_id = ${ledger} AND ${where} AND ${within(window)}
-     ORDER BY ${order} LIMIT ${limit}`)
+     WHERE ${matching(ledger, tag, window)} AND ${pastOf(page, keys)}
+     ${pageTail(page, ...keys.columns)}`)
   return rows.map((row) => ({ ...row, event: nameOf(eventNumbers, row.event) }))
+}
+
+/** How many there are; `undefined` for more than `most`. */
+export async function countMatching(
+  reader: Reader,
+  ledger: number,
+  tag: string | undefined,
+  window: Window,
+  most: number,
+): Promise<number | undefined> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total
+      FROM (SELECT 1 AS one FROM told_moves m WHERE ${matching(ledger, tag, window)} LIMIT ${most + 1}) AS matches`)
+  return (row?.total ?? 0) > most ? undefined : (row?.total ?? 0)
+}
+
+function matching(ledger: number, tag: string | undefined, window: Window): Sql {
+  const ofTag = tag === undefined ? sql`` : sql`AND m.tag = ${tag}`
+  return sql`m.ledger_id = ${ledger} ${ofTag} AND ${within(window)}`
+}
+
+type Keys = { columns: [Sql, ...Sql[]]; values: readonly (string | number)[] }
+
+/** What a page is sorted by, and the same of its cursor. */
+function keysOf({ order, after }: ToldPage, tag: string | undefined): Keys {
+  const [teller = '', tie = ''] = after?.uid.split(' ') ?? []
+  const [time, name] = order.field === 'time' ? [after?.value ?? '', tie] : [tie, after?.value ?? '']
+  if (tag !== undefined) return { columns: [sql`m.time`, sql`m.teller_id`], values: [time, Number(teller)] }
+  const [columns, values] =
+    order.field === 'time'
+      ? [[sql`m.time`, sql`m.tag`] as const, [time, name]]
+      : [[sql`m.tag`, sql`m.time`] as const, [name, time]]
+  return { columns: [...columns, sql`m.teller_id`], values: [...values, Number(teller)] }
+}
+
+function pastOf({ order, after }: ToldPage, { columns, values }: Keys): Sql {
+  if (!after) return sql`1 = 1`
+  return sql`(${join(columns, ', ')}) ${order.desc ? sql`<` : sql`>`} (${list(values)})`
 }

@@ -2,7 +2,7 @@
 import type { Reader } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { type GateCache, type GatesOfOrganization, mostExceptions, mostGates, type Verdict } from './gates.model.ts'
-import { anyGate, exceptionsBelow, gatesBelow } from './gates.store.ts'
+import { anyGate, exceptionList, gateList } from './gates.store.ts'
 
 /** How old an answer may be, so that a change on another node counts within a second. */
 const maxAgeMs = 500
@@ -25,11 +25,11 @@ export function createGateCache(reader: Reader, clock: () => Date, monotonic: ()
     const any = await anyGate(reader)
     if (started === epoch) none = { known: !any, at }
     if (!any) return undefined
-    const all = await gatesBelow(reader, organization, '', mostGates)
+    const all = await gateList.below(reader, organization, {}, mostGates)
     const gates = all.filter(({ mode }) => mode !== 'OFF')
     if (gates.length === 0) return undefined
     const now = clock().toISOString()
-    return { gates, exceptions: await exceptionsBelow(reader, organization, { after: '', most: mostExceptions, now }) }
+    return { gates, exceptions: await exceptionList.below(reader, organization, { now }, mostExceptions) }
   }
 
   /** What is known of a key and not too old, else what `make` gives. */

@@ -4,6 +4,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import {
   type ExceptionKind,
   endExceptionNow,
+  getExceptionOf,
   listExceptionsOf,
   makeException,
   type NewException,
@@ -47,6 +48,10 @@ export async function createException(call: Call, scope: string, input: NewExcep
 /** Ends it now; one that has ended stays as it is. */
 export async function revokeException(call: Call, uid: string): Promise<GateException> {
   return endExceptionNow(kind, call, uid)
+}
+
+export async function getException(call: Call, uid: string): Promise<GateException> {
+  return getExceptionOf(kind, call, uid)
 }
 
 export async function listExceptions(

@@ -15,6 +15,8 @@ import {
 } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { exceptionOrders, ruleOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { imageFields } from '../images/images.model.ts'
@@ -29,14 +31,12 @@ import {
   type Mode,
   type Severity,
   type UnknownSeverity,
-  uidFields,
   type VulnerabilityRule,
   type VulnerabilityText,
 } from './gates.model.ts'
 import * as service from './gates.service.ts'
 import { previewSeverities } from './preview-severities.service.ts'
 
-const rules = { fields: uidFields, defaultOrder: 'uid' }
 /** Images that one answer of a preview looks at. */
 const mostPreviewed = 50
 
@@ -59,14 +59,10 @@ export const gates: Handlers<typeof GatesService> = {
     return toMessage(await service.getGate(call, uid))
   },
 
-  async listGates(call, { scopeUid, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [scopeUid])
-    const { items, next } = await service.listGates(call, page, scopeUid)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListGatesResponse',
-      gates: items.map(toMessage),
-      nextPageToken: next,
-    }
+  async listGates(call, request) {
+    const page = readPage(call, request, { fields: ruleOrders, defaultOrder: 'uid' }, [request.scopeUid])
+    const listed = await service.listGates(call, page, request.scopeUid)
+    return listResponse('pinfold.control.scanning.v1.ListGatesResponse', 'gates', listed, toMessage, request)
   },
 
   async previewGateSeverities(call, { uid, after }) {
@@ -91,14 +87,16 @@ export const gates: Handlers<typeof GatesService> = {
     return exceptionMessage(await exceptions.revokeException(call, uid))
   },
 
-  async listGateExceptions(call, { scopeUid, includeEnded, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [scopeUid, includeEnded])
-    const { items, next } = await exceptions.listExceptions(call, page, { scope: scopeUid, withEnded: includeEnded })
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListGateExceptionsResponse',
-      gateExceptions: items.map(exceptionMessage),
-      nextPageToken: next,
-    }
+  async getGateException(call, { uid }) {
+    return exceptionMessage(await exceptions.getException(call, uid))
+  },
+
+  async listGateExceptions(call, request) {
+    const { scopeUid: scope, includeEnded: withEnded } = request
+    const page = readPage(call, request, { fields: exceptionOrders, defaultOrder: 'uid' }, [scope, withEnded])
+    const listed = await exceptions.listExceptions(call, page, { scope, withEnded })
+    const response = 'pinfold.control.scanning.v1.ListGateExceptionsResponse'
+    return listResponse(response, 'gateExceptions', listed, exceptionMessage, request)
   },
 }
 
@@ -210,5 +208,6 @@ function exceptionMessage(exception: GateException): ExceptionMessage {
     expireTime: timestamp(expireTime),
     ...(revokeTime === '' ? {} : { revokeTime: timestamp(revokeTime) }),
     createTime: timestamp(createTime),
+    updateTime: timestamp(revokeTime || createTime),
   }
 }

@@ -112,7 +112,6 @@ export const gateFields = {
 } as const satisfies Fields<GateText>
 
 /** What lists are ordered by: always this. */
-export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<Gate>
 
 /** What a rule says where nothing is said of it. */
 export const anyVulnerability: VulnerabilityRule = {

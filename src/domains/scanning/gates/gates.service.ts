@@ -30,7 +30,7 @@ export async function createGate(call: Call, scope: string, text: GateText): Pro
   const gate: Gate = { uid: newUid(scope), scopeUid: scope, ...times, ...readGate(text) }
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
-    const there = await store.gatesBelow(tx, rootOf(scope), '', mostGates)
+    const there = await store.gateList.below(tx, rootOf(scope), {}, mostGates)
     if (there.length >= mostGates) throw limitReached('gates', mostGates, there.length)
     await store.insertGate(tx, group, gate)
     await emit(tx, call, 'control.scanning.gate.created', { subject: gate.uid, group, resource: aGate(gate) })
@@ -69,7 +69,7 @@ export async function getGate(call: Call, uid: string): Promise<Gate> {
 
 /** A page of those at and below the place, or all places that the caller may look at. */
 export async function listGates(call: Call, page: Page, scope: string): Promise<Listed<Gate>> {
-  return listBelow(call, page, scope, (place, after, most) => store.gatesBelow(call.app.db, place, after, most))
+  return listBelow(call, page, scope, store.gateList, {})
 }
 
 /** A gate as it is written. */

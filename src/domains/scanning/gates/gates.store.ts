@@ -1,4 +1,4 @@
-import { madeBelow } from '#db/made-below.ts'
+import { madeList } from '#db/made-below.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Gate, GateException, GateRule, Mode, UnknownSeverity } from './gates.model.ts'
 
@@ -55,12 +55,7 @@ export async function findGate(reader: Reader, uid: string): Promise<Gate | unde
   return row && fromRow(row)
 }
 
-/** Those made at a place and below, in the order of their uids. */
-export async function gatesBelow(reader: Reader, place: string, after: string, most: number): Promise<Gate[]> {
-  const rows = await reader.all<Row>(sql`
-    SELECT ${gateColumns} FROM gates t WHERE ${madeBelow(place, after)} ORDER BY t.uid LIMIT ${most}`)
-  return rows.map(fromRow)
-}
+export const gateList = madeList({ table: 'gates', columns: gateColumns }, fromRow, () => [])
 
 export async function anyGate(reader: Reader): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM gates LIMIT 1`)) !== undefined
@@ -86,14 +81,10 @@ export async function endException(tx: Tx, uid: string, time: string, actor: str
     UPDATE gate_exceptions SET revoke_time = ${time}, revoked_by = ${actor} WHERE uid = ${uid} AND revoke_time = ''`)
 }
 
-/** Those made at a place and below, in the order of their uids; with `now` only those that hold. */
-export async function exceptionsBelow(
-  reader: Reader,
-  place: string,
-  { after, most, now }: { after: string; most: number; now?: string | undefined },
-): Promise<GateException[]> {
-  const live = now === undefined ? sql`` : sql`AND t.revoke_time = '' AND t.expire_time > ${now}`
-  return reader.all<GateException>(sql`
-    SELECT ${exceptionColumns} FROM gate_exceptions t
-     WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
-}
+/** With `now` only those that hold then. */
+export const exceptionList = madeList(
+  { table: 'gate_exceptions', columns: exceptionColumns },
+  (row: GateException) => row,
+  ({ now }: { now: string | undefined }) =>
+    now === undefined ? [] : [sql`t.revoke_time = '' AND t.expire_time > ${now}`],
+)

@@ -27,7 +27,7 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
     hits: ({ listNo }, place, most) => images.unratedInList(db, listNo, place, most),
   })
   const changed: ChangedImage[] = []
-  for (const one of unrated.images) {
+  for (const one of unrated.items) {
     call.signal.throwIfAborted()
     const reason = await newReason(call, one, { gate, counted })
     if (reason === undefined) continue

@@ -4,7 +4,7 @@ import { contentsOf, isKnownImage } from '#domains/registry/images/image-content
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
-import { type Page, toListed } from '#lib/lists/paging.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { findList } from '../lists/lists.store.ts'
 import { unread } from '../reports/image-knowledge.service.ts'
 import type { Gap } from '../reports/reports.model.ts'
@@ -41,9 +41,9 @@ export async function listOfImage(
   }
 }
 
-export type ImagePackages = { packages: ShownPackage[]; next: string; gaps: Gap[] }
+export type ImagePackages = Listed<ShownPackage> & { gaps: Gap[] }
 
-/** A page of them, in a lasting order. */
+/** A page of them, in a lasting order or by name. */
 export async function listImagePackages(
   call: Call,
   page: Page,
@@ -51,14 +51,12 @@ export async function listImagePackages(
   digest: string,
 ): Promise<ImagePackages> {
   const { listNo, distribution, gaps } = await listOfImage(call, repoUid, digest)
-  if (listNo === undefined) return { packages: [], next: '', gaps }
-  const rows = await store.componentsIn(call.app.db, listNo, {
-    after: Number(page.after?.value ?? 0),
-    most: page.size + 1,
-  })
+  if (listNo === undefined) return { items: [], next: '', total: 0, gaps }
+  const { db } = call.app
+  const rows = await store.componentPage(db, listNo, page)
   const numbered = rows.map((one) => ({ ...one, number: String(one.componentNo), uid: String(one.componentNo) }))
-  const { items, next } = toListed(call, page, numbered, 0)
-  return { packages: items.map((one) => toPackage(one, distribution)), next, gaps }
+  const { items, ...listed } = toListed(call, page, numbered, await store.countComponents(db, listNo))
+  return { ...listed, items: items.map((one) => toPackage(one, distribution)), gaps }
 }
 
 const rowsAtOnce = 2000

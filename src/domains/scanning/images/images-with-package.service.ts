@@ -19,7 +19,7 @@ import { componentsNamed } from '../matching/findings.store.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
-import { seekImages } from './seek-images.service.ts'
+import { type FoundPage, seekImages } from './seek-images.service.ts'
 import { type ShownPackage, toPackage } from './shown-package.service.ts'
 
 export type PackageQuery = {
@@ -41,7 +41,7 @@ export type ImageWithPackage = {
   uncertain: boolean
 }
 
-export type ImagesWithPackage = { images: ImageWithPackage[]; next: string; unknown: number; moreUnknown: boolean }
+export type ImagesWithPackage = Omit<FoundPage<unknown>, 'items'> & { items: ImageWithPackage[] }
 
 type Hit = store.ListedComponent & { isUncertain: boolean }
 
@@ -55,13 +55,13 @@ export async function listImagesWithPackage(call: Call, page: Page, query: Packa
     components: (_, most) => componentsFor(db, wanted, most),
     hits: ({ listNo, key }, _, most) => hitsIn(call, wanted, { listNo, distribution: key.distribution.id }, most),
   })
-  const images = found.images.map(({ image, distribution, hits, moreHits, tags, moreTags }) => ({
+  const items = found.items.map(({ image, distribution, hits, moreHits, tags, moreTags }) => ({
     ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
     packages: hits.slice(0, mostPurls).map((one) => toPackage(one, distribution)),
     morePackages: moreHits || hits.length > mostPurls,
     uncertain: hits.every(({ isUncertain }) => isUncertain),
   }))
-  return { ...found, images }
+  return { ...found, items }
 }
 
 const rowsAtOnce = 500

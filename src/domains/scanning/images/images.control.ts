@@ -1,65 +1,52 @@
 import type { Handlers } from '#app.ts'
-import type { ImagePackage, ScannedImagesService } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import type {
+  ImagePackage,
+  ScannedImagesService,
+  VulnerableImage as VulnerableMessage,
+  ImageWithPackage as WithPackageMessage,
+} from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import { listResponse } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { toCoverage, toGap } from '../reports/coverage.control.ts'
 import { type ComparedVulnerability, compareImages } from './compare-images.service.ts'
 import { listImagePackages } from './image-packages.service.ts'
 import { imageFields, packageFields } from './images.model.ts'
-import { listImagesWithPackage } from './images-with-package.service.ts'
+import { type ImageWithPackage, listImagesWithPackage } from './images-with-package.service.ts'
 import type { ShownPackage } from './shown-package.service.ts'
-import { listVulnerableImages } from './vulnerable-images.service.ts'
+import { listVulnerableImages, type VulnerableImage } from './vulnerable-images.service.ts'
 
-const imageRules = { fields: imageFields, defaultOrder: 'list' }
+const imageRules = { fields: imageFields, defaultOrder: 'list', isFixed: true }
 const packageRules = { fields: packageFields, defaultOrder: 'number' }
-
-type Paged = { pageSize: number; pageToken: string }
-const paging = ({ pageSize, pageToken }: Paged) => ({ pageSize, pageToken, orderBy: '', skip: 0 })
 
 export const scannedImages: Handlers<typeof ScannedImagesService> = {
   async listVulnerableImages(call, request) {
     const { vulnerability, scopeUid } = request
-    const page = readPage(call, paging(request), imageRules, [vulnerability, scopeUid])
+    const page = readPage(call, request, imageRules, [vulnerability, scopeUid])
     const found = await listVulnerableImages(call, page, vulnerability, scopeUid)
-    const { images, next, unknown, moreUnknown, coverage, gaps } = found
+    const response = 'pinfold.control.scanning.v1.ListVulnerableImagesResponse'
     return {
-      $typeName: 'pinfold.control.scanning.v1.ListVulnerableImagesResponse',
-      images: images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.VulnerableImage', ...image })),
-      nextPageToken: next,
-      unknownImages: unknown,
-      moreUnknownImages: moreUnknown,
-      ...(coverage && { coverage: toCoverage(coverage) }),
-      gaps: gaps.map(toGap),
+      ...listResponse(response, 'images', found, vulnerableMessage, request),
+      ...unknownOf(found),
+      ...(found.coverage && { coverage: toCoverage(found.coverage) }),
+      gaps: found.gaps.map(toGap),
     }
   },
 
   async listImagesWithPackage(call, request) {
     const { name, ecosystem, version, versionRange, purl, scopeUid } = request
     const query = { name, ecosystem, version, versionRange, purl, scope: scopeUid }
-    const page = readPage(call, paging(request), imageRules, query)
-    const { images, next, unknown, moreUnknown } = await listImagesWithPackage(call, page, query)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListImagesWithPackageResponse',
-      images: images.map(({ packages, ...image }) => ({
-        $typeName: 'pinfold.control.scanning.v1.ImageWithPackage',
-        ...image,
-        packages: packages.map(toMessage),
-      })),
-      nextPageToken: next,
-      unknownImages: unknown,
-      moreUnknownImages: moreUnknown,
-    }
+    const page = readPage(call, request, imageRules, query)
+    const found = await listImagesWithPackage(call, page, query)
+    const response = 'pinfold.control.scanning.v1.ListImagesWithPackageResponse'
+    return { ...listResponse(response, 'images', found, withPackageMessage, request), ...unknownOf(found) }
   },
 
   async listImagePackages(call, request) {
     const { repoUid, digest } = request
-    const page = readPage(call, paging(request), packageRules, [repoUid, digest])
-    const { packages, next, gaps } = await listImagePackages(call, page, repoUid, digest)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListImagePackagesResponse',
-      packages: packages.map(toMessage),
-      nextPageToken: next,
-      gaps: gaps.map(toGap),
-    }
+    const page = readPage(call, request, packageRules, [repoUid, digest])
+    const found = await listImagePackages(call, page, repoUid, digest)
+    const response = 'pinfold.control.scanning.v1.ListImagePackagesResponse'
+    return { ...listResponse(response, 'packages', found, toMessage, request), gaps: found.gaps.map(toGap) }
   },
 
   async compareImages(call, { repoUid, digest, baseDigest, baseRepoUid }) {
@@ -85,6 +72,19 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
       baseCoverage: toCoverage(compared.baseCoverage),
     }
   },
+}
+
+const unknownOf = ({ unknown, moreUnknown }: { unknown: number; moreUnknown: boolean }) => {
+  return { unknownImages: unknown, moreUnknownImages: moreUnknown }
+}
+
+function vulnerableMessage(image: VulnerableImage): VulnerableMessage {
+  return { $typeName: 'pinfold.control.scanning.v1.VulnerableImage', ...image }
+}
+
+function withPackageMessage({ packages, ...image }: ImageWithPackage): WithPackageMessage {
+  const $typeName = 'pinfold.control.scanning.v1.ImageWithPackage'
+  return { $typeName, ...image, packages: packages.map(toMessage) }
 }
 
 function toMessage({ kind: _, ...shown }: ShownPackage): ImagePackage {

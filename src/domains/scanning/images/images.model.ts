@@ -1,12 +1,12 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Where a list of images goes on. `uid` is the number of the repo and the digest of the last image in the list at hand. */
-export type ImagePosition = { uid: string; list: string }
+/** Lists of images have one order, which has no name for clients. */
+export const imageFields = { list: { column: 'list', sort: true } } as const satisfies Fields<{ list: string }>
 
-/** What such lists are ordered by: always this. */
-export const imageFields = { list: { column: 'list', sort: true } } as const satisfies Fields<ImagePosition>
-
-export const packageFields = { number: { column: 'number', sort: true } } as const satisfies Fields<{ number: string }>
+export const packageFields = {
+  number: { column: 'number', sort: true },
+  name: { column: 'name', sort: true },
+} as const satisfies Fields<{ number: string; name: string }>
 
 /** How many images of a place are looked at one by one; in a larger one all that have it are looked for. */
 export const mostScoped = 2000
@@ -14,6 +14,9 @@ export const mostScoped = 2000
 export const mostComponents = 20_000
 /** How long one page is looked for before it is answered with what there is, in milliseconds. */
 export const pageMs = 1000
+/** How long and how far the images that have it are counted; beyond that there is no total. */
+export const countMs = 500
+export const mostCounted = 1000
 
 /** How much of an image is shown. */
 export const mostTags = 100

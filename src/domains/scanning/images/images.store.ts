@@ -1,6 +1,8 @@
 // From vulnerabilities and packages to the lists that have them, and what a list consists of.
+import { pageTail } from '#db/listing-beyond.ts'
 import { join, list, type Reader, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import type { ListKey, StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns, withNumber } from '../lists/lists.store.ts'
 
@@ -215,6 +217,28 @@ export async function namedInList(
      WHERE l.list_id = ${listNo} AND l.component_id > ${after} AND (c.name = ${name} OR c.origin = ${name})
      ORDER BY l.component_id LIMIT ${most}`)
   return rows.map(toEntry)
+}
+
+/** A page of the packages of a list by number or by name, and one more. */
+export async function componentPage(reader: Reader, listNo: number, page: Page): Promise<ListedComponent[]> {
+  const byName = page.order.field === 'name'
+  const beyond = page.order.desc ? sql`<` : sql`>`
+  const number = Number(page.after?.uid ?? 0)
+  const past = byName
+    ? sql`(c.name, l.component_id) ${beyond} (${page.after?.value ?? ''}, ${number})`
+    : sql`l.component_id ${beyond} ${number}`
+  const order = byName ? pageTail(page, sql`c.name`, sql`l.component_id`) : pageTail(page, sql`l.component_id`)
+  const rows = await reader.all<EntryRow>(sql`
+    SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
+      FROM list_components l JOIN components c ON c.id = l.component_id
+     WHERE l.list_id = ${listNo} AND ${page.after ? past : sql`1 = 1`} ${order}`)
+  return rows.map(toEntry)
+}
+
+export async function countComponents(reader: Reader, listNo: number): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM list_components WHERE list_id = ${listNo}`)
+  return row?.total ?? 0
 }
 
 /** A page of the packages of a list, behind one of them, in order. */

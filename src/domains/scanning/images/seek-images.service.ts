@@ -10,11 +10,12 @@ import {
   unknownBelow,
 } from '#domains/registry/images/image-lists.service.ts'
 import { tagsOn } from '#domains/registry/tags/tag-history.service.ts'
-import { type Page, toListed } from '#lib/lists/paging.ts'
+import { type Listed, listedUpTo, type Page } from '#lib/lists/paging.ts'
 import { isAtOrBelow, rootOf, top } from '#lib/uid.ts'
 import {
-  type ImagePosition,
+  countMs,
   mostComponents,
+  mostCounted,
   mostHits,
   mostScoped,
   mostTags,
@@ -47,11 +48,10 @@ export type FoundImage<Hit> = {
 
 /**
  * `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. `ecosystems`:
- * those of the packages in the places, or of all packages if there are many images. Both are of the first page.
+ * those of the packages in the places, or of all packages if there are many images. All three are of the first page. The total is
+ * undefined where counting takes long.
  */
-export type FoundPage<Hit> = {
-  images: FoundImage<Hit>[]
-  next: string
+export type FoundPage<Hit> = Listed<FoundImage<Hit>, number | undefined> & {
   unknown: number
   moreUnknown: boolean
   ecosystems: string[]
@@ -69,22 +69,49 @@ export async function seekImages<Hit>(
     page.after === undefined
       ? { ...(await countUnknown(call, places, scoped)), ecosystems: await ecosystemsIn(call, scoped) }
       : { unknown: 0, moreUnknown: false, ecosystems: [] }
-  if (places.length === 0) return { images: [], next: '', ...counted }
+  if (places.length === 0) return { items: [], next: '', total: 0, ...counted }
   const candidates = await candidatesFor(call, places, scoped, sought)
-  const seeking: Seeking<Hit> = { call, places, images: [], left: page.size, until: performance.now() + pageMs }
-  let at = positionOf(page)
+  const seeking = { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
+  const { total: known, ...begin } = positionOf(page)
+  const end = await seek<Hit>(seeking, candidates, begin, sought)
+  const { images, toSkip } = seeking
+  const seen = page.skip - toSkip + images.length
+  const total = page.after ? known : end ? await countImages(seeking, candidates, sought) : seen
+  // Where the page ended, which need not be an image of it. Later pages have the total of the first one.
+  const uid = end && `${end.image.repo} ${end.image.digest} ${total ?? ''}`
+  const last = end && uid ? { value: String(end.list), uid } : undefined
+  return { ...listedUpTo(call, page, { items: images, total, last, toSkip }), ...counted }
+}
+
+/** Goes on until there is no room or no time left, and answers with where it has ended; undefined at the end of all lists. */
+async function seek<Hit>(
+  seeking: Seeking<Hit>,
+  candidates: Candidates,
+  begin: Position,
+  sought: Sought<Hit>,
+): Promise<Position | undefined> {
+  let at = begin
   for (let isFirst = true; ; isFirst = false) {
-    call.signal.throwIfAborted()
+    seeking.call.signal.throwIfAborted()
     const lists = await candidates(at.list)
-    if (lists.length === 0) return { images: seeking.images, next: '', ...counted }
+    if (lists.length === 0) return undefined
     // A page has at least looked at something, or it would never end.
-    if (!isFirst && performance.now() > seeking.until) break
+    if (!isFirst && performance.now() > seeking.until) return at
     at = await takeFrom(seeking, lists, at, sought)
-    if (seeking.left === 0) break
+    if (seeking.left === 0) return at
   }
-  const last: ImagePosition = { list: String(at.list), uid: `${at.image.repo} ${at.image.digest}` }
-  // Where the page ended, which need not be an image of it.
-  return { images: seeking.images, next: toListed(call, { ...page, size: 1 }, [last, last], 0).next, ...counted }
+}
+
+/** Undefined where there are more than are counted, or counting takes long. */
+async function countImages<Hit>(
+  { call, places }: Pick<Seeking<Hit>, 'call' | 'places'>,
+  candidates: Candidates,
+  sought: Sought<Hit>,
+): Promise<number | undefined> {
+  const room = { left: 1, toSkip: mostCounted, until: performance.now() + countMs }
+  const counting: Seeking<Hit> = { call, places, images: [], ...room }
+  const end = await seek(counting, candidates, { list: 0, image: beginning }, sought)
+  return end ? undefined : mostCounted - counting.toSkip + counting.images.length
 }
 
 /** From this list on, and in it behind this image. */
@@ -92,10 +119,11 @@ type Position = { list: number; image: { repo: number; digest: string } }
 
 const beginning = { repo: 0, digest: '' }
 
-function positionOf({ after }: Page): Position {
-  if (!after) return { list: 0, image: beginning }
-  const [repo = '0', digest = ''] = after.uid.split(' ')
-  return { list: Number(after.value), image: { repo: Number(repo), digest } }
+function positionOf({ after }: Page): Position & { total: number | undefined } {
+  if (!after) return { list: 0, image: beginning, total: undefined }
+  const [repo = '0', digest = '', total = ''] = after.uid.split(' ')
+  const image = { repo: Number(repo), digest }
+  return { list: Number(after.value), image, total: total === '' ? undefined : Number(total) }
 }
 
 const listsAtOnce = 50
@@ -155,6 +183,8 @@ type Seeking<Hit> = {
   places: readonly string[]
   images: FoundImage<Hit>[]
   left: number
+  /** So many images are passed over first. */
+  toSkip: number
   until: number
 }
 
@@ -227,6 +257,10 @@ async function take<Hit>(
   if (!seeking.places.some((place) => isAtOrBelow(image.repoUid, place))) return
   const { hits, more } = await hitsAt(rootOf(image.repoUid))
   if (hits.length === 0) return
+  if (seeking.toSkip > 0) {
+    seeking.toSkip--
+    return
+  }
   const names = await tagsOn(seeking.call.app.db, { id: image.repo, uid: image.repoUid }, image.digest, mostTags + 1)
   const tags = names.slice(0, mostTags).sort()
   seeking.images.push({ image, distribution, hits, moreHits: more, tags, moreTags: names.length > mostTags })

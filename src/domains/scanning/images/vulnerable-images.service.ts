@@ -33,11 +33,8 @@ export type VulnerableImage = {
 }
 
 /** `coverage` and `gaps` are of the first page. */
-export type VulnerableImages = {
-  images: VulnerableImage[]
-  next: string
-  unknown: number
-  moreUnknown: boolean
+export type VulnerableImages = Omit<FoundPage<unknown>, 'items' | 'ecosystems'> & {
+  items: VulnerableImage[]
   coverage: ResultCoverage | undefined
   gaps: readonly Gap[]
 }
@@ -59,13 +56,12 @@ export async function listVulnerableImages(
     components: (organizations, most) => store.componentsWith(db, name, organizations, most),
     hits: ({ listNo }, of, most) => store.foundInList(db, listNo, { name, place: of }, most),
   })
-  const images: VulnerableImage[] = []
-  for (const one of found.images) images.push(toImage(one, await acceptedIn(call, one, name)))
-  const { next, unknown, moreUnknown } = found
-  const answer = { images, next, unknown, moreUnknown }
+  const items: VulnerableImage[] = []
+  for (const one of found.items) items.push(toImage(one, await acceptedIn(call, one, name)))
+  const { ecosystems: _, ...answer } = { ...found, items }
   if (page.after) return { ...answer, coverage: undefined, gaps: [] }
   const gaps = await gapsIn(call, places, name, found)
-  const unrated = images.filter(({ severity }) => severity === levelName(unknownSeverity))
+  const unrated = items.filter(({ severity }) => severity === levelName(unknownSeverity))
   return { ...answer, coverage: resultCoverage(gaps, unrated.length), gaps: gaps.slice(0, mostListedGaps) }
 }
 

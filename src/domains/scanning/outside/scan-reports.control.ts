@@ -1,9 +1,27 @@
 import type { Handlers } from '#app.ts'
 import type { ScanReport, ScanReportsService, VexStatement } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { pageOf, readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { scanImage } from '../scanners/scanners.service.ts'
 import { importReport, listScanReports, type ReportFacts } from './scan-reports.service.ts'
-import { listStatements, type Statement } from './statements.service.ts'
+import { getStatement, listStatements, type Statement } from './statements.service.ts'
+
+const takeTime = { column: 'take_time', sort: true } as const
+const reportRules = { fields: { id: { column: 'id', sort: true }, takeTime }, defaultOrder: 'id desc' } as const
+const statementRules = {
+  fields: { takeTime, vulnerability: { column: 'vulnerability', sort: true } },
+  defaultOrder: 'take_time desc',
+} as const
+
+/** Text that sorts as the number does. */
+const numbered = (number: number): string => String(number).padStart(16, '0')
+
+/** Sorts the newest document last, and the first statement of a document behind its others. */
+function placeOf({ uid }: Statement): string {
+  const [document = '', position = ''] = uid.split('.')
+  return `${numbered(Number(document))}.${numbered(1e6 - Number(position))}`
+}
 
 export const scanReports: Handlers<typeof ScanReportsService> = {
   async importScanReport(call, { repoUid, digest, report }) {
@@ -22,17 +40,30 @@ export const scanReports: Handlers<typeof ScanReportsService> = {
     }
   },
 
-  async listStatements(call, { repoUid, digest }) {
-    const statements = (await listStatements(call, repoUid, digest)).map(statementMessage)
-    return { $typeName: 'pinfold.control.scanning.v1.ListStatementsResponse', statements }
+  async getStatement(call, { repoUid, digest, uid }) {
+    return statementMessage(await getStatement(call, repoUid, digest, uid))
   },
 
-  async listScanReports(call, { repoUid, digest }) {
-    const reports = await listScanReports(call, repoUid, digest)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListScanReportsResponse',
-      reports: reports.map(toMessage),
-    }
+  async listStatements(call, request) {
+    const { repoUid, digest } = request
+    const page = readPage(call, request, statementRules, [repoUid, digest])
+    const all = await listStatements(call, repoUid, digest)
+    const listed = pageOf(call, page, all, (one) => {
+      return { value: page.order.field === 'takeTime' ? one.takeTime : one.vulnerability, uid: placeOf(one) }
+    })
+    const response = 'pinfold.control.scanning.v1.ListStatementsResponse'
+    return listResponse(response, 'statements', listed, statementMessage, request)
+  },
+
+  async listScanReports(call, request) {
+    const { repoUid, digest } = request
+    const page = readPage(call, request, reportRules, [repoUid, digest])
+    const all = await listScanReports(call, repoUid, digest)
+    const listed = pageOf(call, page, all, (one) => {
+      return { value: page.order.field === 'takeTime' ? one.takeTime : numbered(one.id), uid: numbered(one.id) }
+    })
+    const response = 'pinfold.control.scanning.v1.ListScanReportsResponse'
+    return listResponse(response, 'reports', listed, toMessage, request)
   },
 }
 

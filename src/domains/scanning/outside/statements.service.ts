@@ -54,6 +54,12 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   return all
 }
 
+/** Throws NOT_FOUND where the image has no such statement. */
+export async function getStatement(call: Call, repoUid: string, digest: string, uid: string): Promise<Statement> {
+  const one = (await listStatements(call, repoUid, digest)).find((statement) => statement.uid === uid)
+  return found(one, 'registry.pinfold.dev/VexStatement', uid)
+}
+
 /** What is accepted when it is adopted: of no more than it speaks of. */
 export type Adopted = { vulnerability: string; package: string; stated: string }
 

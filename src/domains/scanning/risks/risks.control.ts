@@ -6,12 +6,14 @@ import {
 } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { exceptionOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import { anExpiredRisk, aRiskAcceptance, type RiskAcceptance, riskFields } from './risks.model.ts'
+import { anExpiredRisk, aRiskAcceptance, type RiskAcceptance } from './risks.model.ts'
 import * as service from './risks.service.ts'
 
-const rules = { fields: riskFields, defaultOrder: 'uid' }
+const rules = { fields: exceptionOrders, defaultOrder: 'uid' }
 
 export const riskAcceptances: Handlers<typeof RiskAcceptancesService> = {
   async createRiskAcceptance(call, { parent, riskAcceptance }) {
@@ -30,14 +32,12 @@ export const riskAcceptances: Handlers<typeof RiskAcceptancesService> = {
     return toMessage(await service.getRisk(call, uid))
   },
 
-  async listRiskAcceptances(call, { scopeUid, includeEnded, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [scopeUid, includeEnded])
-    const { items, next } = await service.listRisks(call, page, { scope: scopeUid, withEnded: includeEnded })
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListRiskAcceptancesResponse',
-      riskAcceptances: items.map(toMessage),
-      nextPageToken: next,
-    }
+  async listRiskAcceptances(call, request) {
+    const { scopeUid: scope, includeEnded: withEnded } = request
+    const page = readPage(call, request, rules, [scope, withEnded])
+    const listed = await service.listRisks(call, page, { scope, withEnded })
+    const response = 'pinfold.control.scanning.v1.ListRiskAcceptancesResponse'
+    return listResponse(response, 'riskAcceptances', listed, toMessage, request)
   },
 }
 
@@ -61,5 +61,6 @@ function toMessage(risk: RiskAcceptance): RiskMessage {
     revokedBy: endActor,
     revokeReason: endReason,
     createTime: timestamp(risk.createTime),
+    updateTime: timestamp(risk.endTime || risk.createTime),
   }
 }

@@ -1,5 +1,4 @@
 import { kindOf } from '#lib/events/event-body.ts'
-import type { Fields } from '#lib/fields.ts'
 
 /** That somebody lives with a vulnerability in a place until a day. It never changes but to end. */
 export type RiskAcceptance = {
@@ -28,9 +27,6 @@ export const riskAcceptanceType = 'registry.pinfold.dev/RiskAcceptance'
 
 export const aRiskAcceptance = kindOf<RiskAcceptance>('risk-acceptance')
 export const anExpiredRisk = kindOf<RiskAcceptance>('expired-risk')
-
-/** What lists are ordered by: always this. */
-export const riskFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<RiskAcceptance>
 
 export const maxReason = 2000
 export const maxDays = 366

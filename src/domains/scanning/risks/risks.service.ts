@@ -114,16 +114,13 @@ export const revokeRisk = (call: Call, uid: string, reason: string): Promise<Ris
   revokeNow(kind, call, uid, reason)
 
 /** A page of those at and below the places. */
-export function listRisks(
+export async function listRisks(
   call: Call,
   page: Page,
   { scope, withEnded }: { scope: string; withEnded: boolean },
 ): Promise<Listed<RiskAcceptance>> {
-  return listBelow(call, page, scope, async (place, after, most) => {
-    const now = withEnded ? undefined : call.now
-    const found = await store.risksBelow(call.app.db, place, { after, most, now })
-    return found.map((one) => asOf(one, call.now))
-  })
+  const listed = await listBelow(call, page, scope, store.riskList, { now: withEnded ? undefined : call.now })
+  return { ...listed, items: listed.items.map((one) => asOf(one, call.now)) }
 }
 
 /** In a transaction: ends some of those whose time has come, and tells of it; answers with how many. */

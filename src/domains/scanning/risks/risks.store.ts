@@ -1,4 +1,4 @@
-import { madeBelow } from '#db/made-below.ts'
+import { madeList } from '#db/made-below.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -40,16 +40,13 @@ export async function dueRisks(reader: Reader, now: string, most: number): Promi
      ORDER BY t.expire_time, t.id LIMIT ${most}`)
 }
 
-/** Those at a place and below, behind one of them, in order: with `now` only those that hold then. */
-export async function risksBelow(
-  reader: Reader,
-  place: string,
-  { after, most, now }: { after: string; most: number; now?: string | undefined },
-): Promise<RiskAcceptance[]> {
-  const live = now === undefined ? sql`` : sql`AND t.end_time = '' AND t.expire_time > ${now}`
-  return reader.all<RiskAcceptance>(sql`
-    SELECT ${columns} FROM risk_acceptances t WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
-}
+/** With `now` only those that hold then. */
+export const riskList = madeList(
+  { table: 'risk_acceptances', columns },
+  (row: RiskAcceptance) => row,
+  ({ now }: { now: string | undefined }) =>
+    now === undefined ? [] : [sql`t.end_time = '' AND t.expire_time > ${now}`],
+)
 
 /** How many hold in an organisation, up to `most`. */
 export async function countLive(reader: Reader, place: string, most: number): Promise<number> {

@@ -2,12 +2,14 @@ import type { Handlers } from '#app.ts'
 import { SignerExpiredSchema, type VexSigner, VexSignersService } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { exceptionOrders, nameOrder } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import { anExpiredSigner, aSigner, type Signer, signerFields } from './signers.model.ts'
+import { anExpiredSigner, aSigner, type Signer } from './signers.model.ts'
 import * as service from './signers.service.ts'
 
-const rules = { fields: signerFields, defaultOrder: 'uid' }
+const rules = { fields: { ...exceptionOrders, ...nameOrder }, defaultOrder: 'uid' }
 
 export const vexSigners: Handlers<typeof VexSignersService> = {
   async createVexSigner(call, { parent, vexSigner }) {
@@ -25,14 +27,12 @@ export const vexSigners: Handlers<typeof VexSignersService> = {
     return toMessage(await service.getSigner(call, uid))
   },
 
-  async listVexSigners(call, { scopeUid, includeEnded, pageSize, pageToken }) {
-    const page = readPage(call, { pageSize, pageToken, orderBy: '', skip: 0 }, rules, [scopeUid, includeEnded])
-    const { items, next } = await service.listSigners(call, page, { scope: scopeUid, withEnded: includeEnded })
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListVexSignersResponse',
-      vexSigners: items.map(toMessage),
-      nextPageToken: next,
-    }
+  async listVexSigners(call, request) {
+    const { scopeUid: scope, includeEnded: withEnded } = request
+    const page = readPage(call, request, rules, [scope, withEnded])
+    const listed = await service.listSigners(call, page, { scope, withEnded })
+    const response = 'pinfold.control.scanning.v1.ListVexSignersResponse'
+    return listResponse(response, 'vexSigners', listed, toMessage, request)
   },
 }
 
@@ -56,5 +56,6 @@ function toMessage(signer: Signer): VexSigner {
     revokedBy: endActor,
     revokeReason: endReason,
     createTime: timestamp(signer.createTime),
+    updateTime: timestamp(signer.endTime || signer.createTime),
   }
 }

@@ -1,5 +1,4 @@
 import { kindOf } from '#lib/events/event-body.ts'
-import type { Fields } from '#lib/fields.ts'
 
 /** Who is believed what they say of vulnerabilities in a place until a day: whoever signs with a key. It never changes but to end. */
 export type Signer = {
@@ -25,9 +24,6 @@ export const signerType = 'registry.pinfold.dev/VexSigner'
 
 export const aSigner = kindOf<Signer>('vex-signer')
 export const anExpiredSigner = kindOf<Signer>('expired-vex-signer')
-
-/** What lists are ordered by: always this. */
-export const signerFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<Signer>
 
 export const maxName = 128
 export const maxReason = 2000

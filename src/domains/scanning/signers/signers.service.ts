@@ -92,16 +92,13 @@ export const revokeSigner = (call: Call, uid: string, reason: string): Promise<S
   revokeNow(kind, call, uid, reason)
 
 /** A page of those at and below the places. */
-export function listSigners(
+export async function listSigners(
   call: Call,
   page: Page,
   { scope, withEnded }: { scope: string; withEnded: boolean },
 ): Promise<Listed<Signer>> {
-  return listBelow(call, page, scope, async (place, after, most) => {
-    const now = withEnded ? undefined : call.now
-    const found = await store.signersBelow(call.app.db, place, { after, most, now })
-    return found.map((one) => asOf(one, call.now))
-  })
+  const listed = await listBelow(call, page, scope, store.signerList, { now: withEnded ? undefined : call.now })
+  return { ...listed, items: listed.items.map((one) => asOf(one, call.now)) }
 }
 
 /** In a transaction: ends some of those whose time has come, and tells of it; answers with how many. */

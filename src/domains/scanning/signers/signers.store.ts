@@ -1,4 +1,4 @@
-import { madeBelow } from '#db/made-below.ts'
+import { madeList } from '#db/made-below.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { Signer } from './signers.model.ts'
@@ -38,16 +38,13 @@ export async function dueSigners(reader: Reader, now: string, most: number): Pro
      ORDER BY t.expire_time, t.id LIMIT ${most}`)
 }
 
-/** Those at a place and below, behind one of them, in order: with `now` only those that hold then. */
-export async function signersBelow(
-  reader: Reader,
-  place: string,
-  { after, most, now }: { after: string; most: number; now?: string | undefined },
-): Promise<Signer[]> {
-  const live = now === undefined ? sql`` : sql`AND t.end_time = '' AND t.expire_time > ${now}`
-  return reader.all<Signer>(sql`
-    SELECT ${columns} FROM vex_signers t WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
-}
+/** With `now` only those that hold then. */
+export const signerList = madeList(
+  { table: 'vex_signers', columns },
+  (row: Signer) => row,
+  ({ now }: { now: string | undefined }) =>
+    now === undefined ? [] : [sql`t.end_time = '' AND t.expire_time > ${now}`],
+)
 
 /** Those that are trusted now in one of the places. */
 export async function signersAt(reader: Reader, scopes: readonly string[], now: string): Promise<Signer[]> {

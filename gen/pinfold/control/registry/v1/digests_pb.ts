@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/digests.proto.
  */
 export const file_pinfold_control_registry_v1_digests: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZGlnZXN0cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIncKFExpc3RSZWZlcnJlcnNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBASJqChVMaXN0UmVmZXJyZXJzUmVzcG9uc2USOAoJcmVmZXJyZXJzGAEgAygLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlZmVycmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJTCghSZWZlcnJlchIOCgZkaWdlc3QYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIVCg1hcnRpZmFjdF90eXBlGAMgASgJEgwKBHNpemUYBCABKAMiRwoVR2V0RGlnZXN0UHVsbHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIngKC0RpZ2VzdFB1bGxzEi0KCWxhc3RfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoHcHVsbGVycxgCIAMoCzIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EaWdlc3RQdWxsZXIigAEKDERpZ2VzdFB1bGxlchIOCgZjYWxsZXIYASABKAkSEwoLY2FsbGVyX25hbWUYAiABKAkSLQoJbGFzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRnZXRzGAQgASgDEg4KBmNoZWNrcxgFIAEoAyKQAQoaTGlzdFVucHVsbGVkRGlnZXN0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEQoEZGF5cxgCIAEoBUID4EEBEhMKBmV4Y2VwdBgDIAMoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgEIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBSABKAlCA+BBASJ0ChtMaXN0VW5wdWxsZWREaWdlc3RzUmVzcG9uc2USPAoHZGlnZXN0cxgBIAMoCzIrLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VbnB1bGxlZERpZ2VzdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkipgMKDlVucHVsbGVkRGlnZXN0Eg4KBmRpZ2VzdBgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEgwKBHRhZ3MYAyADKAkSDAoEc2l6ZRgEIAEoAxIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoObGFzdF9wdWxsX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xhc3RfcHVsbGVyGAcgASgJEhgKEGxhc3RfcHVsbGVyX25hbWUYCCABKAkSMwoPbGFzdF9jaGVja190aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwYXJ0X29mGAogASgJEjwKB2tlcHRfYnkYCyABKA4yKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHJvbWlzZS5SZWFzb24SLgoKa2VwdF91bnRpbBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEc2FmZRgNIAEoCDKGBQoORGlnZXN0c1NlcnZpY2US0wEKDUxpc3RSZWZlcnJlcnMSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJlZmVycmVyc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJlZmVycmVyc1Jlc3BvbnNlIluKtRgGEgQKAtAMmrUYCBgBIAAoATAAgtPkkwI/Ej0vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vcmVmZXJyZXJzEscBCg5HZXREaWdlc3RQdWxscxIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXREaWdlc3RQdWxsc1JlcXVlc3QaKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGlnZXN0UHVsbHMiV4q1GAYSBAoCyQyatRgIGAEgACgBMACC0+STAjsSOS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9wdWxscxLTAQoTTGlzdFVucHVsbGVkRGlnZXN0cxI3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VW5wdWxsZWREaWdlc3RzUmVxdWVzdBo4LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VW5wdWxsZWREaWdlc3RzUmVzcG9uc2UiSYq1GAgSBgoExQzJDJq1GAgYASAAKAEwAILT5JMCKxIpL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vdW5wdWxsZWRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_registry_v1_retention]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZGlnZXN0cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIqEBChRMaXN0UmVmZXJyZXJzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQESFQoIb3JkZXJfYnkYBSABKAlCA+BBARIRCgRza2lwGAYgASgFQgPgQQEikAEKFUxpc3RSZWZlcnJlcnNSZXNwb25zZRI4CglyZWZlcnJlcnMYASADKAsyJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVmZXJyZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiUwoIUmVmZXJyZXISDgoGZGlnZXN0GAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSFQoNYXJ0aWZhY3RfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDIkcKFUdldERpZ2VzdFB1bGxzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJ4CgtEaWdlc3RQdWxscxItCglsYXN0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKB3B1bGxlcnMYAiADKAsyKS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGlnZXN0UHVsbGVyIoABCgxEaWdlc3RQdWxsZXISDgoGY2FsbGVyGAEgASgJEhMKC2NhbGxlcl9uYW1lGAIgASgJEi0KCWxhc3RfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZ2V0cxgEIAEoAxIOCgZjaGVja3MYBSABKAMiugEKGkxpc3RVbnB1bGxlZERpZ2VzdHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhEKBGRheXMYAiABKAVCA+BBARITCgZleGNlcHQYAyADKAlCA+BBARIWCglwYWdlX3NpemUYBCABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAUgASgJQgPgQQESFQoIb3JkZXJfYnkYBiABKAlCA+BBARIRCgRza2lwGAcgASgFQgPgQQEirwEKG0xpc3RVbnB1bGxlZERpZ2VzdHNSZXNwb25zZRI8CgdkaWdlc3RzGAEgAygLMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVucHVsbGVkRGlnZXN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IqYDCg5VbnB1bGxlZERpZ2VzdBIOCgZkaWdlc3QYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIMCgR0YWdzGAMgAygJEgwKBHNpemUYBCABKAMSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmxhc3RfcHVsbF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtsYXN0X3B1bGxlchgHIAEoCRIYChBsYXN0X3B1bGxlcl9uYW1lGAggASgJEjMKD2xhc3RfY2hlY2tfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcGFydF9vZhgKIAEoCRI8CgdrZXB0X2J5GAsgASgOMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlByb21pc2UuUmVhc29uEi4KCmtlcHRfdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHNhZmUYDSABKAgyhgUKDkRpZ2VzdHNTZXJ2aWNlEtMBCg1MaXN0UmVmZXJyZXJzEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RSZWZlcnJlcnNSZXF1ZXN0GjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RSZWZlcnJlcnNSZXNwb25zZSJbirUYBhIECgLQDJq1GAgYASAAKAEwAILT5JMCPxI9L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3JlZmVycmVycxLHAQoOR2V0RGlnZXN0UHVsbHMSMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0RGlnZXN0UHVsbHNSZXF1ZXN0GigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRpZ2VzdFB1bGxzIleKtRgGEgQKAskMmrUYCBgBIAAoATAAgtPkkwI7EjkvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vcHVsbHMS0wEKE0xpc3RVbnB1bGxlZERpZ2VzdHMSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFVucHVsbGVkRGlnZXN0c1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFVucHVsbGVkRGlnZXN0c1Jlc3BvbnNlIkmKtRgIEgYKBMUMyQyatRgIGAEgACgBMACC0+STAisSKS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3VucHVsbGVkYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_registry_v1_retention]);
 
 /**
  * What to list the referrers of.
@@ -54,6 +54,20 @@ export type ListReferrersRequest = Message<"pinfold.control.registry.v1.ListRefe
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -89,6 +103,20 @@ export type ListReferrersRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -117,6 +145,20 @@ export type ListReferrersResponse = Message<"pinfold.control.registry.v1.ListRef
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -138,6 +180,20 @@ export type ListReferrersResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -459,6 +515,20 @@ export type ListUnpulledDigestsRequest = Message<"pinfold.control.registry.v1.Li
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
+
+  /**
+   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 6;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 7;
+   */
+  skip: number;
 };
 
 /**
@@ -501,6 +571,20 @@ export type ListUnpulledDigestsRequestJson = {
    * @generated from field: string page_token = 5;
    */
   pageToken?: string;
+
+  /**
+   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 6;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 7;
+   */
+  skip?: number;
 };
 
 /**
@@ -529,6 +613,21 @@ export type ListUnpulledDigestsResponse = Message<"pinfold.control.registry.v1.L
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
+   * manifests.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -550,6 +649,21 @@ export type ListUnpulledDigestsResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
+   * manifests.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/ledgers.proto.
  */
 export const file_pinfold_control_registry_v1_ledgers: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyK/AQoXTGlzdERlbGV0ZWRSZXBvc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEQoEcGF0aBgGIAEoCUID4EEBIpoBChhMaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2USPwoNZGVsZXRlZF9yZXBvcxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVkUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIrChJFcmFzZUxlZGdlclJlcXVlc3QSFQoIcmVwb191aWQYASABKAlCA+BBAiJHChNFcmFzZUxlZGdlclJlc3BvbnNlEhAKCHJlcG9fdWlkGAEgASgJEg0KBXBhdGhzGAIgAygJEg8KB3JlY29yZHMYAyABKAMiGQoXUmVzdW1lTGVkZ2VyTG9nc1JlcXVlc3QiKAoYUmVzdW1lTGVkZ2VyTG9nc1Jlc3BvbnNlEgwKBGxvZ3MYASABKAUiOgoZUm90YXRlTGVkZ2VyTG9nS2V5UmVxdWVzdBIdChBvcmdhbml6YXRpb25fdWlkGAEgASgJQgPgQQIiKQoaUm90YXRlTGVkZ2VyTG9nS2V5UmVzcG9uc2USCwoDa2V5GAEgASgJMs0HCg5MZWRnZXJzU2VydmljZRK6AQoQTGlzdERlbGV0ZWRSZXBvcxI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0RGVsZXRlZFJlcG9zUmVxdWVzdBo1LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2UiOYq1GAgSBgoCkgMQAZq1GAgYASAAKAEwAILT5JMCGxIZL3JlZ2lzdHJ5L3YyL2RlbGV0ZWRSZXBvcxLrAQoLRXJhc2VMZWRnZXISLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRXJhc2VMZWRnZXJSZXF1ZXN0GjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkVyYXNlTGVkZ2VyUmVzcG9uc2UieYq1GAcSBQoBAhABkrUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5sZWRnZXIuZXJhc2VkLnYxEgVncm91cBgBmrUYChABGAAgASgAMACC0+STAh46ASoiGS9jb250cm9sL3YxL2xlZGdlcnM6ZXJhc2US/wEKEFJlc3VtZUxlZGdlckxvZ3MSNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVzdW1lTGVkZ2VyTG9nc1JlcXVlc3QaNS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVzdW1lTGVkZ2VyTG9nc1Jlc3BvbnNlIn6KtRgHEgUKAQIQAZK1GDkKLmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkubGVkZ2VyLnJlc3VtZWQudjESBWdyb3VwGAGatRgKEAEYACABKAEwAILT5JMCIjoBKiIdL2NvbnRyb2wvdjEvbGVkZ2VyTG9nczpyZXN1bWUSjQIKElJvdGF0ZUxlZGdlckxvZ0tleRI2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Sb3RhdGVMZWRnZXJMb2dLZXlSZXF1ZXN0GjcucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJvdGF0ZUxlZGdlckxvZ0tleVJlc3BvbnNlIoUBirUYBxIFCgECEAGStRg9CjJkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmxlZGdlci5rZXlfcm90YXRlZC52MRIFZ3JvdXAYAZq1GAoQARgAIAAoADAAgtPkkwIlOgEqIiAvY29udHJvbC92MS9sZWRnZXJMb2dzOnJvdGF0ZUtleWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyItChVHZXREZWxldGVkUmVwb1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIr8BChdMaXN0RGVsZXRlZFJlcG9zUmVxdWVzdBI2CgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlckID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBARIRCgRwYXRoGAYgASgJQgPgQQEimgEKGExpc3REZWxldGVkUmVwb3NSZXNwb25zZRI/Cg1kZWxldGVkX3JlcG9zGAEgAygLMigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRlbGV0ZWRSZXBvEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFIisKEkVyYXNlTGVkZ2VyUmVxdWVzdBIVCghyZXBvX3VpZBgBIAEoCUID4EECIkcKE0VyYXNlTGVkZ2VyUmVzcG9uc2USEAoIcmVwb191aWQYASABKAkSDQoFcGF0aHMYAiADKAkSDwoHcmVjb3JkcxgDIAEoAyIZChdSZXN1bWVMZWRnZXJMb2dzUmVxdWVzdCIoChhSZXN1bWVMZWRnZXJMb2dzUmVzcG9uc2USDAoEbG9ncxgBIAEoBSI6ChlSb3RhdGVMZWRnZXJMb2dLZXlSZXF1ZXN0Eh0KEG9yZ2FuaXphdGlvbl91aWQYASABKAlCA+BBAiIpChpSb3RhdGVMZWRnZXJMb2dLZXlSZXNwb25zZRILCgNrZXkYASABKAkygAkKDkxlZGdlcnNTZXJ2aWNlEroBChBMaXN0RGVsZXRlZFJlcG9zEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXNwb25zZSI5irUYCBIGCgKSAxABmrUYCBgBIAAoATAAgtPkkwIbEhkvcmVnaXN0cnkvdjIvZGVsZXRlZFJlcG9zErABCg5HZXREZWxldGVkUmVwbxIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXREZWxldGVkUmVwb1JlcXVlc3QaKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGVsZXRlZFJlcG8iQIq1GAYSBAoCkgOatRgIGAEgACgBMACC0+STAiQSIi9yZWdpc3RyeS92Mi9kZWxldGVkUmVwb3Mve3VpZD0qKn0S6wEKC0VyYXNlTGVkZ2VyEi8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkVyYXNlTGVkZ2VyUmVxdWVzdBowLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5FcmFzZUxlZGdlclJlc3BvbnNlInmKtRgHEgUKAQIQAZK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkubGVkZ2VyLmVyYXNlZC52MRIFZ3JvdXAYAZq1GAoQARgAIAEoADAAgtPkkwIeOgEqIhkvY29udHJvbC92MS9sZWRnZXJzOmVyYXNlEv8BChBSZXN1bWVMZWRnZXJMb2dzEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc3VtZUxlZGdlckxvZ3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc3VtZUxlZGdlckxvZ3NSZXNwb25zZSJ+irUYBxIFCgECEAGStRg5Ci5kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmxlZGdlci5yZXN1bWVkLnYxEgVncm91cBgBmrUYChABGAAgASgBMACC0+STAiI6ASoiHS9jb250cm9sL3YxL2xlZGdlckxvZ3M6cmVzdW1lEo0CChJSb3RhdGVMZWRnZXJMb2dLZXkSNi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUm90YXRlTGVkZ2VyTG9nS2V5UmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Sb3RhdGVMZWRnZXJMb2dLZXlSZXNwb25zZSKFAYq1GAcSBQoBAhABkrUYPQoyZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5sZWRnZXIua2V5X3JvdGF0ZWQudjESBWdyb3VwGAGatRgKEAEYACAAKAAwAILT5JMCJToBKiIgL2NvbnRyb2wvdjEvbGVkZ2VyTG9nczpyb3RhdGVLZXliBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
  * A repo that is gone, and whose ledger stays.
@@ -125,6 +125,41 @@ export type DeletedRepoJson = {
  */
 export const DeletedRepoSchema: GenMessage<DeletedRepo, {jsonType: DeletedRepoJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_control_registry_v1_ledgers, 0);
+
+/**
+ * Which deleted repo.
+ *
+ * @generated from message pinfold.control.registry.v1.GetDeletedRepoRequest
+ */
+export type GetDeletedRepoRequest = Message<"pinfold.control.registry.v1.GetDeletedRepoRequest"> & {
+  /**
+   * The uid that the repo had.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Which deleted repo.
+ *
+ * @generated from message pinfold.control.registry.v1.GetDeletedRepoRequest
+ */
+export type GetDeletedRepoRequestJson = {
+  /**
+   * The uid that the repo had.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.GetDeletedRepoRequest.
+ * Use `create(GetDeletedRepoRequestSchema)` to create a new message.
+ */
+export const GetDeletedRepoRequestSchema: GenMessage<GetDeletedRepoRequest, {jsonType: GetDeletedRepoRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 1);
 
 /**
  * Which deleted repos to list, and which page of them. All filters must hold together.
@@ -235,7 +270,7 @@ export type ListDeletedReposRequestJson = {
  * Use `create(ListDeletedReposRequestSchema)` to create a new message.
  */
 export const ListDeletedReposRequestSchema: GenMessage<ListDeletedReposRequest, {jsonType: ListDeletedReposRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 1);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 2);
 
 /**
  * One page of deleted repos.
@@ -312,7 +347,7 @@ export type ListDeletedReposResponseJson = {
  * Use `create(ListDeletedReposResponseSchema)` to create a new message.
  */
 export const ListDeletedReposResponseSchema: GenMessage<ListDeletedReposResponse, {jsonType: ListDeletedReposResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 2);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 3);
 
 /**
  * Which ledger to erase.
@@ -347,7 +382,7 @@ export type EraseLedgerRequestJson = {
  * Use `create(EraseLedgerRequestSchema)` to create a new message.
  */
 export const EraseLedgerRequestSchema: GenMessage<EraseLedgerRequest, {jsonType: EraseLedgerRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 3);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 4);
 
 /**
  * What was erased.
@@ -410,7 +445,7 @@ export type EraseLedgerResponseJson = {
  * Use `create(EraseLedgerResponseSchema)` to create a new message.
  */
 export const EraseLedgerResponseSchema: GenMessage<EraseLedgerResponse, {jsonType: EraseLedgerResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 4);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 5);
 
 /**
  * Which logs to go on with: all that wait.
@@ -433,7 +468,7 @@ export type ResumeLedgerLogsRequestJson = {
  * Use `create(ResumeLedgerLogsRequestSchema)` to create a new message.
  */
 export const ResumeLedgerLogsRequestSchema: GenMessage<ResumeLedgerLogsRequest, {jsonType: ResumeLedgerLogsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 5);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 6);
 
 /**
  * What was done.
@@ -468,7 +503,7 @@ export type ResumeLedgerLogsResponseJson = {
  * Use `create(ResumeLedgerLogsResponseSchema)` to create a new message.
  */
 export const ResumeLedgerLogsResponseSchema: GenMessage<ResumeLedgerLogsResponse, {jsonType: ResumeLedgerLogsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 6);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 7);
 
 /**
  * Whose log gets a new key.
@@ -503,7 +538,7 @@ export type RotateLedgerLogKeyRequestJson = {
  * Use `create(RotateLedgerLogKeyRequestSchema)` to create a new message.
  */
 export const RotateLedgerLogKeyRequestSchema: GenMessage<RotateLedgerLogKeyRequest, {jsonType: RotateLedgerLogKeyRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 7);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 8);
 
 /**
  * The new key.
@@ -538,7 +573,7 @@ export type RotateLedgerLogKeyResponseJson = {
  * Use `create(RotateLedgerLogKeyResponseSchema)` to create a new message.
  */
 export const RotateLedgerLogKeyResponseSchema: GenMessage<RotateLedgerLogKeyResponse, {jsonType: RotateLedgerLogKeyResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_ledgers, 8);
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 9);
 
 /**
  * A ledger outlives its repo. It belongs to a name in a group: a repo that is made again under its old name in the same
@@ -557,6 +592,16 @@ export const LedgersService: GenService<{
     methodKind: "unary";
     input: typeof ListDeletedReposRequestSchema;
     output: typeof ListDeletedReposResponseSchema;
+  },
+  /**
+   * Returns a deleted repo, by the uid that it had.
+   *
+   * @generated from rpc pinfold.control.registry.v1.LedgersService.GetDeletedRepo
+   */
+  getDeletedRepo: {
+    methodKind: "unary";
+    input: typeof GetDeletedRepoRequestSchema;
+    output: typeof DeletedRepoSchema;
   },
   /**
    * Erases the ledger of a deleted repo for good; nothing else ever does. NOT_FOUND when there is no such deleted repo,

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/pull_rules.proto.
  */
 export const file_pinfold_control_registry_v1_pull_rules: GenFile = /*@__PURE__*/
-  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcHVsbF9ydWxlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIrMECghQdWxsUnVsZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARIYCgtleGNlcHRfdGFncxgEIAMoCUID4EEBEhcKCmlkZW50aXRpZXMYBSADKAlCA+BBARIYCgtiZWxvd19ncm91cBgGIAEoCUID4EEBEhQKB21pbl9hZ2UYByABKAlCA+BBAhIRCgRob2xkGAggASgJQgPgQQESSAoKY291bnRfZnJvbRgJIAEoDjIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZS5Db3VudEZyb21CA+BBARI9CgRtb2RlGAogASgOMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlLk1vZGVCA+BBAhI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJECgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIPCgtTRVJWRV9PTERFUhABEggKBERFTlkQAhILCgdPQlNFUlZFEAMiOgoJQ291bnRGcm9tEhoKFkNPVU5UX0ZST01fVU5TUEVDSUZJRUQQABIHCgNUQUcQARIICgRSRVBPEAIiogIKEVB1bGxSdWxlRXhjZXB0aW9uEhQKA3VpZBgBIAEoCUIH4EEDoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZyZWFzb24YAyABKAlCA+BBAhI0CgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhISCgVhY3RvchgFIAEoCUID4EEDEjQKC3Jldm9rZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYByABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJvChVDcmVhdGVQdWxsUnVsZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEj0KCXB1bGxfcnVsZRgCIAEoCzIlLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZUID4EECIpABChVVcGRhdGVQdWxsUnVsZVJlcXVlc3QSQQoJcHVsbF9ydWxlGAEgASgLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlQgfgQQKgtRgBEjQKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ID4EEBIi0KFURlbGV0ZVB1bGxSdWxlUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiKgoSR2V0UHVsbFJ1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJfChRMaXN0UHVsbFJ1bGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQEiawoVTGlzdFB1bGxSdWxlc1Jlc3BvbnNlEjkKCnB1bGxfcnVsZXMYASADKAsyJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIosBCh5DcmVhdGVQdWxsUnVsZUV4Y2VwdGlvblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBElAKE3B1bGxfcnVsZV9leGNlcHRpb24YAiABKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGVFeGNlcHRpb25CA+BBAiI2Ch5SZXZva2VQdWxsUnVsZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIoQBCh1MaXN0UHVsbFJ1bGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIocBCh5MaXN0UHVsbFJ1bGVFeGNlcHRpb25zUmVzcG9uc2USTAoUcHVsbF9ydWxlX2V4Y2VwdGlvbnMYASADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGVFeGNlcHRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMvYOChBQdWxsUnVsZXNTZXJ2aWNlEvkBCg5DcmVhdGVQdWxsUnVsZRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5DcmVhdGVQdWxsUnVsZVJlcXVlc3QaJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGUiiwGKtRgGEgQKApQNkrUYPAoxZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5wdWxsX3J1bGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCLzoJcHVsbF9ydWxlIiIvcmVnaXN0cnkvdjIvcHVsbFJ1bGVzL3twYXJlbnQ9Kip9EoACCg5VcGRhdGVQdWxsUnVsZRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VcGRhdGVQdWxsUnVsZVJlcXVlc3QaJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGUikgGKtRgGEgQKApQNkrUYPAoxZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5wdWxsX3J1bGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCNjoJcHVsbF9ydWxlMikvcmVnaXN0cnkvdjIvcHVsbFJ1bGVzL3twdWxsX3J1bGUudWlkPSoqfRLbAQoORGVsZXRlUHVsbFJ1bGUSMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGVsZXRlUHVsbFJ1bGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5In2KtRgGEgQKApQNkrUYPAoxZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5wdWxsX3J1bGUuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCISofL3JlZ2lzdHJ5L3YyL3B1bGxSdWxlcy97dWlkPSoqfRKkAQoLR2V0UHVsbFJ1bGUSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UHVsbFJ1bGVSZXF1ZXN0GiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlIj2KtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwIhEh8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVzL3t1aWQ9Kip9Eq4BCg1MaXN0UHVsbFJ1bGVzEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQdWxsUnVsZXNSZXF1ZXN0GjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQdWxsUnVsZXNSZXNwb25zZSI2irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIYEhYvcmVnaXN0cnkvdjIvcHVsbFJ1bGVzErECChdDcmVhdGVQdWxsUnVsZUV4Y2VwdGlvbhI7LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5DcmVhdGVQdWxsUnVsZUV4Y2VwdGlvblJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGVFeGNlcHRpb24iqAGKtRgGEgQKApQNkrUYRgo7ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5wdWxsX3J1bGUuZXhjZXB0aW9uLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgASgAMACC0+STAkI6E3B1bGxfcnVsZV9leGNlcHRpb24iKy9yZWdpc3RyeS92Mi9wdWxsUnVsZUV4Y2VwdGlvbnMve3BhcmVudD0qKn0SowIKF1Jldm9rZVB1bGxSdWxlRXhjZXB0aW9uEjsucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldm9rZVB1bGxSdWxlRXhjZXB0aW9uUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZUV4Y2VwdGlvbiKaAYq1GAYSBAoClA2StRhGCjtkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5leGNlcHRpb24ucmV2b2tlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCNDoBKiIvL3JlZ2lzdHJ5L3YyL3B1bGxSdWxlRXhjZXB0aW9ucy97dWlkPSoqfTpyZXZva2US0gEKFkxpc3RQdWxsUnVsZUV4Y2VwdGlvbnMSOi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFB1bGxSdWxlRXhjZXB0aW9uc1JlcXVlc3QaOy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFB1bGxSdWxlRXhjZXB0aW9uc1Jlc3BvbnNlIj+KtRgIEgYKApQNEAGatRgIGAEgACgBMACC0+STAiESHy9yZWdpc3RyeS92Mi9wdWxsUnVsZUV4Y2VwdGlvbnNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcHVsbF9ydWxlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIrMECghQdWxsUnVsZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARIYCgtleGNlcHRfdGFncxgEIAMoCUID4EEBEhcKCmlkZW50aXRpZXMYBSADKAlCA+BBARIYCgtiZWxvd19ncm91cBgGIAEoCUID4EEBEhQKB21pbl9hZ2UYByABKAlCA+BBAhIRCgRob2xkGAggASgJQgPgQQESSAoKY291bnRfZnJvbRgJIAEoDjIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZS5Db3VudEZyb21CA+BBARI9CgRtb2RlGAogASgOMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlLk1vZGVCA+BBAhI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJECgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIPCgtTRVJWRV9PTERFUhABEggKBERFTlkQAhILCgdPQlNFUlZFEAMiOgoJQ291bnRGcm9tEhoKFkNPVU5UX0ZST01fVU5TUEVDSUZJRUQQABIHCgNUQUcQARIICgRSRVBPEAIi2AIKEVB1bGxSdWxlRXhjZXB0aW9uEhQKA3VpZBgBIAEoCUIH4EEDoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZyZWFzb24YAyABKAlCA+BBAhI0CgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhISCgVhY3RvchgFIAEoCUID4EEDEjQKC3Jldm9rZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYByABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJvChVDcmVhdGVQdWxsUnVsZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEj0KCXB1bGxfcnVsZRgCIAEoCzIlLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZUID4EECIpABChVVcGRhdGVQdWxsUnVsZVJlcXVlc3QSQQoJcHVsbF9ydWxlGAEgASgLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlQgfgQQKgtRgBEjQKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ID4EEBIi0KFURlbGV0ZVB1bGxSdWxlUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiKgoSR2V0UHVsbFJ1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKJAQoUTGlzdFB1bGxSdWxlc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBEhUKCG9yZGVyX2J5GAQgASgJQgPgQQESEQoEc2tpcBgFIAEoBUID4EEBIpEBChVMaXN0UHVsbFJ1bGVzUmVzcG9uc2USOQoKcHVsbF9ydWxlcxgBIAMoCzIlLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSKLAQoeQ3JlYXRlUHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJQChNwdWxsX3J1bGVfZXhjZXB0aW9uGAIgASgLMi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlRXhjZXB0aW9uQgPgQQIiNgoeUmV2b2tlUHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASIzChtHZXRQdWxsUnVsZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIq4BCh1MaXN0UHVsbFJ1bGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIq0BCh5MaXN0UHVsbFJ1bGVFeGNlcHRpb25zUmVzcG9uc2USTAoUcHVsbF9ydWxlX2V4Y2VwdGlvbnMYASADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGVFeGNlcHRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUywRAKEFB1bGxSdWxlc1NlcnZpY2US+QEKDkNyZWF0ZVB1bGxSdWxlEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNyZWF0ZVB1bGxSdWxlUmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZSKLAYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwIvOglwdWxsX3J1bGUiIi9yZWdpc3RyeS92Mi9wdWxsUnVsZXMve3BhcmVudD0qKn0SgAIKDlVwZGF0ZVB1bGxSdWxlEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwZGF0ZVB1bGxSdWxlUmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZSKSAYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwI2OglwdWxsX3J1bGUyKS9yZWdpc3RyeS92Mi9wdWxsUnVsZXMve3B1bGxfcnVsZS51aWQ9Kip9EtsBCg5EZWxldGVQdWxsUnVsZRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVQdWxsUnVsZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkifYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIhKh8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVzL3t1aWQ9Kip9EqQBCgtHZXRQdWxsUnVsZRIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRQdWxsUnVsZVJlcXVlc3QaJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGUiPYq1GAYSBAoClA2atRgIGAEgACgBMACC0+STAiESHy9yZWdpc3RyeS92Mi9wdWxsUnVsZXMve3VpZD0qKn0SrgEKDUxpc3RQdWxsUnVsZXMSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFB1bGxSdWxlc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFB1bGxSdWxlc1Jlc3BvbnNlIjaKtRgIEgYKApQNEAGatRgIGAEgACgBMACC0+STAhgSFi9yZWdpc3RyeS92Mi9wdWxsUnVsZXMSsQIKF0NyZWF0ZVB1bGxSdWxlRXhjZXB0aW9uEjsucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNyZWF0ZVB1bGxSdWxlRXhjZXB0aW9uUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZUV4Y2VwdGlvbiKoAYq1GAYSBAoClA2StRhGCjtkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5leGNlcHRpb24uY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCQjoTcHVsbF9ydWxlX2V4Y2VwdGlvbiIrL3JlZ2lzdHJ5L3YyL3B1bGxSdWxlRXhjZXB0aW9ucy97cGFyZW50PSoqfRKjAgoXUmV2b2tlUHVsbFJ1bGVFeGNlcHRpb24SOy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV2b2tlUHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlRXhjZXB0aW9uIpoBirUYBhIECgKUDZK1GEYKO2Rldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucHVsbF9ydWxlLmV4Y2VwdGlvbi5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwI0OgEqIi8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVFeGNlcHRpb25zL3t1aWQ9Kip9OnJldm9rZRLIAQoUR2V0UHVsbFJ1bGVFeGNlcHRpb24SOC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlRXhjZXB0aW9uIkaKtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwIqEigvcmVnaXN0cnkvdjIvcHVsbFJ1bGVFeGNlcHRpb25zL3t1aWQ9Kip9EtIBChZMaXN0UHVsbFJ1bGVFeGNlcHRpb25zEjoucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQdWxsUnVsZUV4Y2VwdGlvbnNSZXF1ZXN0GjsucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQdWxsUnVsZUV4Y2VwdGlvbnNSZXNwb25zZSI/irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIhEh8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * That certain identities get only what has been a tag for long enough. Of the rules that hold for a pull, the one with
@@ -376,6 +376,13 @@ export type PullRuleException = Message<"pinfold.control.registry.v1.PullRuleExc
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -439,6 +446,13 @@ export type PullRuleExceptionJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
+
+  /**
+   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -639,11 +653,26 @@ export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPull
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
+   * field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip: number;
 };
 
 /**
@@ -667,11 +696,26 @@ export type ListPullRulesRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
+   * field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip?: number;
 };
 
 /**
@@ -700,6 +744,20 @@ export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPul
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -721,6 +779,20 @@ export type ListPullRulesResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -815,6 +887,41 @@ export const RevokePullRuleExceptionRequestSchema: GenMessage<RevokePullRuleExce
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 9);
 
 /**
+ * Which exception.
+ *
+ * @generated from message pinfold.control.registry.v1.GetPullRuleExceptionRequest
+ */
+export type GetPullRuleExceptionRequest = Message<"pinfold.control.registry.v1.GetPullRuleExceptionRequest"> & {
+  /**
+   * The uid of the exception.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Which exception.
+ *
+ * @generated from message pinfold.control.registry.v1.GetPullRuleExceptionRequest
+ */
+export type GetPullRuleExceptionRequestJson = {
+  /**
+   * The uid of the exception.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.GetPullRuleExceptionRequest.
+ * Use `create(GetPullRuleExceptionRequestSchema)` to create a new message.
+ */
+export const GetPullRuleExceptionRequestSchema: GenMessage<GetPullRuleExceptionRequest, {jsonType: GetPullRuleExceptionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_pull_rules, 10);
+
+/**
  * Which exceptions, and which page.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRuleExceptionsRequest
@@ -842,11 +949,26 @@ export type ListPullRuleExceptionsRequest = Message<"pinfold.control.registry.v1
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -877,11 +999,26 @@ export type ListPullRuleExceptionsRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -889,7 +1026,7 @@ export type ListPullRuleExceptionsRequestJson = {
  * Use `create(ListPullRuleExceptionsRequestSchema)` to create a new message.
  */
 export const ListPullRuleExceptionsRequestSchema: GenMessage<ListPullRuleExceptionsRequest, {jsonType: ListPullRuleExceptionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_pull_rules, 10);
+  messageDesc(file_pinfold_control_registry_v1_pull_rules, 11);
 
 /**
  * One page of exceptions.
@@ -910,6 +1047,20 @@ export type ListPullRuleExceptionsResponse = Message<"pinfold.control.registry.v
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -931,6 +1082,20 @@ export type ListPullRuleExceptionsResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -938,7 +1103,7 @@ export type ListPullRuleExceptionsResponseJson = {
  * Use `create(ListPullRuleExceptionsResponseSchema)` to create a new message.
  */
 export const ListPullRuleExceptionsResponseSchema: GenMessage<ListPullRuleExceptionsResponse, {jsonType: ListPullRuleExceptionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_pull_rules, 11);
+  messageDesc(file_pinfold_control_registry_v1_pull_rules, 12);
 
 /**
  * Rules that hold back what is too young, from certain identities, by whatever name they pull it. They are meant for
@@ -1015,6 +1180,16 @@ export const PullRulesService: GenService<{
   revokePullRuleException: {
     methodKind: "unary";
     input: typeof RevokePullRuleExceptionRequestSchema;
+    output: typeof PullRuleExceptionSchema;
+  },
+  /**
+   * Returns an exception, ended or not.
+   *
+   * @generated from rpc pinfold.control.registry.v1.PullRulesService.GetPullRuleException
+   */
+  getPullRuleException: {
+    methodKind: "unary";
+    input: typeof GetPullRuleExceptionRequestSchema;
     output: typeof PullRuleExceptionSchema;
   },
   /**

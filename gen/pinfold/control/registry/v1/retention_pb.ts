@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/retention.proto.
  */
 export const file_pinfold_control_registry_v1_retention: GenFile = /*@__PURE__*/
-  fileDesc("CitwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmV0ZW50aW9uLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEivgMKDVJldGVudGlvblJ1bGUSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBARIRCgR0YWdzGAMgAygJQgPgQQESGAoLZXhjZXB0X3RhZ3MYBCADKAlCA+BBARIcCg9rZWVwX2RheXNfYWZ0ZXIYBSABKAVCA+BBARIWCglrZWVwX2xhc3QYBiABKAVCA+BBARIUCgdmb3JldmVyGAcgASgIQgPgQQESGgoNdW50YWdnZWRfZGF5cxgIIAEoBUID4EEBEkIKBG1vZGUYCSABKA4yLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZS5Nb2RlQgPgQQISNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQAyKSAgoHVGFnUnVsZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARIYCgtleGNlcHRfdGFncxgEIAMoCUID4EEBEhYKCWltbXV0YWJsZRgFIAEoCEID4EEBEhMKBm1vdmVycxgGIAMoCUID4EEBEhgKC2tlZXBfbGlzdGVkGAcgASgIQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMi9AEKBEhvbGQSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARITCgZyZWFzb24YBCABKAlCA+BBAhISCgVhY3RvchgFIAEoCUID4EEDEjUKDHJlbGVhc2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIYCgtyZWxlYXNlZF9ieRgHIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIu4BChFRdWFyYW50aW5lZERpZ2VzdBIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI1CgxyZWxlYXNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGAoLcmVsZWFzZWRfYnkYBiABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyKXAQoNQnJva2VuUHJvbWlzZRIZCghyZXBvX3VpZBgBIAEoCUIH4EEDoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZyZWFzb24YAyABKAlCA+BBAxIuCgV1bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIRCgRydWxlGAUgASgJQgPgQQMi1wIKB1Byb21pc2USGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQMSQAoGcmVhc29uGAMgASgOMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlByb21pc2UuUmVhc29uQgPgQQMSLgoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEcnVsZRgFIAEoCUID4EEDEhEKBHRhZ3MYBiADKAlCA+BBAxIWCglrZXB0X3dpdGgYByABKAlCA+BBAyJsCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASDAoIUFJPTUlTRUQQARIICgRIRUxEEAISDQoJSU1NVVRBQkxFEAMSCAoETEFTVBAEEg0KCVVOREVDSURFRBAFEgoKBkxJU1RFRBAGIn4KGkNyZWF0ZVJldGVudGlvblJ1bGVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5yZXRlbnRpb25fcnVsZRgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlQgPgQQIinwEKGlVwZGF0ZVJldGVudGlvblJ1bGVSZXF1ZXN0EksKDnJldGVudGlvbl9ydWxlGAEgASgLMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblJ1bGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiMgoaRGVsZXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldFJldGVudGlvblJ1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJkChlMaXN0UmV0ZW50aW9uUnVsZXNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBASJ6ChpMaXN0UmV0ZW50aW9uUnVsZXNSZXNwb25zZRJDCg9yZXRlbnRpb25fcnVsZXMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkibAoUQ3JlYXRlVGFnUnVsZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjsKCHRhZ19ydWxlGAIgASgLMiQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ1J1bGVCA+BBAiKNAQoUVXBkYXRlVGFnUnVsZVJlcXVlc3QSPwoIdGFnX3J1bGUYASABKAsyJC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnUnVsZUIH4EECoLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASIsChREZWxldGVUYWdSdWxlUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiKQoRR2V0VGFnUnVsZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIl4KE0xpc3RUYWdSdWxlc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBImgKFExpc3RUYWdSdWxlc1Jlc3BvbnNlEjcKCXRhZ19ydWxlcxgBIAMoCzIkLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJiChFDcmVhdGVIb2xkUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESNAoEaG9sZBgCIAEoCzIhLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ib2xkQgPgQQIiKgoSUmVsZWFzZUhvbGRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJ3ChBMaXN0SG9sZHNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhoKDWluY2x1ZGVfZW5kZWQYAiABKAhCA+BBARIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQEiXgoRTGlzdEhvbGRzUmVzcG9uc2USMAoFaG9sZHMYASADKAsyIS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSG9sZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVgoRUXVhcmFudGluZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhMKBnJlYXNvbhgDIAEoCUID4EECIjAKGFJlbGVhc2VRdWFyYW50aW5lUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEifQoWTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIncKF0xpc3RRdWFyYW50aW5lZFJlc3BvbnNlEkMKC3F1YXJhbnRpbmVkGAEgAygLMi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlF1YXJhbnRpbmVkRGlnZXN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChRCcmVha1Byb21pc2VzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBARITCgZyZWFzb24YAyABKAlCA+BBAiJDChFHZXRQcm9taXNlUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAjKdIAoQUmV0ZW50aW9uU2VydmljZRKXAgoTQ3JlYXRlUmV0ZW50aW9uUnVsZRI3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5DcmVhdGVSZXRlbnRpb25SdWxlUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlIpoBirUYBhIECgKUDZK1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnJ1bGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCOToOcmV0ZW50aW9uX3J1bGUiJy9yZWdpc3RyeS92Mi9yZXRlbnRpb25SdWxlcy97cGFyZW50PSoqfRKjAgoTVXBkYXRlUmV0ZW50aW9uUnVsZRI3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VcGRhdGVSZXRlbnRpb25SdWxlUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlIqYBirUYBhIECgKUDZK1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnJ1bGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCRToOcmV0ZW50aW9uX3J1bGUyMy9yZWdpc3RyeS92Mi9yZXRlbnRpb25SdWxlcy97cmV0ZW50aW9uX3J1bGUudWlkPSoqfRLwAQoTRGVsZXRlUmV0ZW50aW9uUnVsZRI3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVSZXRlbnRpb25SdWxlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKHAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ydWxlLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAiYqJC9yZWdpc3RyeS92Mi9yZXRlbnRpb25SdWxlcy97dWlkPSoqfRK4AQoQR2V0UmV0ZW50aW9uUnVsZRI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRSZXRlbnRpb25SdWxlUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlIkKKtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwImEiQvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3VpZD0qKn0SwgEKEkxpc3RSZXRlbnRpb25SdWxlcxI2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UmV0ZW50aW9uUnVsZXNSZXF1ZXN0GjcucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RSZXRlbnRpb25SdWxlc1Jlc3BvbnNlIjuKtRgIEgYKApQNEAGatRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9yZXRlbnRpb25SdWxlcxL9AQoNQ3JlYXRlVGFnUnVsZRIxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5DcmVhdGVUYWdSdWxlUmVxdWVzdBokLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlIpIBirUYBhIECgKUDZK1GEUKOmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnRhZ19ydWxlLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAi06CHRhZ19ydWxlIiEvcmVnaXN0cnkvdjIvdGFnUnVsZXMve3BhcmVudD0qKn0SgwIKDVVwZGF0ZVRhZ1J1bGUSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVXBkYXRlVGFnUnVsZVJlcXVlc3QaJC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnUnVsZSKYAYq1GAYSBAoClA2StRhFCjpkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi50YWdfcnVsZS51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIzOgh0YWdfcnVsZTInL3JlZ2lzdHJ5L3YyL3RhZ1J1bGVzL3t0YWdfcnVsZS51aWQ9Kip9EuIBCg1EZWxldGVUYWdSdWxlEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRlbGV0ZVRhZ1J1bGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IoUBirUYBhIECgKUDZK1GEUKOmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnRhZ19ydWxlLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAiAqHi9yZWdpc3RyeS92Mi90YWdSdWxlcy97dWlkPSoqfRKgAQoKR2V0VGFnUnVsZRIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRUYWdSdWxlUmVxdWVzdBokLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlIjyKtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwIgEh4vcmVnaXN0cnkvdjIvdGFnUnVsZXMve3VpZD0qKn0SqgEKDExpc3RUYWdSdWxlcxIwLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnUnVsZXNSZXF1ZXN0GjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RUYWdSdWxlc1Jlc3BvbnNlIjWKtRgIEgYKApQNEAGatRgIGAEgACgBMACC0+STAhcSFS9yZWdpc3RyeS92Mi90YWdSdWxlcxLpAQoKQ3JlYXRlSG9sZBIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5DcmVhdGVIb2xkUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ib2xkIocBirUYBhIECgKUDZK1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLmhvbGQuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEaG9sZCIeL3JlZ2lzdHJ5L3YyL2hvbGRzL3twYXJlbnQ9Kip9Eu4BCgtSZWxlYXNlSG9sZBIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZWxlYXNlSG9sZFJlcXVlc3QaIS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSG9sZCKKAYq1GAYSBAoClA2StRhCCjdkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ob2xkLnJlbGVhc2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIoOgEqIiMvcmVnaXN0cnkvdjIvaG9sZHMve3VpZD0qKn06cmVsZWFzZRKeAQoJTGlzdEhvbGRzEi0ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RIb2xkc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEhvbGRzUmVzcG9uc2UiMoq1GAgSBgoClA0QAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL2hvbGRzEooCCgpRdWFyYW50aW5lEi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlF1YXJhbnRpbmVSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlF1YXJhbnRpbmVkRGlnZXN0IpsBirUYBhIECgKUDZK1GEcKPGRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnF1YXJhbnRpbmUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCNDoBKiIvL3JlZ2lzdHJ5L3YyL3F1YXJhbnRpbmVkL3twYXJlbnQ9Kip9OnF1YXJhbnRpbmUSkwIKEVJlbGVhc2VRdWFyYW50aW5lEjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlbGVhc2VRdWFyYW50aW5lUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5RdWFyYW50aW5lZERpZ2VzdCKWAYq1GAYSBAoClA2StRhICj1kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5xdWFyYW50aW5lLnJlbGVhc2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIuOgEqIikvcmVnaXN0cnkvdjIvcXVhcmFudGluZWQve3VpZD0qKn06cmVsZWFzZRK2AQoPTGlzdFF1YXJhbnRpbmVkEjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RRdWFyYW50aW5lZFJlcXVlc3QaNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2UiOIq1GAgSBgoClA0QAZq1GAgYASAAKAEwAILT5JMCGhIYL3JlZ2lzdHJ5L3YyL3F1YXJhbnRpbmVkEokCCg1CcmVha1Byb21pc2VzEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkJyZWFrUHJvbWlzZXNSZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkJyb2tlblByb21pc2UimAGKtRgIEgYKBJQNxgyStRhDCjhkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5wcm9taXNlLmJyb2tlbi52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCMzoBKiIuL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn06YnJlYWtQcm9taXNlcxK0AQoKR2V0UHJvbWlzZRIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRQcm9taXNlUmVxdWVzdBokLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Qcm9taXNlIlCKtRgGEgQKAskMmrUYCBgBIAAoATAAgtPkkwI0EjIvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9wcm9taXNlcy97ZGlnZXN0fWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CitwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmV0ZW50aW9uLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEivgMKDVJldGVudGlvblJ1bGUSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBARIRCgR0YWdzGAMgAygJQgPgQQESGAoLZXhjZXB0X3RhZ3MYBCADKAlCA+BBARIcCg9rZWVwX2RheXNfYWZ0ZXIYBSABKAVCA+BBARIWCglrZWVwX2xhc3QYBiABKAVCA+BBARIUCgdmb3JldmVyGAcgASgIQgPgQQESGgoNdW50YWdnZWRfZGF5cxgIIAEoBUID4EEBEkIKBG1vZGUYCSABKA4yLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZS5Nb2RlQgPgQQISNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQAyKSAgoHVGFnUnVsZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARIYCgtleGNlcHRfdGFncxgEIAMoCUID4EEBEhYKCWltbXV0YWJsZRgFIAEoCEID4EEBEhMKBm1vdmVycxgGIAMoCUID4EEBEhgKC2tlZXBfbGlzdGVkGAcgASgIQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiqgIKBEhvbGQSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARITCgZyZWFzb24YBCABKAlCA+BBAhISCgVhY3RvchgFIAEoCUID4EEDEjUKDHJlbGVhc2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIYCgtyZWxlYXNlZF9ieRgHIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIqQCChFRdWFyYW50aW5lZERpZ2VzdBIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI1CgxyZWxlYXNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGAoLcmVsZWFzZWRfYnkYBiABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyKXAQoNQnJva2VuUHJvbWlzZRIZCghyZXBvX3VpZBgBIAEoCUIH4EEDoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZyZWFzb24YAyABKAlCA+BBAxIuCgV1bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIRCgRydWxlGAUgASgJQgPgQQMi1wIKB1Byb21pc2USGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQMSQAoGcmVhc29uGAMgASgOMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlByb21pc2UuUmVhc29uQgPgQQMSLgoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEcnVsZRgFIAEoCUID4EEDEhEKBHRhZ3MYBiADKAlCA+BBAxIWCglrZXB0X3dpdGgYByABKAlCA+BBAyJsCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASDAoIUFJPTUlTRUQQARIICgRIRUxEEAISDQoJSU1NVVRBQkxFEAMSCAoETEFTVBAEEg0KCVVOREVDSURFRBAFEgoKBkxJU1RFRBAGIn4KGkNyZWF0ZVJldGVudGlvblJ1bGVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5yZXRlbnRpb25fcnVsZRgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlQgPgQQIinwEKGlVwZGF0ZVJldGVudGlvblJ1bGVSZXF1ZXN0EksKDnJldGVudGlvbl9ydWxlGAEgASgLMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblJ1bGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiMgoaRGVsZXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldFJldGVudGlvblJ1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKOAQoZTGlzdFJldGVudGlvblJ1bGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEioAEKGkxpc3RSZXRlbnRpb25SdWxlc1Jlc3BvbnNlEkMKD3JldGVudGlvbl9ydWxlcxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFImwKFENyZWF0ZVRhZ1J1bGVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI7Cgh0YWdfcnVsZRgCIAEoCzIkLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlQgPgQQIijQEKFFVwZGF0ZVRhZ1J1bGVSZXF1ZXN0Ej8KCHRhZ19ydWxlGAEgASgLMiQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ1J1bGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiLAoURGVsZXRlVGFnUnVsZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIikKEUdldFRhZ1J1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKIAQoTTGlzdFRhZ1J1bGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEijgEKFExpc3RUYWdSdWxlc1Jlc3BvbnNlEjcKCXRhZ19ydWxlcxgBIAMoCzIkLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFImIKEUNyZWF0ZUhvbGRSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI0CgRob2xkGAIgASgLMiEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkhvbGRCA+BBAiIqChJSZWxlYXNlSG9sZFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEhvbGRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKhAQoQTGlzdEhvbGRzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIoQBChFMaXN0SG9sZHNSZXNwb25zZRIwCgVob2xkcxgBIAMoCzIhLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ib2xkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFIlYKEVF1YXJhbnRpbmVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZyZWFzb24YAyABKAlCA+BBAiIwChhSZWxlYXNlUXVhcmFudGluZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi0KFUdldFF1YXJhbnRpbmVkUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEipwEKFkxpc3RRdWFyYW50aW5lZFJlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESGgoNaW5jbHVkZV9lbmRlZBgCIAEoCEID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKdAQoXTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2USQwoLcXVhcmFudGluZWQYASADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZWREaWdlc3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiWwoUQnJlYWtQcm9taXNlc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQESEwoGcmVhc29uGAMgASgJQgPgQQIiQwoRR2V0UHJvbWlzZVJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQIy7CIKEFJldGVudGlvblNlcnZpY2USlwIKE0NyZWF0ZVJldGVudGlvblJ1bGUSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZSKaAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ydWxlLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAjk6DnJldGVudGlvbl9ydWxlIicvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3BhcmVudD0qKn0SowIKE1VwZGF0ZVJldGVudGlvblJ1bGUSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVXBkYXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZSKmAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ydWxlLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAkU6DnJldGVudGlvbl9ydWxlMjMvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3JldGVudGlvbl9ydWxlLnVpZD0qKn0S8AEKE0RlbGV0ZVJldGVudGlvblJ1bGUSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGVsZXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkihwGKtRgGEgQKApQNkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24ucnVsZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwImKiQvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3VpZD0qKn0SuAEKEEdldFJldGVudGlvblJ1bGUSNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UmV0ZW50aW9uUnVsZVJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZSJCirUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCJhIkL3JlZ2lzdHJ5L3YyL3JldGVudGlvblJ1bGVzL3t1aWQ9Kip9EsIBChJMaXN0UmV0ZW50aW9uUnVsZXMSNi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJldGVudGlvblJ1bGVzUmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UmV0ZW50aW9uUnVsZXNSZXNwb25zZSI7irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMS/QEKDUNyZWF0ZVRhZ1J1bGUSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlVGFnUnVsZVJlcXVlc3QaJC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnUnVsZSKSAYq1GAYSBAoClA2StRhFCjpkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi50YWdfcnVsZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwItOgh0YWdfcnVsZSIhL3JlZ2lzdHJ5L3YyL3RhZ1J1bGVzL3twYXJlbnQ9Kip9EoMCCg1VcGRhdGVUYWdSdWxlEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwZGF0ZVRhZ1J1bGVSZXF1ZXN0GiQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ1J1bGUimAGKtRgGEgQKApQNkrUYRQo6ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24udGFnX3J1bGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCMzoIdGFnX3J1bGUyJy9yZWdpc3RyeS92Mi90YWdSdWxlcy97dGFnX3J1bGUudWlkPSoqfRLiAQoNRGVsZXRlVGFnUnVsZRIxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVUYWdSdWxlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKFAYq1GAYSBAoClA2StRhFCjpkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi50YWdfcnVsZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIgKh4vcmVnaXN0cnkvdjIvdGFnUnVsZXMve3VpZD0qKn0SoAEKCkdldFRhZ1J1bGUSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0VGFnUnVsZVJlcXVlc3QaJC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnUnVsZSI8irUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCIBIeL3JlZ2lzdHJ5L3YyL3RhZ1J1bGVzL3t1aWQ9Kip9EqoBCgxMaXN0VGFnUnVsZXMSMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ1J1bGVzUmVxdWVzdBoxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnUnVsZXNSZXNwb25zZSI1irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIXEhUvcmVnaXN0cnkvdjIvdGFnUnVsZXMS6QEKCkNyZWF0ZUhvbGQSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlSG9sZFJlcXVlc3QaIS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSG9sZCKHAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ob2xkLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiY6BGhvbGQiHi9yZWdpc3RyeS92Mi9ob2xkcy97cGFyZW50PSoqfRLuAQoLUmVsZWFzZUhvbGQSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVsZWFzZUhvbGRSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkhvbGQiigGKtRgGEgQKApQNkrUYQgo3ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24uaG9sZC5yZWxlYXNlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoBKiIjL3JlZ2lzdHJ5L3YyL2hvbGRzL3t1aWQ9Kip9OnJlbGVhc2USlAEKB0dldEhvbGQSKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0SG9sZFJlcXVlc3QaIS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSG9sZCI5irUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2hvbGRzL3t1aWQ9Kip9Ep4BCglMaXN0SG9sZHMSLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEhvbGRzUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0SG9sZHNSZXNwb25zZSIyirUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIUEhIvcmVnaXN0cnkvdjIvaG9sZHMSigIKClF1YXJhbnRpbmUSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZVJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZWREaWdlc3QimwGKtRgGEgQKApQNkrUYRwo8ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24ucXVhcmFudGluZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoADAAgtPkkwI0OgEqIi8vcmVnaXN0cnkvdjIvcXVhcmFudGluZWQve3BhcmVudD0qKn06cXVhcmFudGluZRKTAgoRUmVsZWFzZVF1YXJhbnRpbmUSNS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVsZWFzZVF1YXJhbnRpbmVSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlF1YXJhbnRpbmVkRGlnZXN0IpYBirUYBhIECgKUDZK1GEgKPWRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnF1YXJhbnRpbmUucmVsZWFzZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAi46ASoiKS9yZWdpc3RyeS92Mi9xdWFyYW50aW5lZC97dWlkPSoqfTpyZWxlYXNlErUBCg5HZXRRdWFyYW50aW5lZBIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRRdWFyYW50aW5lZFJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZWREaWdlc3QiP4q1GAYSBAoClA2atRgIGAEgACgBMACC0+STAiMSIS9yZWdpc3RyeS92Mi9xdWFyYW50aW5lZC97dWlkPSoqfRK2AQoPTGlzdFF1YXJhbnRpbmVkEjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RRdWFyYW50aW5lZFJlcXVlc3QaNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2UiOIq1GAgSBgoClA0QAZq1GAgYASAAKAEwAILT5JMCGhIYL3JlZ2lzdHJ5L3YyL3F1YXJhbnRpbmVkEokCCg1CcmVha1Byb21pc2VzEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkJyZWFrUHJvbWlzZXNSZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkJyb2tlblByb21pc2UimAGKtRgIEgYKBJQNxgyStRhDCjhkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5wcm9taXNlLmJyb2tlbi52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCMzoBKiIuL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn06YnJlYWtQcm9taXNlcxK0AQoKR2V0UHJvbWlzZRIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRQcm9taXNlUmVxdWVzdBokLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Qcm9taXNlIlCKtRgGEgQKAskMmrUYCBgBIAAoATAAgtPkkwI0EjIvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9wcm9taXNlcy97ZGlnZXN0fWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * What is kept of a place. All rules that hold for a repo count: what one of them keeps is kept, the latest date is the
@@ -463,6 +463,13 @@ export type Hold = Message<"pinfold.control.registry.v1.Hold"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -526,6 +533,13 @@ export type HoldJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
+
+  /**
+   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -589,6 +603,13 @@ export type QuarantinedDigest = Message<"pinfold.control.registry.v1.Quarantined
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -645,6 +666,13 @@ export type QuarantinedDigestJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
+
+  /**
+   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -1131,11 +1159,26 @@ export type ListRetentionRulesRequest = Message<"pinfold.control.registry.v1.Lis
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip: number;
 };
 
 /**
@@ -1159,11 +1202,26 @@ export type ListRetentionRulesRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip?: number;
 };
 
 /**
@@ -1192,6 +1250,20 @@ export type ListRetentionRulesResponse = Message<"pinfold.control.registry.v1.Li
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -1213,6 +1285,20 @@ export type ListRetentionRulesResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -1413,11 +1499,26 @@ export type ListTagRulesRequest = Message<"pinfold.control.registry.v1.ListTagRu
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip: number;
 };
 
 /**
@@ -1441,11 +1542,26 @@ export type ListTagRulesRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip?: number;
 };
 
 /**
@@ -1474,6 +1590,20 @@ export type ListTagRulesResponse = Message<"pinfold.control.registry.v1.ListTagR
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -1495,6 +1625,20 @@ export type ListTagRulesResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -1589,6 +1733,41 @@ export const ReleaseHoldRequestSchema: GenMessage<ReleaseHoldRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_retention, 19);
 
 /**
+ * Which hold.
+ *
+ * @generated from message pinfold.control.registry.v1.GetHoldRequest
+ */
+export type GetHoldRequest = Message<"pinfold.control.registry.v1.GetHoldRequest"> & {
+  /**
+   * The uid of the hold.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Which hold.
+ *
+ * @generated from message pinfold.control.registry.v1.GetHoldRequest
+ */
+export type GetHoldRequestJson = {
+  /**
+   * The uid of the hold.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.GetHoldRequest.
+ * Use `create(GetHoldRequestSchema)` to create a new message.
+ */
+export const GetHoldRequestSchema: GenMessage<GetHoldRequest, {jsonType: GetHoldRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_retention, 20);
+
+/**
  * Which holds, and which page.
  *
  * @generated from message pinfold.control.registry.v1.ListHoldsRequest
@@ -1616,11 +1795,26 @@ export type ListHoldsRequest = Message<"pinfold.control.registry.v1.ListHoldsReq
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -1651,11 +1845,26 @@ export type ListHoldsRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -1663,7 +1872,7 @@ export type ListHoldsRequestJson = {
  * Use `create(ListHoldsRequestSchema)` to create a new message.
  */
 export const ListHoldsRequestSchema: GenMessage<ListHoldsRequest, {jsonType: ListHoldsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 20);
+  messageDesc(file_pinfold_control_registry_v1_retention, 21);
 
 /**
  * One page of holds.
@@ -1684,6 +1893,20 @@ export type ListHoldsResponse = Message<"pinfold.control.registry.v1.ListHoldsRe
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -1705,6 +1928,20 @@ export type ListHoldsResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -1712,7 +1949,7 @@ export type ListHoldsResponseJson = {
  * Use `create(ListHoldsResponseSchema)` to create a new message.
  */
 export const ListHoldsResponseSchema: GenMessage<ListHoldsResponse, {jsonType: ListHoldsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 21);
+  messageDesc(file_pinfold_control_registry_v1_retention, 22);
 
 /**
  * What nobody is to pull, and where.
@@ -1775,7 +2012,7 @@ export type QuarantineRequestJson = {
  * Use `create(QuarantineRequestSchema)` to create a new message.
  */
 export const QuarantineRequestSchema: GenMessage<QuarantineRequest, {jsonType: QuarantineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 22);
+  messageDesc(file_pinfold_control_registry_v1_retention, 23);
 
 /**
  * What to end.
@@ -1810,7 +2047,42 @@ export type ReleaseQuarantineRequestJson = {
  * Use `create(ReleaseQuarantineRequestSchema)` to create a new message.
  */
 export const ReleaseQuarantineRequestSchema: GenMessage<ReleaseQuarantineRequest, {jsonType: ReleaseQuarantineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 23);
+  messageDesc(file_pinfold_control_registry_v1_retention, 24);
+
+/**
+ * Which quarantined digest.
+ *
+ * @generated from message pinfold.control.registry.v1.GetQuarantinedRequest
+ */
+export type GetQuarantinedRequest = Message<"pinfold.control.registry.v1.GetQuarantinedRequest"> & {
+  /**
+   * The uid of the quarantined digest.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Which quarantined digest.
+ *
+ * @generated from message pinfold.control.registry.v1.GetQuarantinedRequest
+ */
+export type GetQuarantinedRequestJson = {
+  /**
+   * The uid of the quarantined digest.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.GetQuarantinedRequest.
+ * Use `create(GetQuarantinedRequestSchema)` to create a new message.
+ */
+export const GetQuarantinedRequestSchema: GenMessage<GetQuarantinedRequest, {jsonType: GetQuarantinedRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_retention, 25);
 
 /**
  * Which quarantined manifests, and which page.
@@ -1840,11 +2112,26 @@ export type ListQuarantinedRequest = Message<"pinfold.control.registry.v1.ListQu
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -1875,11 +2162,26 @@ export type ListQuarantinedRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -1887,7 +2189,7 @@ export type ListQuarantinedRequestJson = {
  * Use `create(ListQuarantinedRequestSchema)` to create a new message.
  */
 export const ListQuarantinedRequestSchema: GenMessage<ListQuarantinedRequest, {jsonType: ListQuarantinedRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 24);
+  messageDesc(file_pinfold_control_registry_v1_retention, 26);
 
 /**
  * One page of quarantined manifests.
@@ -1908,6 +2210,20 @@ export type ListQuarantinedResponse = Message<"pinfold.control.registry.v1.ListQ
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -1929,6 +2245,20 @@ export type ListQuarantinedResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -1936,7 +2266,7 @@ export type ListQuarantinedResponseJson = {
  * Use `create(ListQuarantinedResponseSchema)` to create a new message.
  */
 export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse, {jsonType: ListQuarantinedResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 25);
+  messageDesc(file_pinfold_control_registry_v1_retention, 27);
 
 /**
  * What to delete although it was promised.
@@ -1999,7 +2329,7 @@ export type BreakPromisesRequestJson = {
  * Use `create(BreakPromisesRequestSchema)` to create a new message.
  */
 export const BreakPromisesRequestSchema: GenMessage<BreakPromisesRequest, {jsonType: BreakPromisesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 26);
+  messageDesc(file_pinfold_control_registry_v1_retention, 28);
 
 /**
  * Which manifest.
@@ -2048,7 +2378,7 @@ export type GetPromiseRequestJson = {
  * Use `create(GetPromiseRequestSchema)` to create a new message.
  */
 export const GetPromiseRequestSchema: GenMessage<GetPromiseRequest, {jsonType: GetPromiseRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_registry_v1_retention, 27);
+  messageDesc(file_pinfold_control_registry_v1_retention, 29);
 
 /**
  * Promises of what is kept. A rule gives every digest that was a tag a date before which nobody deletes it; a date once
@@ -2179,6 +2509,16 @@ export const RetentionService: GenService<{
     output: typeof HoldSchema;
   },
   /**
+   * Returns a hold, ended or not.
+   *
+   * @generated from rpc pinfold.control.registry.v1.RetentionService.GetHold
+   */
+  getHold: {
+    methodKind: "unary";
+    input: typeof GetHoldRequestSchema;
+    output: typeof HoldSchema;
+  },
+  /**
    * Lists the holds made at or below the places where the caller may release them, by their uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListHolds
@@ -2206,6 +2546,16 @@ export const RetentionService: GenService<{
   releaseQuarantine: {
     methodKind: "unary";
     input: typeof ReleaseQuarantineRequestSchema;
+    output: typeof QuarantinedDigestSchema;
+  },
+  /**
+   * Returns a quarantined digest, released or not.
+   *
+   * @generated from rpc pinfold.control.registry.v1.RetentionService.GetQuarantined
+   */
+  getQuarantined: {
+    methodKind: "unary";
+    input: typeof GetQuarantinedRequestSchema;
     output: typeof QuarantinedDigestSchema;
   },
   /**

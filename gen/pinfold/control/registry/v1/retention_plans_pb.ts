@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/retention_plans.proto.
  */
 export const file_pinfold_control_registry_v1_retention_plans: GenFile = /*@__PURE__*/
-  fileDesc("CjFwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmV0ZW50aW9uX3BsYW5zLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEimQQKDVJldGVudGlvblBsYW4SFAoDdWlkGAEgASgJQgfgQQOgtRgBEkQKBXN0YXRlGAIgASgOMjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4uU3RhdGVCA+BBAxISCgVhY3RvchgDIAEoCUID4EEDEhYKCW1hbmlmZXN0cxgEIAEoA0ID4EEDEhIKBWJ5dGVzGAUgASgDQgPgQQMSHgoRZHJ5X3J1bl9tYW5pZmVzdHMYBiABKANCA+BBAxIaCg1kcnlfcnVuX2J5dGVzGAcgASgDQgPgQQMSFgoJdHJ1bmNhdGVkGAggASgIQgPgQQMSFAoHZGVsZXRlZBgJIAEoA0ID4EEDEhEKBGxlZnQYCiABKANCA+BBAxIXCgphcHBsaWVkX2J5GAsgASgJQgPgQQMSFgoJdW5kZWNpZGVkGAwgASgDQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZXhwaXJlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiUgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIMCghQTEFOTklORxABEgkKBVJFQURZEAISDAoIQVBQTFlJTkcQAxILCgdBUFBMSUVEEAQi1gMKD1BsYW5uZWREZWxldGlvbhIVCghyZXBvX3VpZBgBIAEoCUID4EEDEhMKBmRpZ2VzdBgCIAEoCUID4EEDEkIKA3doeRgDIAEoDjIwLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QbGFubmVkRGVsZXRpb24uV2h5QgPgQQMSEQoEcnVsZRgEIAEoCUID4EEDEi4KBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhQKB3BhcnRfb2YYBiABKAlCA+BBAxISCgVieXRlcxgHIAEoA0ID4EEDEhQKB2RyeV9ydW4YCCABKAhCA+BBAxJKCgdvdXRjb21lGAkgASgOMjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5uZWREZWxldGlvbi5PdXRjb21lQgPgQQMiPwoDV2h5EhMKD1dIWV9VTlNQRUNJRklFRBAAEgsKB0VYUElSRUQQARIMCghOT1RfTEFTVBACEggKBFBBUlQQAyJDCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABILCgdERUxFVEVEEAESCAoES0VQVBACEggKBEdPTkUQAyIvChRQbGFuUmV0ZW50aW9uUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAEiLwoXR2V0UmV0ZW50aW9uUGxhblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBImQKGUxpc3RSZXRlbnRpb25QbGFuc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBInoKGkxpc3RSZXRlbnRpb25QbGFuc1Jlc3BvbnNlEkMKD3JldGVudGlvbl9wbGFucxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25QbGFuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJpChtMaXN0UGxhbm5lZERlbGV0aW9uc1JlcXVlc3QSGQoIcGxhbl91aWQYASABKAlCB+BBAqC1GAESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBIngKHExpc3RQbGFubmVkRGVsZXRpb25zUmVzcG9uc2USPwoJZGVsZXRpb25zGAEgAygLMiwucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5uZWREZWxldGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiLQoVQXBwbHlSZXRlbnRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYATL3CAoVUmV0ZW50aW9uUGxhbnNTZXJ2aWNlEvkBCg1QbGFuUmV0ZW50aW9uEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5SZXRlbnRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4iiAGKtRgGEgQKApQNkrUYPAoxZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24ucGxhbm5lZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCLDoBKiInL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zL3twYXJlbnQ9Kip9ErgBChBHZXRSZXRlbnRpb25QbGFuEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkdldFJldGVudGlvblBsYW5SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4iQoq1GAYSBAoClA2atRgIGAEgACgBMACC0+STAiYSJC9yZWdpc3RyeS92Mi9yZXRlbnRpb25QbGFucy97dWlkPSoqfRLCAQoSTGlzdFJldGVudGlvblBsYW5zEjYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RSZXRlbnRpb25QbGFuc1JlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJldGVudGlvblBsYW5zUmVzcG9uc2UiO4q1GAgSBgoClA0QAZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zEt4BChRMaXN0UGxhbm5lZERlbGV0aW9ucxI4LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UGxhbm5lZERlbGV0aW9uc1JlcXVlc3QaOS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFBsYW5uZWREZWxldGlvbnNSZXNwb25zZSJRirUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCNRIzL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zL3twbGFuX3VpZD0qKn0vZGVsZXRpb25zEoACCg5BcHBseVJldGVudGlvbhIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5BcHBseVJldGVudGlvblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUGxhbiKNAYq1GAgSBgoElA3GDJK1GDwKMWRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgAMACC0+STAi86ASoiKi9yZWdpc3RyeS92Mi9yZXRlbnRpb25QbGFucy97dWlkPSoqfTphcHBseWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CjFwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmV0ZW50aW9uX3BsYW5zLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEizwQKDVJldGVudGlvblBsYW4SFAoDdWlkGAEgASgJQgfgQQOgtRgBEkQKBXN0YXRlGAIgASgOMjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4uU3RhdGVCA+BBAxISCgVhY3RvchgDIAEoCUID4EEDEhYKCW1hbmlmZXN0cxgEIAEoA0ID4EEDEhIKBWJ5dGVzGAUgASgDQgPgQQMSHgoRZHJ5X3J1bl9tYW5pZmVzdHMYBiABKANCA+BBAxIaCg1kcnlfcnVuX2J5dGVzGAcgASgDQgPgQQMSFgoJdHJ1bmNhdGVkGAggASgIQgPgQQMSFAoHZGVsZXRlZBgJIAEoA0ID4EEDEhEKBGxlZnQYCiABKANCA+BBAxIXCgphcHBsaWVkX2J5GAsgASgJQgPgQQMSFgoJdW5kZWNpZGVkGAwgASgDQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZXhwaXJlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiUgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIMCghQTEFOTklORxABEgkKBVJFQURZEAISDAoIQVBQTFlJTkcQAxILCgdBUFBMSUVEEAQi1gMKD1BsYW5uZWREZWxldGlvbhIVCghyZXBvX3VpZBgBIAEoCUID4EEDEhMKBmRpZ2VzdBgCIAEoCUID4EEDEkIKA3doeRgDIAEoDjIwLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QbGFubmVkRGVsZXRpb24uV2h5QgPgQQMSEQoEcnVsZRgEIAEoCUID4EEDEi4KBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhQKB3BhcnRfb2YYBiABKAlCA+BBAxISCgVieXRlcxgHIAEoA0ID4EEDEhQKB2RyeV9ydW4YCCABKAhCA+BBAxJKCgdvdXRjb21lGAkgASgOMjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5uZWREZWxldGlvbi5PdXRjb21lQgPgQQMiPwoDV2h5EhMKD1dIWV9VTlNQRUNJRklFRBAAEgsKB0VYUElSRUQQARIMCghOT1RfTEFTVBACEggKBFBBUlQQAyJDCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABILCgdERUxFVEVEEAESCAoES0VQVBACEggKBEdPTkUQAyIvChRQbGFuUmV0ZW50aW9uUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAEiLwoXR2V0UmV0ZW50aW9uUGxhblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIo4BChlMaXN0UmV0ZW50aW9uUGxhbnNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKgAQoaTGlzdFJldGVudGlvblBsYW5zUmVzcG9uc2USQwoPcmV0ZW50aW9uX3BsYW5zGAEgAygLMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUikwEKG0xpc3RQbGFubmVkRGVsZXRpb25zUmVxdWVzdBIZCghwbGFuX3VpZBgBIAEoCUIH4EECoLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEingEKHExpc3RQbGFubmVkRGVsZXRpb25zUmVzcG9uc2USPwoJZGVsZXRpb25zGAEgAygLMiwucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5uZWREZWxldGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSItChVBcHBseVJldGVudGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBMvcIChVSZXRlbnRpb25QbGFuc1NlcnZpY2US+QEKDVBsYW5SZXRlbnRpb24SMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUGxhblJldGVudGlvblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUGxhbiKIAYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5wbGFubmVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwIsOgEqIicvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUGxhbnMve3BhcmVudD0qKn0SuAEKEEdldFJldGVudGlvblBsYW4SNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UmV0ZW50aW9uUGxhblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUGxhbiJCirUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCJhIkL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zL3t1aWQ9Kip9EsIBChJMaXN0UmV0ZW50aW9uUGxhbnMSNi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJldGVudGlvblBsYW5zUmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UmV0ZW50aW9uUGxhbnNSZXNwb25zZSI7irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUGxhbnMS3gEKFExpc3RQbGFubmVkRGVsZXRpb25zEjgucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQbGFubmVkRGVsZXRpb25zUmVxdWVzdBo5LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UGxhbm5lZERlbGV0aW9uc1Jlc3BvbnNlIlGKtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwI1EjMvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUGxhbnMve3BsYW5fdWlkPSoqfS9kZWxldGlvbnMSgAIKDkFwcGx5UmV0ZW50aW9uEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkFwcGx5UmV0ZW50aW9uUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25QbGFuIo0BirUYCBIGCgSUDcYMkrUYPAoxZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24uZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCLzoBKiIqL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zL3t1aWQ9Kip9OmFwcGx5YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * What rules let go in a place.
@@ -122,6 +122,13 @@ export type RetentionPlan = Message<"pinfold.control.registry.v1.RetentionPlan">
    * @generated from field: google.protobuf.Timestamp expire_time = 101;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * When its state or its counts last changed: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 102;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -227,6 +234,13 @@ export type RetentionPlanJson = {
    * @generated from field: google.protobuf.Timestamp expire_time = 101;
    */
   expireTime?: TimestampJson;
+
+  /**
+   * When its state or its counts last changed: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 102;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -646,11 +660,26 @@ export type ListRetentionPlansRequest = Message<"pinfold.control.registry.v1.Lis
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip: number;
 };
 
 /**
@@ -674,11 +703,26 @@ export type ListRetentionPlansRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip?: number;
 };
 
 /**
@@ -707,6 +751,20 @@ export type ListRetentionPlansResponse = Message<"pinfold.control.registry.v1.Li
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -728,6 +786,20 @@ export type ListRetentionPlansResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -763,6 +835,21 @@ export type ListPlannedDeletionsRequest = Message<"pinfold.control.registry.v1.L
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * `position`, then optionally a space and `asc` or `desc`. Default `position`, as they were planned. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip: number;
 };
 
 /**
@@ -791,6 +878,21 @@ export type ListPlannedDeletionsRequestJson = {
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
+
+  /**
+   * `position`, then optionally a space and `asc` or `desc`. Default `position`, as they were planned. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip?: number;
 };
 
 /**
@@ -819,6 +921,20 @@ export type ListPlannedDeletionsResponse = Message<"pinfold.control.registry.v1.
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -840,6 +956,20 @@ export type ListPlannedDeletionsResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**

@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/tag_history.proto.
  */
 export const file_pinfold_control_registry_v1_tag_history: GenFile = /*@__PURE__*/
-  fileDesc("Ci1waW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX2hpc3RvcnkucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSLyAQoVTGlzdFRhZ0hpc3RvcnlSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhAKA3RhZxgCIAEoCUID4EEBEhMKBmRpZ2VzdBgDIAEoCUID4EEBEjMKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESMQoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFgoJcGFnZV9zaXplGAYgASgFQgPgQQESFwoKcGFnZV90b2tlbhgHIAEoCUID4EEBInEKFkxpc3RUYWdIaXN0b3J5UmVzcG9uc2USPgoHcmVjb3JkcxgBIAMoCzItLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLTBAoQVGFnSGlzdG9yeVJlY29yZBILCgN0YWcYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkIKBWV2ZW50GAQgASgOMjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ0hpc3RvcnlSZWNvcmQuRXZlbnQSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRINCgVhY3RvchgHIAEoCRISCgphY3Rvcl9uYW1lGAkgASgJEkQKBnNvdXJjZRgIIAEoDjI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkLlNvdXJjZRIyCg5jaGVja2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIRCg1FVkVOVF9DUkVBVEVEEAESDwoLRVZFTlRfTU9WRUQQAhIRCg1FVkVOVF9ERUxFVEVEEAMieQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEg4KClNPVVJDRV9PQ0kQARIOCgpTT1VSQ0VfQVBJEAISEQoNU09VUkNFX0lNUE9SVBADEg8KC1NPVVJDRV9TWU5DEAQSEwoPU09VUkNFX1VQU1RSRUFNEAUieQoaTGlzdFRvbGRUYWdIaXN0b3J5UmVzcG9uc2USQgoHcmVjb3JkcxgBIAMoCzIxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ub2xkVGFnSGlzdG9yeVJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki4wIKFFRvbGRUYWdIaXN0b3J5UmVjb3JkEgsKA3RhZxgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASQgoFZXZlbnQYBCABKA4yMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnSGlzdG9yeVJlY29yZC5FdmVudBIOCgZkaWdlc3QYBSABKAkSMgoOY2hlY2tlZF9iZWZvcmUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHVwc3RyZWFtX3VpZBgHIAEoCRIMCgRwYXRoGAggASgJEgsKA3VybBgJIAEoCRItCgl0b2xkX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm0KF0ltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0EhUKCHJlcG9fdWlkGAEgASgJQgPgQQISOwoEdGFncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFRhZ0ID4EECInwKC0ltcG9ydGVkVGFnEhEKBG5hbWUYASABKAlCA+BBAhIXCgpkZXByZWNhdGVkGAIgASgIQgPgQQESQQoHcmVjb3JkcxgDIAMoCzIrLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFJlY29yZEID4EECIlQKDkltcG9ydGVkUmVjb3JkEi0KBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEwoGZGlnZXN0GAIgASgJQgPgQQIiZAoYSW1wb3J0VGFnSGlzdG9yeVJlc3BvbnNlEhQKDHRhZ3NfY3JlYXRlZBgBIAEoBRIXCg9yZWNvcmRzX2NyZWF0ZWQYAiABKAUSGQoRcmVjb3Jkc191bmNoYW5nZWQYAyABKAUywwYKEVRhZ0hpc3RvcnlTZXJ2aWNlEsQBCg5MaXN0VGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJJirUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCLRIrL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vdGFnSGlzdG9yeRLWAQoZTGlzdERlbGV0ZWRSZXBvVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJQirUYBhIECgKSA5q1GAgYASAAKAEwAILT5JMCNBIyL3JlZ2lzdHJ5L3YyL2RlbGV0ZWRSZXBvcy97cmVwb191aWQ9Kip9L3RhZ0hpc3RvcnkS0AEKEkxpc3RUb2xkVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRvbGRUYWdIaXN0b3J5UmVzcG9uc2UiTYq1GAYSBAoCzQyatRgIGAEgACgBMACC0+STAjESLy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3RvbGRUYWdIaXN0b3J5EroBChBJbXBvcnRUYWdIaXN0b3J5EjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXNwb25zZSI5irUYBxIFCgECEAGatRgCEAGC0+STAiI6ASoiHS9jb250cm9sL3YxL3RhZ0hpc3Rvcnk6aW1wb3J0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("Ci1waW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX2hpc3RvcnkucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSKcAgoVTGlzdFRhZ0hpc3RvcnlSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhAKA3RhZxgCIAEoCUID4EEBEhMKBmRpZ2VzdBgDIAEoCUID4EEBEjMKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESMQoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFgoJcGFnZV9zaXplGAYgASgFQgPgQQESFwoKcGFnZV90b2tlbhgHIAEoCUID4EEBEhUKCG9yZGVyX2J5GAggASgJQgPgQQESEQoEc2tpcBgJIAEoBUID4EEBIqwBChZMaXN0VGFnSGlzdG9yeVJlc3BvbnNlEj4KB3JlY29yZHMYASADKAsyLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnSGlzdG9yeVJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCLTBAoQVGFnSGlzdG9yeVJlY29yZBILCgN0YWcYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkIKBWV2ZW50GAQgASgOMjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ0hpc3RvcnlSZWNvcmQuRXZlbnQSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRINCgVhY3RvchgHIAEoCRISCgphY3Rvcl9uYW1lGAkgASgJEkQKBnNvdXJjZRgIIAEoDjI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkLlNvdXJjZRIyCg5jaGVja2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIRCg1FVkVOVF9DUkVBVEVEEAESDwoLRVZFTlRfTU9WRUQQAhIRCg1FVkVOVF9ERUxFVEVEEAMieQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEg4KClNPVVJDRV9PQ0kQARIOCgpTT1VSQ0VfQVBJEAISEQoNU09VUkNFX0lNUE9SVBADEg8KC1NPVVJDRV9TWU5DEAQSEwoPU09VUkNFX1VQU1RSRUFNEAUitAEKGkxpc3RUb2xkVGFnSGlzdG9yeVJlc3BvbnNlEkIKB3JlY29yZHMYASADKAsyMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVG9sZFRhZ0hpc3RvcnlSZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQi4wIKFFRvbGRUYWdIaXN0b3J5UmVjb3JkEgsKA3RhZxgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASQgoFZXZlbnQYBCABKA4yMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnSGlzdG9yeVJlY29yZC5FdmVudBIOCgZkaWdlc3QYBSABKAkSMgoOY2hlY2tlZF9iZWZvcmUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHVwc3RyZWFtX3VpZBgHIAEoCRIMCgRwYXRoGAggASgJEgsKA3VybBgJIAEoCRItCgl0b2xkX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm0KF0ltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0EhUKCHJlcG9fdWlkGAEgASgJQgPgQQISOwoEdGFncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFRhZ0ID4EECInwKC0ltcG9ydGVkVGFnEhEKBG5hbWUYASABKAlCA+BBAhIXCgpkZXByZWNhdGVkGAIgASgIQgPgQQESQQoHcmVjb3JkcxgDIAMoCzIrLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFJlY29yZEID4EECIlQKDkltcG9ydGVkUmVjb3JkEi0KBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEwoGZGlnZXN0GAIgASgJQgPgQQIiZAoYSW1wb3J0VGFnSGlzdG9yeVJlc3BvbnNlEhQKDHRhZ3NfY3JlYXRlZBgBIAEoBRIXCg9yZWNvcmRzX2NyZWF0ZWQYAiABKAUSGQoRcmVjb3Jkc191bmNoYW5nZWQYAyABKAUywwYKEVRhZ0hpc3RvcnlTZXJ2aWNlEsQBCg5MaXN0VGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJJirUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCLRIrL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vdGFnSGlzdG9yeRLWAQoZTGlzdERlbGV0ZWRSZXBvVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJQirUYBhIECgKSA5q1GAgYASAAKAEwAILT5JMCNBIyL3JlZ2lzdHJ5L3YyL2RlbGV0ZWRSZXBvcy97cmVwb191aWQ9Kip9L3RhZ0hpc3RvcnkS0AEKEkxpc3RUb2xkVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRvbGRUYWdIaXN0b3J5UmVzcG9uc2UiTYq1GAYSBAoCzQyatRgIGAEgACgBMACC0+STAjESLy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3RvbGRUYWdIaXN0b3J5EroBChBJbXBvcnRUYWdIaXN0b3J5EjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXNwb25zZSI5irUYBxIFCgECEAGatRgCEAGC0+STAiI6ASoiHS9jb250cm9sL3YxL3RhZ0hpc3Rvcnk6aW1wb3J0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * Which records to list.
@@ -69,11 +69,26 @@ export type ListTagHistoryRequest = Message<"pinfold.control.registry.v1.ListTag
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 7;
    */
   pageToken: string;
+
+  /**
+   * `time` or `tag`, then optionally a space and `asc` or `desc`. Default `time desc`; with a `digest` and no `tag` it is
+   * `tag`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 8;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 9;
+   */
+  skip: number;
 };
 
 /**
@@ -125,11 +140,26 @@ export type ListTagHistoryRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 7;
    */
   pageToken?: string;
+
+  /**
+   * `time` or `tag`, then optionally a space and `asc` or `desc`. Default `time desc`; with a `digest` and no `tag` it is
+   * `tag`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 8;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 9;
+   */
+  skip?: number;
 };
 
 /**
@@ -158,6 +188,20 @@ export type ListTagHistoryResponse = Message<"pinfold.control.registry.v1.ListTa
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -179,6 +223,20 @@ export type ListTagHistoryResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -501,6 +559,20 @@ export type ListToldTagHistoryResponse = Message<"pinfold.control.registry.v1.Li
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -522,6 +594,20 @@ export type ListToldTagHistoryResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/tag_search.proto.
  */
 export const file_pinfold_control_registry_v1_tag_search: GenFile = /*@__PURE__*/
-  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX3NlYXJjaC5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIuABChFTZWFyY2hUYWdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZwcmVmaXgYAiABKAlCA+BBARIRCgRwYXJ0GAMgASgJQgPgQQESHgoRaW5jbHVkZV9yZWZlcnJlcnMYBCABKAhCA+BBARIaCg1pbmNsdWRlX2RhdGVzGAUgASgIQgPgQQESGwoOaW5jbHVkZV9lcG9jaHMYBiABKAhCA+BBARIWCglwYWdlX3NpemUYByABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAggASgJQgPgQQEiXgoSU2VhcmNoVGFnc1Jlc3BvbnNlEi8KBHRhZ3MYASADKAsyIS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlRhZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkyxwEKEFRhZ1NlYXJjaFNlcnZpY2USsgEKClNlYXJjaFRhZ3MSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2VhcmNoVGFnc1JlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2VhcmNoVGFnc1Jlc3BvbnNlIkOKtRgGEgQKAs0MmrUYCBgBIAAoATAAgtPkkwInEiUvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS90YWdzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_registry_v2_tags]);
+  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX3NlYXJjaC5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIooCChFTZWFyY2hUYWdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZwcmVmaXgYAiABKAlCA+BBARIRCgRwYXJ0GAMgASgJQgPgQQESHgoRaW5jbHVkZV9yZWZlcnJlcnMYBCABKAhCA+BBARIaCg1pbmNsdWRlX2RhdGVzGAUgASgIQgPgQQESGwoOaW5jbHVkZV9lcG9jaHMYBiABKAhCA+BBARIWCglwYWdlX3NpemUYByABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAggASgJQgPgQQESFQoIb3JkZXJfYnkYCSABKAlCA+BBARIRCgRza2lwGAogASgFQgPgQQEimQEKElNlYXJjaFRhZ3NSZXNwb25zZRIvCgR0YWdzGAEgAygLMiEucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5UYWcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQyxwEKEFRhZ1NlYXJjaFNlcnZpY2USsgEKClNlYXJjaFRhZ3MSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2VhcmNoVGFnc1JlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2VhcmNoVGFnc1Jlc3BvbnNlIkOKtRgGEgQKAs0MmrUYCBgBIAAoATAAgtPkkwInEiUvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS90YWdzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_registry_v2_tags]);
 
 /**
  * Which tags to list. A prefix or a part is needed, and both may be given.
@@ -75,11 +75,25 @@ export type SearchTagsRequest = Message<"pinfold.control.registry.v1.SearchTagsR
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken: string;
+
+  /**
+   * `name`, then optionally a space and `asc` or `desc`. Default `name`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 9;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 10;
+   */
+  skip: number;
 };
 
 /**
@@ -138,11 +152,25 @@ export type SearchTagsRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken?: string;
+
+  /**
+   * `name`, then optionally a space and `asc` or `desc`. Default `name`. An unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 9;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 10;
+   */
+  skip?: number;
 };
 
 /**
@@ -171,6 +199,20 @@ export type SearchTagsResponse = Message<"pinfold.control.registry.v1.SearchTags
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -192,6 +234,20 @@ export type SearchTagsResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/gates.proto.
  */
 export const file_pinfold_control_scanning_v1_gates: GenFile = /*@__PURE__*/
-  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIs0EChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBEl0KEHVua25vd25fc2V2ZXJpdHkYBiABKA4yPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93blNldmVyaXR5QgPgQQEiUQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBCI2CgdVbmtub3duEhcKE1VOS05PV05fVU5TUEVDSUZJRUQQABIICgRQQVNTEAESCAoEREVOWRACIlkKD1Vua25vd25TZXZlcml0eRIgChxVTktOT1dOX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEwoPQ09VTlRFRF9BU19ISUdIEAESDwoLTk9UX0NPVU5URUQQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiKeAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJbChBMaXN0R2F0ZXNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBASJeChFMaXN0R2F0ZXNSZXNwb25zZRIwCgVnYXRlcxgBIAMoCzIhLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJIChxQcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARISCgVhZnRlchgCIAEoCUID4EEBImgKHVByZXZpZXdHYXRlU2V2ZXJpdGllc1Jlc3BvbnNlEjkKBmltYWdlcxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DaGFuZ2VkSW1hZ2USDAoEbmV4dBgCIAEoCSJ6CgxDaGFuZ2VkSW1hZ2USFQoIcmVwb191aWQYASABKAlCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxIRCgR0YWdzGAMgAygJQgPgQQMSFgoJbW9yZV90YWdzGAQgASgIQgPgQQMSEwoGcmVhc29uGAUgASgJQgPgQQMifgoaQ3JlYXRlR2F0ZUV4Y2VwdGlvblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEkcKDmdhdGVfZXhjZXB0aW9uGAIgASgLMioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb25CA+BBAiIyChpSZXZva2VHYXRlRXhjZXB0aW9uUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEigAEKGUxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESGgoNaW5jbHVkZV9lbmRlZBgCIAEoCEID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBASJ6ChpMaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZRJDCg9nYXRlX2V4Y2VwdGlvbnMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkyrg8KDEdhdGVzU2VydmljZRLeAQoKQ3JlYXRlR2F0ZRIuLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DcmVhdGVHYXRlUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlIn2KtRgGEgQKAtEPkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiY6BGdhdGUiHi9yZWdpc3RyeS92Mi9nYXRlcy97cGFyZW50PSoqfRLgAQoKVXBkYXRlR2F0ZRIuLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5VcGRhdGVHYXRlUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlIn+KtRgGEgQKAtIPkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAig6BGdhdGUyIC9yZWdpc3RyeS92Mi9nYXRlcy97Z2F0ZS51aWQ9Kip9EsoBCgpEZWxldGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkRlbGV0ZUdhdGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InSKtRgGEgQKAtQPkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAh0qGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKUAQoHR2V0R2F0ZRIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRHYXRlUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlIjmKtRgGEgQKAtMPmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvZ2F0ZXMve3VpZD0qKn0SngEKCUxpc3RHYXRlcxItLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0R2F0ZXNSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1Jlc3BvbnNlIjKKtRgIEgYKAtMPEAGatRgIGAEgACgBMACC0+STAhQSEi9yZWdpc3RyeS92Mi9nYXRlcxLkAQoVUHJldmlld0dhdGVTZXZlcml0aWVzEjkucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlByZXZpZXdHYXRlU2V2ZXJpdGllc1JlcXVlc3QaOi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVTZXZlcml0aWVzUmVzcG9uc2UiVIq1GAwSCgoI0w/FDM0MlAWatRgIGAEgACgBMACC0+STAjI6ASoiLS9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfTpwcmV2aWV3U2V2ZXJpdGllcxKXAgoTQ3JlYXRlR2F0ZUV4Y2VwdGlvbhI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DcmVhdGVHYXRlRXhjZXB0aW9uUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uIpoBirUYBhIECgLgD5K1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuZ2F0ZS5leGNlcHRpb24uY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCOToOZ2F0ZV9leGNlcHRpb24iJy9yZWdpc3RyeS92Mi9nYXRlRXhjZXB0aW9ucy97cGFyZW50PSoqfRKOAgoTUmV2b2tlR2F0ZUV4Y2VwdGlvbhI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VHYXRlRXhjZXB0aW9uUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uIpEBirUYBhIECgLiD5K1GEEKNmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuZ2F0ZS5leGNlcHRpb24ucmV2b2tlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCMDoBKiIrL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3t1aWQ9Kip9OnJldm9rZRLCAQoSTGlzdEdhdGVFeGNlcHRpb25zEjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVzcG9uc2UiO4q1GAgSBgoC4Q8QAZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIs0EChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBEl0KEHVua25vd25fc2V2ZXJpdHkYBiABKA4yPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93blNldmVyaXR5QgPgQQEiUQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBCI2CgdVbmtub3duEhcKE1VOS05PV05fVU5TUEVDSUZJRUQQABIICgRQQVNTEAESCAoEREVOWRACIlkKD1Vua25vd25TZXZlcml0eRIgChxVTktOT1dOX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEwoPQ09VTlRFRF9BU19ISUdIEAESDwoLTk9UX0NPVU5URUQQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiLUAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKFAQoQTGlzdEdhdGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEihAEKEUxpc3RHYXRlc1Jlc3BvbnNlEjAKBWdhdGVzGAEgAygLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiSAocUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAESEgoFYWZ0ZXIYAiABKAlCA+BBASJoCh1QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZRI5CgZpbWFnZXMYASADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hhbmdlZEltYWdlEgwKBG5leHQYAiABKAkiegoMQ2hhbmdlZEltYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEQoEdGFncxgDIAMoCUID4EEDEhYKCW1vcmVfdGFncxgEIAEoCEID4EEDEhMKBnJlYXNvbhgFIAEoCUID4EEDIn4KGkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5nYXRlX2V4Y2VwdGlvbhgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uQgPgQQIiMgoaUmV2b2tlR2F0ZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldEdhdGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKqAQoZTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIqABChpMaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZRJDCg9nYXRlX2V4Y2VwdGlvbnMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBTLpEAoMR2F0ZXNTZXJ2aWNlEt4BCgpDcmVhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUifYq1GAYSBAoC0Q+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEZ2F0ZSIeL3JlZ2lzdHJ5L3YyL2dhdGVzL3twYXJlbnQ9Kip9EuABCgpVcGRhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlVwZGF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUif4q1GAYSBAoC0g+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoEZ2F0ZTIgL3JlZ2lzdHJ5L3YyL2dhdGVzL3tnYXRlLnVpZD0qKn0SygEKCkRlbGV0ZUdhdGUSLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRGVsZXRlR2F0ZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkidIq1GAYSBAoC1A+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCHSobL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9EpQBCgdHZXRHYXRlEisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUiOYq1GAYSBAoC0w+atRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKeAQoJTGlzdEdhdGVzEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVzUmVzcG9uc2UiMoq1GAgSBgoC0w8QAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL2dhdGVzEuQBChVQcmV2aWV3R2F0ZVNldmVyaXRpZXMSOS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBo6LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZSJUirUYDBIKCgjTD8UMzQyUBZq1GAgYASAAKAEwAILT5JMCMjoBKiItL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9OnByZXZpZXdTZXZlcml0aWVzEpcCChNDcmVhdGVHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24imgGKtRgGEgQKAuAPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoADAAgtPkkwI5Og5nYXRlX2V4Y2VwdGlvbiInL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3twYXJlbnQ9Kip9Eo4CChNSZXZva2VHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJldm9rZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24ikQGKtRgGEgQKAuIPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIwOgEqIisvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnMve3VpZD0qKn06cmV2b2tlErgBChBHZXRHYXRlRXhjZXB0aW9uEjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24iQoq1GAYSBAoC4Q+atRgIGAEgACgBMACC0+STAiYSJC9yZWdpc3RyeS92Mi9nYXRlRXhjZXB0aW9ucy97dWlkPSoqfRLCAQoSTGlzdEdhdGVFeGNlcHRpb25zEjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVzcG9uc2UiO4q1GAgSBgoC4Q8QAZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * What has to be so of what is pulled in a place. It has exactly one of the four kinds of rule.
@@ -675,6 +675,13 @@ export type GateException = Message<"pinfold.control.scanning.v1.GateException">
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -738,6 +745,13 @@ export type GateExceptionJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
+
+  /**
+   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -938,11 +952,26 @@ export type ListGatesRequest = Message<"pinfold.control.scanning.v1.ListGatesReq
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
+   * field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip: number;
 };
 
 /**
@@ -966,11 +995,26 @@ export type ListGatesRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
+   * field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 5;
+   */
+  skip?: number;
 };
 
 /**
@@ -999,6 +1043,20 @@ export type ListGatesResponse = Message<"pinfold.control.scanning.v1.ListGatesRe
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -1020,6 +1078,20 @@ export type ListGatesResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -1303,6 +1375,41 @@ export const RevokeGateExceptionRequestSchema: GenMessage<RevokeGateExceptionReq
   messageDesc(file_pinfold_control_scanning_v1_gates, 16);
 
 /**
+ * Which exception.
+ *
+ * @generated from message pinfold.control.scanning.v1.GetGateExceptionRequest
+ */
+export type GetGateExceptionRequest = Message<"pinfold.control.scanning.v1.GetGateExceptionRequest"> & {
+  /**
+   * The uid of the exception.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Which exception.
+ *
+ * @generated from message pinfold.control.scanning.v1.GetGateExceptionRequest
+ */
+export type GetGateExceptionRequestJson = {
+  /**
+   * The uid of the exception.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.GetGateExceptionRequest.
+ * Use `create(GetGateExceptionRequestSchema)` to create a new message.
+ */
+export const GetGateExceptionRequestSchema: GenMessage<GetGateExceptionRequest, {jsonType: GetGateExceptionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 17);
+
+/**
  * Which exceptions, and which page.
  *
  * @generated from message pinfold.control.scanning.v1.ListGateExceptionsRequest
@@ -1330,11 +1437,26 @@ export type ListGateExceptionsRequest = Message<"pinfold.control.scanning.v1.Lis
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -1365,11 +1487,26 @@ export type ListGateExceptionsRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -1377,7 +1514,7 @@ export type ListGateExceptionsRequestJson = {
  * Use `create(ListGateExceptionsRequestSchema)` to create a new message.
  */
 export const ListGateExceptionsRequestSchema: GenMessage<ListGateExceptionsRequest, {jsonType: ListGateExceptionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 17);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 18);
 
 /**
  * One page of exceptions.
@@ -1398,6 +1535,20 @@ export type ListGateExceptionsResponse = Message<"pinfold.control.scanning.v1.Li
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -1419,6 +1570,20 @@ export type ListGateExceptionsResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -1426,7 +1591,7 @@ export type ListGateExceptionsResponseJson = {
  * Use `create(ListGateExceptionsResponseSchema)` to create a new message.
  */
 export const ListGateExceptionsResponseSchema: GenMessage<ListGateExceptionsResponse, {jsonType: ListGateExceptionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 18);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 19);
 
 /**
  * Gates hold back images that are known to be vulnerable, whose life has ended or that are too young, from everybody who
@@ -1515,6 +1680,16 @@ export const GatesService: GenService<{
   revokeGateException: {
     methodKind: "unary";
     input: typeof RevokeGateExceptionRequestSchema;
+    output: typeof GateExceptionSchema;
+  },
+  /**
+   * Returns an exception, ended or not.
+   *
+   * @generated from rpc pinfold.control.scanning.v1.GatesService.GetGateException
+   */
+  getGateException: {
+    methodKind: "unary";
+    input: typeof GetGateExceptionRequestSchema;
     output: typeof GateExceptionSchema;
   },
   /**

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/images.proto.
  */
 export const file_pinfold_control_scanning_v1_images: GenFile = /*@__PURE__*/
-  fileDesc("CihwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvaW1hZ2VzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiggEKG0xpc3RWdWxuZXJhYmxlSW1hZ2VzUmVxdWVzdBIaCg12dWxuZXJhYmlsaXR5GAEgASgJQgPgQQISFgoJc2NvcGVfdWlkGAIgASgJQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIqECChxMaXN0VnVsbmVyYWJsZUltYWdlc1Jlc3BvbnNlEjwKBmltYWdlcxgBIAMoCzIsLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmxlSW1hZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnVua25vd25faW1hZ2VzGAMgASgFEhsKE21vcmVfdW5rbm93bl9pbWFnZXMYBCABKAgSPQoIY292ZXJhZ2UYBSABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2USNgoEZ2FwcxgGIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcCLAAQoPVnVsbmVyYWJsZUltYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEQoEdGFncxgDIAMoCUID4EEDEhYKCW1vcmVfdGFncxgEIAEoCEID4EEDEhIKBXN0YXRlGAUgASgJQgPgQQMSFQoIc2V2ZXJpdHkYBiABKAlCA+BBAxISCgVwdXJscxgHIAMoCUID4EEDEhcKCm1vcmVfcHVybHMYCCABKAhCA+BBAyLXAQocTGlzdEltYWdlc1dpdGhQYWNrYWdlUmVxdWVzdBIRCgRuYW1lGAEgASgJQgPgQQESFgoJZWNvc3lzdGVtGAIgASgJQgPgQQESFAoHdmVyc2lvbhgDIAEoCUID4EEBEhoKDXZlcnNpb25fcmFuZ2UYBCABKAlCA+BBARIRCgRwdXJsGAUgASgJQgPgQQESFgoJc2NvcGVfdWlkGAYgASgJQgPgQQESFgoJcGFnZV9zaXplGAcgASgFQgPgQQESFwoKcGFnZV90b2tlbhgIIAEoCUID4EEBIqwBCh1MaXN0SW1hZ2VzV2l0aFBhY2thZ2VSZXNwb25zZRI9CgZpbWFnZXMYASADKAsyLS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VXaXRoUGFja2FnZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFgoOdW5rbm93bl9pbWFnZXMYAyABKAUSGwoTbW9yZV91bmtub3duX2ltYWdlcxgEIAEoCCLfAQoQSW1hZ2VXaXRoUGFja2FnZRIVCghyZXBvX3VpZBgBIAEoCUID4EEDEhMKBmRpZ2VzdBgCIAEoCUID4EEDEhEKBHRhZ3MYAyADKAlCA+BBAxIWCgltb3JlX3RhZ3MYBCABKAhCA+BBAxJACghwYWNrYWdlcxgFIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2VCA+BBAxIWCgl1bmNlcnRhaW4YBiABKAhCA+BBAxIaCg1tb3JlX3BhY2thZ2VzGAcgASgIQgPgQQMixwEKDEltYWdlUGFja2FnZRIRCgRwdXJsGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhQKB3ZlcnNpb24YAyABKAlCA+BBAxIWCgllY29zeXN0ZW0YBCABKAlCA+BBAxITCgZvcmlnaW4YBSABKAlCA+BBAxIbCg5vcmlnaW5fdmVyc2lvbhgGIAEoCUID4EEDEhkKDGFyY2hpdGVjdHVyZRgHIAEoCUID4EEDEhYKCWxvY2F0aW9ucxgIIAMoCUID4EEDInsKGExpc3RJbWFnZVBhY2thZ2VzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQEiqQEKGUxpc3RJbWFnZVBhY2thZ2VzUmVzcG9uc2USOwoIcGFja2FnZXMYASADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VQYWNrYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRI2CgRnYXBzGAMgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwInwKFENvbXBhcmVJbWFnZXNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhgKC2Jhc2VfZGlnZXN0GAMgASgJQgPgQQISGgoNYmFzZV9yZXBvX3VpZBgEIAEoCUID4EEBIuwFCg9JbWFnZUNvbXBhcmlzb24SEwoGZGlnZXN0GAEgASgJQgPgQQMSGAoLYmFzZV9kaWdlc3QYAiABKAlCA+BBAxI9CgVhZGRlZBgDIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2VCA+BBAxI/CgdyZW1vdmVkGAQgAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkltYWdlUGFja2FnZUID4EEDEkEKB2NoYW5nZWQYBSADKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hhbmdlZFBhY2thZ2VCA+BBAxJGCgVmb3VuZBgGIAMoCzIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db21wYXJlZFZ1bG5lcmFiaWxpdHlCA+BBAxJJCghyZXNvbHZlZBgHIAMoCzIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db21wYXJlZFZ1bG5lcmFiaWxpdHlCA+BBAxI7CgRnYXBzGAggAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMSQAoJYmFzZV9nYXBzGAkgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMSSAoHdW5rbm93bhgKIAMoCzIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db21wYXJlZFZ1bG5lcmFiaWxpdHlCA+BBAxJCCghjb3ZlcmFnZRgLIAEoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXN1bHRDb3ZlcmFnZUID4EEDEkcKDWJhc2VfY292ZXJhZ2UYDCABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2VCA+BBAyJsCg5DaGFuZ2VkUGFja2FnZRI/CgdwYWNrYWdlGAEgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkltYWdlUGFja2FnZUID4EEDEhkKDGJhc2VfdmVyc2lvbhgCIAEoCUID4EEDIl4KFUNvbXBhcmVkVnVsbmVyYWJpbGl0eRIaCg12dWxuZXJhYmlsaXR5GAEgASgJQgPgQQMSFQoIc2V2ZXJpdHkYAiABKAlCA+BBAxISCgVwdXJscxgDIAMoCUID4EEDMvQGChRTY2FubmVkSW1hZ2VzU2VydmljZRLOAQoUTGlzdFZ1bG5lcmFibGVJbWFnZXMSOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFZ1bG5lcmFibGVJbWFnZXNSZXF1ZXN0GjkucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWdWxuZXJhYmxlSW1hZ2VzUmVzcG9uc2UiQYq1GAwSCgoGxQzNDJQFEAGatRgIGAEgACgBMACC0+STAh8SHS9yZWdpc3RyeS92Mi92dWxuZXJhYmxlSW1hZ2VzEtIBChVMaXN0SW1hZ2VzV2l0aFBhY2thZ2USOS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEltYWdlc1dpdGhQYWNrYWdlUmVxdWVzdBo6LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0SW1hZ2VzV2l0aFBhY2thZ2VSZXNwb25zZSJCirUYDBIKCgbFDM0MigUQAZq1GAgYASAAKAEwAILT5JMCIBIeL3JlZ2lzdHJ5L3YyL2ltYWdlc1dpdGhQYWNrYWdlEuABChFMaXN0SW1hZ2VQYWNrYWdlcxI1LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0SW1hZ2VQYWNrYWdlc1JlcXVlc3QaNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEltYWdlUGFja2FnZXNSZXNwb25zZSJcirUYCBIGCgTFDIoFmrUYCBgBIAAoATAAgtPkkwI+EjwvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vcGFja2FnZXMS0gEKDUNvbXBhcmVJbWFnZXMSMS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZUltYWdlc1JlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VDb21wYXJpc29uImCKtRgKEggKBsUMigWUBZq1GAgYASAAKAEwAILT5JMCQBI+L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L2NvbXBhcmlzb25iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
+  fileDesc("CihwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvaW1hZ2VzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEirAEKG0xpc3RWdWxuZXJhYmxlSW1hZ2VzUmVxdWVzdBIaCg12dWxuZXJhYmlsaXR5GAEgASgJQgPgQQISFgoJc2NvcGVfdWlkGAIgASgJQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBItwCChxMaXN0VnVsbmVyYWJsZUltYWdlc1Jlc3BvbnNlEjwKBmltYWdlcxgBIAMoCzIsLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmxlSW1hZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnVua25vd25faW1hZ2VzGAMgASgFEhsKE21vcmVfdW5rbm93bl9pbWFnZXMYBCABKAgSPQoIY292ZXJhZ2UYBSABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2USNgoEZ2FwcxgGIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcBIYCgt0b3RhbF9jb3VudBgHIAEoA0gAiAEBEg8KB3NraXBwZWQYCCABKAVCDgoMX3RvdGFsX2NvdW50IsABCg9WdWxuZXJhYmxlSW1hZ2USFQoIcmVwb191aWQYASABKAlCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxIRCgR0YWdzGAMgAygJQgPgQQMSFgoJbW9yZV90YWdzGAQgASgIQgPgQQMSEgoFc3RhdGUYBSABKAlCA+BBAxIVCghzZXZlcml0eRgGIAEoCUID4EEDEhIKBXB1cmxzGAcgAygJQgPgQQMSFwoKbW9yZV9wdXJscxgIIAEoCEID4EEDIoECChxMaXN0SW1hZ2VzV2l0aFBhY2thZ2VSZXF1ZXN0EhEKBG5hbWUYASABKAlCA+BBARIWCgllY29zeXN0ZW0YAiABKAlCA+BBARIUCgd2ZXJzaW9uGAMgASgJQgPgQQESGgoNdmVyc2lvbl9yYW5nZRgEIAEoCUID4EEBEhEKBHB1cmwYBSABKAlCA+BBARIWCglzY29wZV91aWQYBiABKAlCA+BBARIWCglwYWdlX3NpemUYByABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAggASgJQgPgQQESFQoIb3JkZXJfYnkYCSABKAlCA+BBARIRCgRza2lwGAogASgFQgPgQQEi5wEKHUxpc3RJbWFnZXNXaXRoUGFja2FnZVJlc3BvbnNlEj0KBmltYWdlcxgBIAMoCzItLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVdpdGhQYWNrYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg51bmtub3duX2ltYWdlcxgDIAEoBRIbChNtb3JlX3Vua25vd25faW1hZ2VzGAQgASgIEhgKC3RvdGFsX2NvdW50GAUgASgDSACIAQESDwoHc2tpcHBlZBgGIAEoBUIOCgxfdG90YWxfY291bnQi3wEKEEltYWdlV2l0aFBhY2thZ2USFQoIcmVwb191aWQYASABKAlCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxIRCgR0YWdzGAMgAygJQgPgQQMSFgoJbW9yZV90YWdzGAQgASgIQgPgQQMSQAoIcGFja2FnZXMYBSADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VQYWNrYWdlQgPgQQMSFgoJdW5jZXJ0YWluGAYgASgIQgPgQQMSGgoNbW9yZV9wYWNrYWdlcxgHIAEoCEID4EEDIscBCgxJbWFnZVBhY2thZ2USEQoEcHVybBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIUCgd2ZXJzaW9uGAMgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAQgASgJQgPgQQMSEwoGb3JpZ2luGAUgASgJQgPgQQMSGwoOb3JpZ2luX3ZlcnNpb24YBiABKAlCA+BBAxIZCgxhcmNoaXRlY3R1cmUYByABKAlCA+BBAxIWCglsb2NhdGlvbnMYCCADKAlCA+BBAyKlAQoYTGlzdEltYWdlUGFja2FnZXNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASLPAQoZTGlzdEltYWdlUGFja2FnZXNSZXNwb25zZRI7CghwYWNrYWdlcxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEjYKBGdhcHMYAyADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXASEwoLdG90YWxfY291bnQYBCABKAMSDwoHc2tpcHBlZBgFIAEoBSJ8ChRDb21wYXJlSW1hZ2VzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIYCgtiYXNlX2RpZ2VzdBgDIAEoCUID4EECEhoKDWJhc2VfcmVwb191aWQYBCABKAlCA+BBASLsBQoPSW1hZ2VDb21wYXJpc29uEhMKBmRpZ2VzdBgBIAEoCUID4EEDEhgKC2Jhc2VfZGlnZXN0GAIgASgJQgPgQQMSPQoFYWRkZWQYAyADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VQYWNrYWdlQgPgQQMSPwoHcmVtb3ZlZBgEIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2VCA+BBAxJBCgdjaGFuZ2VkGAUgAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoYW5nZWRQYWNrYWdlQgPgQQMSRgoFZm91bmQYBiADKAsyMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZWRWdWxuZXJhYmlsaXR5QgPgQQMSSQoIcmVzb2x2ZWQYByADKAsyMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZWRWdWxuZXJhYmlsaXR5QgPgQQMSOwoEZ2FwcxgIIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDEkAKCWJhc2VfZ2FwcxgJIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDEkgKB3Vua25vd24YCiADKAsyMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZWRWdWxuZXJhYmlsaXR5QgPgQQMSQgoIY292ZXJhZ2UYCyABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2VCA+BBAxJHCg1iYXNlX2NvdmVyYWdlGAwgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlQgPgQQMibAoOQ2hhbmdlZFBhY2thZ2USPwoHcGFja2FnZRgBIAEoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2VCA+BBAxIZCgxiYXNlX3ZlcnNpb24YAiABKAlCA+BBAyJeChVDb21wYXJlZFZ1bG5lcmFiaWxpdHkSGgoNdnVsbmVyYWJpbGl0eRgBIAEoCUID4EEDEhUKCHNldmVyaXR5GAIgASgJQgPgQQMSEgoFcHVybHMYAyADKAlCA+BBAzL0BgoUU2Nhbm5lZEltYWdlc1NlcnZpY2USzgEKFExpc3RWdWxuZXJhYmxlSW1hZ2VzEjgucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWdWxuZXJhYmxlSW1hZ2VzUmVxdWVzdBo5LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0VnVsbmVyYWJsZUltYWdlc1Jlc3BvbnNlIkGKtRgMEgoKBsUMzQyUBRABmrUYCBgBIAAoATAAgtPkkwIfEh0vcmVnaXN0cnkvdjIvdnVsbmVyYWJsZUltYWdlcxLSAQoVTGlzdEltYWdlc1dpdGhQYWNrYWdlEjkucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RJbWFnZXNXaXRoUGFja2FnZVJlcXVlc3QaOi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEltYWdlc1dpdGhQYWNrYWdlUmVzcG9uc2UiQoq1GAwSCgoGxQzNDIoFEAGatRgIGAEgACgBMACC0+STAiASHi9yZWdpc3RyeS92Mi9pbWFnZXNXaXRoUGFja2FnZRLgAQoRTGlzdEltYWdlUGFja2FnZXMSNS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEltYWdlUGFja2FnZXNSZXF1ZXN0GjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RJbWFnZVBhY2thZ2VzUmVzcG9uc2UiXIq1GAgSBgoExQyKBZq1GAgYASAAKAEwAILT5JMCPhI8L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3BhY2thZ2VzEtIBCg1Db21wYXJlSW1hZ2VzEjEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvbXBhcmVJbWFnZXNSZXF1ZXN0GiwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkltYWdlQ29tcGFyaXNvbiJgirUYChIICgbFDIoFlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9jb21wYXJpc29uYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
 
 /**
  * Of which vulnerability, where, and which page.
@@ -48,11 +48,25 @@ export type ListVulnerableImagesRequest = Message<"pinfold.control.scanning.v1.L
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -84,11 +98,25 @@ export type ListVulnerableImagesRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -147,6 +175,21 @@ export type ListVulnerableImagesResponse = Message<"pinfold.control.scanning.v1.
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 6;
    */
   gaps: CoverageGap[];
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * are more than 1,000.
+   *
+   * @generated from field: optional int64 total_count = 7;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 8;
+   */
+  skipped: number;
 };
 
 /**
@@ -198,6 +241,21 @@ export type ListVulnerableImagesResponseJson = {
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 6;
    */
   gaps?: CoverageGapJson[];
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * are more than 1,000.
+   *
+   * @generated from field: optional int64 total_count = 7;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 8;
+   */
+  skipped?: number;
 };
 
 /**
@@ -400,11 +458,25 @@ export type ListImagesWithPackageRequest = Message<"pinfold.control.scanning.v1.
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken: string;
+
+  /**
+   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 9;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 10;
+   */
+  skip: number;
 };
 
 /**
@@ -465,11 +537,25 @@ export type ListImagesWithPackageRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken?: string;
+
+  /**
+   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 9;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 10;
+   */
+  skip?: number;
 };
 
 /**
@@ -512,6 +598,21 @@ export type ListImagesWithPackageResponse = Message<"pinfold.control.scanning.v1
    * @generated from field: bool more_unknown_images = 4;
    */
   moreUnknownImages: boolean;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * are more than 1,000.
+   *
+   * @generated from field: optional int64 total_count = 5;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 6;
+   */
+  skipped: number;
 };
 
 /**
@@ -547,6 +648,21 @@ export type ListImagesWithPackageResponseJson = {
    * @generated from field: bool more_unknown_images = 4;
    */
   moreUnknownImages?: boolean;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * are more than 1,000.
+   *
+   * @generated from field: optional int64 total_count = 5;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 6;
+   */
+  skipped?: number;
 };
 
 /**
@@ -843,6 +959,21 @@ export type ListImagePackagesRequest = Message<"pinfold.control.scanning.v1.List
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `number` or `name`, then optionally a space and `asc` or `desc`. Default `number`, a lasting order of the server. An
+   * unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -878,6 +1009,21 @@ export type ListImagePackagesRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `number` or `name`, then optionally a space and `asc` or `desc`. Default `number`, a lasting order of the server. An
+   * unknown field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -913,6 +1059,20 @@ export type ListImagePackagesResponse = Message<"pinfold.control.scanning.v1.Lis
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
   gaps: CoverageGap[];
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 4;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 5;
+   */
+  skipped: number;
 };
 
 /**
@@ -941,6 +1101,20 @@ export type ListImagePackagesResponseJson = {
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
   gaps?: CoverageGapJson[];
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 4;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 5;
+   */
+  skipped?: number;
 };
 
 /**

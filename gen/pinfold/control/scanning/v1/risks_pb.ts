@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/risks.proto.
  */
 export const file_pinfold_control_scanning_v1_risks: GenFile = /*@__PURE__*/
-  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcmlza3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSKrAwoOUmlza0FjY2VwdGFuY2USFAoDdWlkGAEgASgJQgfgQQOgtRgBEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBARIUCgdwYWNrYWdlGAQgASgJQgPgQQESEwoGcmVhc29uGAUgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYByABKAlCA+BBAxISCgVzdGF0ZRgIIAEoCUID4EEDEjEKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYCiABKAlCA+BBAxIaCg1yZXZva2VfcmVhc29uGAsgASgJQgPgQQMSFgoJc3RhdGVtZW50GAwgASgJQgPgQQESEwoGc3RhdGVkGA0gASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMigQEKG0NyZWF0ZVJpc2tBY2NlcHRhbmNlUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESSQoPcmlza19hY2NlcHRhbmNlGAIgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlQgPgQQIiSAobUmV2b2tlUmlza0FjY2VwdGFuY2VSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARITCgZyZWFzb24YAiABKAlCA+BBASIwChhHZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIoEBChpMaXN0Umlza0FjY2VwdGFuY2VzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIn0KG0xpc3RSaXNrQWNjZXB0YW5jZXNSZXNwb25zZRJFChByaXNrX2FjY2VwdGFuY2VzGAEgAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKuAQoLUmlza0V4cGlyZWQSRAoPcmlza19hY2NlcHRhbmNlGAEgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlOlm6tRhVCixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnJpc2suZXhwaXJlZC52MRIFZ3JvdXAYASIcL3JlZ2lzdHJ5L3YyL3Jpc2tBY2NlcHRhbmNlczLBBwoWUmlza0FjY2VwdGFuY2VzU2VydmljZRKTAgoUQ3JlYXRlUmlza0FjY2VwdGFuY2USOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlUmlza0FjY2VwdGFuY2VSZXF1ZXN0GisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlIpMBirUYBhIECgL+DJK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcucmlzay5hY2NlcHRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCOzoPcmlza19hY2NlcHRhbmNlIigvcmVnaXN0cnkvdjIvcmlza0FjY2VwdGFuY2VzL3twYXJlbnQ9Kip9EogCChRSZXZva2VSaXNrQWNjZXB0YW5jZRI4LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiiAGKtRgGEgQKAv4MkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5yaXNrLnJldm9rZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAjE6ASoiLC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn06cmV2b2tlErwBChFHZXRSaXNrQWNjZXB0YW5jZRI1LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiQ4q1GAYSBAoClAWatRgIGAEgACgBMACC0+STAicSJS9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn0SxgEKE0xpc3RSaXNrQWNjZXB0YW5jZXMSNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1Jlc3BvbnNlIjyKtRgIEgYKApQFEAGatRgIGAEgACgBMACC0+STAh4SHC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcmlza3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLhAwoOUmlza0FjY2VwdGFuY2USFAoDdWlkGAEgASgJQgfgQQOgtRgBEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBARIUCgdwYWNrYWdlGAQgASgJQgPgQQESEwoGcmVhc29uGAUgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYByABKAlCA+BBAxISCgVzdGF0ZRgIIAEoCUID4EEDEjEKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYCiABKAlCA+BBAxIaCg1yZXZva2VfcmVhc29uGAsgASgJQgPgQQMSFgoJc3RhdGVtZW50GAwgASgJQgPgQQESEwoGc3RhdGVkGA0gASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMigQEKG0NyZWF0ZVJpc2tBY2NlcHRhbmNlUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESSQoPcmlza19hY2NlcHRhbmNlGAIgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlQgPgQQIiSAobUmV2b2tlUmlza0FjY2VwdGFuY2VSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARITCgZyZWFzb24YAiABKAlCA+BBASIwChhHZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIqsBChpMaXN0Umlza0FjY2VwdGFuY2VzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIqMBChtMaXN0Umlza0FjY2VwdGFuY2VzUmVzcG9uc2USRQoQcmlza19hY2NlcHRhbmNlcxgBIAMoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SaXNrQWNjZXB0YW5jZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSKuAQoLUmlza0V4cGlyZWQSRAoPcmlza19hY2NlcHRhbmNlGAEgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlOlm6tRhVCixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnJpc2suZXhwaXJlZC52MRIFZ3JvdXAYASIcL3JlZ2lzdHJ5L3YyL3Jpc2tBY2NlcHRhbmNlczLBBwoWUmlza0FjY2VwdGFuY2VzU2VydmljZRKTAgoUQ3JlYXRlUmlza0FjY2VwdGFuY2USOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlUmlza0FjY2VwdGFuY2VSZXF1ZXN0GisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlIpMBirUYBhIECgL+DJK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcucmlzay5hY2NlcHRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCOzoPcmlza19hY2NlcHRhbmNlIigvcmVnaXN0cnkvdjIvcmlza0FjY2VwdGFuY2VzL3twYXJlbnQ9Kip9EogCChRSZXZva2VSaXNrQWNjZXB0YW5jZRI4LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiiAGKtRgGEgQKAv4MkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5yaXNrLnJldm9rZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAjE6ASoiLC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn06cmV2b2tlErwBChFHZXRSaXNrQWNjZXB0YW5jZRI1LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiQ4q1GAYSBAoClAWatRgIGAEgACgBMACC0+STAicSJS9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn0SxgEKE0xpc3RSaXNrQWNjZXB0YW5jZXMSNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1Jlc3BvbnNlIjyKtRgIEgYKApQFEAGatRgIGAEgACgBMACC0+STAh4SHC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * That a vulnerability is lived with.
@@ -126,6 +126,13 @@ export type RiskAcceptance = Message<"pinfold.control.scanning.v1.RiskAcceptance
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -235,6 +242,13 @@ export type RiskAcceptanceJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
+
+  /**
+   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -405,11 +419,26 @@ export type ListRiskAcceptancesRequest = Message<"pinfold.control.scanning.v1.Li
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -440,11 +469,26 @@ export type ListRiskAcceptancesRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -473,6 +517,20 @@ export type ListRiskAcceptancesResponse = Message<"pinfold.control.scanning.v1.L
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -494,6 +552,20 @@ export type ListRiskAcceptancesResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**

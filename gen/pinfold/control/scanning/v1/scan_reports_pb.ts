@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/scan_reports.proto.
  */
 export const file_pinfold_control_scanning_v1_scan_reports: GenFile = /*@__PURE__*/
-  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiRwoVTGlzdFN0YXRlbWVudHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIlcKFkxpc3RTdGF0ZW1lbnRzUmVzcG9uc2USPQoKc3RhdGVtZW50cxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTdGF0ZW1lbnQitQIKDFZleFN0YXRlbWVudBIQCgN1aWQYASABKAlCA+BBAxIaCg12dWxuZXJhYmlsaXR5GAIgASgJQgPgQQMSFAoHYWxpYXNlcxgDIAMoCUID4EEDEhMKBnN0YXR1cxgEIAEoCUID4EEDEhoKDWp1c3RpZmljYXRpb24YBSABKAlCA+BBAxIRCgR0ZXh0GAYgASgJQgPgQQMSFQoIcHJvZHVjdHMYByADKAlCA+BBAxITCgZhdXRob3IYCCABKAlCA+BBAxITCgZmb3JtYXQYCSABKAlCA+BBAxISCgVhY3RvchgKIAEoCUID4EEDEjIKCXRha2VfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIUCgdzaWduZXJzGAwgAygJQgPgQQMiQgoQU2NhbkltYWdlUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJMChFTY2FuSW1hZ2VSZXNwb25zZRI3CgVzY2FucxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVxdWVzdCKzAQoLU2NhblJlcXVlc3QSDwoHc2Nhbm5lchgBIAEoCRIOCgZkaWdlc3QYAiABKAkSMAoMcmVxdWVzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpiZWdpbl90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgFIAEoBRIPCgdwcm9ibGVtGAYgASgJIkgKFkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQIiUwoXTGlzdFNjYW5SZXBvcnRzUmVzcG9uc2USOAoHcmVwb3J0cxgBIAMoCzInLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVwb3J0IqsECgpTY2FuUmVwb3J0Eg8KAmlkGAEgASgDQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGb3JpZ2luGAMgASgJQgPgQQMSFQoIcmVmZXJyZXIYBCABKAlCA+BBAxIXCgpyYXdfZGlnZXN0GAUgASgJQgPgQQMSEgoFYWN0b3IYBiABKAlCA+BBAxISCgVzdGF0ZRgHIAEoCUID4EEDEhMKBnJlYXNvbhgIIAEoCUID4EEDEhQKB21lc3NhZ2UYCSABKAlCA+BBAxIRCgR0b29sGAogASgJQgPgQQMSGQoMdG9vbF92ZXJzaW9uGAsgASgJQgPgQQMSEwoGZm9ybWF0GAwgASgJQgPgQQMSHAoPdnVsbmVyYWJpbGl0aWVzGA0gASgFQgPgQQMSMgoJdGFrZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXJlYWRfdGltZRgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIyCglzZWVuX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKYnVpbGRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpzaWduYXR1cmVzGBIgASgFQgPgQQMSFAoHc2lnbmVycxgTIAMoCUID4EEDMu8GChJTY2FuUmVwb3J0c1NlcnZpY2US0wEKEEltcG9ydFNjYW5SZXBvcnQSNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QaJy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhblJlcG9ydCJgirUYBhIECgL8DJq1GAgYACAAKAEwAILT5JMCRDoBKiI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzEsYBCglTY2FuSW1hZ2USLS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhbkltYWdlUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuSW1hZ2VSZXNwb25zZSJairUYBhIECgL8DJq1GAgYACAAKAEwAYLT5JMCPjoBKiI5L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5zEt0BCg9MaXN0U2NhblJlcG9ydHMSMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBo0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXNwb25zZSJfirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwJBEj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHMS2QEKDkxpc3RTdGF0ZW1lbnRzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTdGF0ZW1lbnRzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U3RhdGVtZW50c1Jlc3BvbnNlIl6KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiVwoTR2V0U3RhdGVtZW50UmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIQCgN1aWQYAyABKAlCA+BBAiKiAQoVTGlzdFN0YXRlbWVudHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKWAQoWTGlzdFN0YXRlbWVudHNSZXNwb25zZRI9CgpzdGF0ZW1lbnRzGAEgAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSK1AgoMVmV4U3RhdGVtZW50EhAKA3VpZBgBIAEoCUID4EEDEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBAxIUCgdhbGlhc2VzGAMgAygJQgPgQQMSEwoGc3RhdHVzGAQgASgJQgPgQQMSGgoNanVzdGlmaWNhdGlvbhgFIAEoCUID4EEDEhEKBHRleHQYBiABKAlCA+BBAxIVCghwcm9kdWN0cxgHIAMoCUID4EEDEhMKBmF1dGhvchgIIAEoCUID4EEDEhMKBmZvcm1hdBgJIAEoCUID4EEDEhIKBWFjdG9yGAogASgJQgPgQQMSMgoJdGFrZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhQKB3NpZ25lcnMYDCADKAlCA+BBAyJCChBTY2FuSW1hZ2VSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIkwKEVNjYW5JbWFnZVJlc3BvbnNlEjcKBXNjYW5zGAEgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXF1ZXN0IrMBCgtTY2FuUmVxdWVzdBIPCgdzY2FubmVyGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIwCgxyZXF1ZXN0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmJlZ2luX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGF0dGVtcHRzGAUgASgFEg8KB3Byb2JsZW0YBiABKAkiowEKFkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIpIBChdMaXN0U2NhblJlcG9ydHNSZXNwb25zZRI4CgdyZXBvcnRzGAEgAygLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiqwQKClNjYW5SZXBvcnQSDwoCaWQYASABKANCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZvcmlnaW4YAyABKAlCA+BBAxIVCghyZWZlcnJlchgEIAEoCUID4EEDEhcKCnJhd19kaWdlc3QYBSABKAlCA+BBAxISCgVhY3RvchgGIAEoCUID4EEDEhIKBXN0YXRlGAcgASgJQgPgQQMSEwoGcmVhc29uGAggASgJQgPgQQMSFAoHbWVzc2FnZRgJIAEoCUID4EEDEhEKBHRvb2wYCiABKAlCA+BBAxIZCgx0b29sX3ZlcnNpb24YCyABKAlCA+BBAxITCgZmb3JtYXQYDCABKAlCA+BBAxIcCg92dWxuZXJhYmlsaXRpZXMYDSABKAVCA+BBAxIyCgl0YWtlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMgoJcmVhZF90aW1lGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXNlZW5fdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpidWlsZF90aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnNpZ25hdHVyZXMYEiABKAVCA+BBAxIUCgdzaWduZXJzGBMgAygJQgPgQQMyxQgKElNjYW5SZXBvcnRzU2VydmljZRLTAQoQSW1wb3J0U2NhblJlcG9ydBI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbXBvcnRTY2FuUmVwb3J0UmVxdWVzdBonLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVwb3J0ImCKtRgGEgQKAvwMmrUYCBgAIAAoATAAgtPkkwJEOgEqIj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHMSxgEKCVNjYW5JbWFnZRItLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuSW1hZ2VSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5JbWFnZVJlc3BvbnNlIlqKtRgGEgQKAvwMmrUYCBgAIAAoATABgtPkkwI+OgEqIjkvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhbnMS3QEKD0xpc3RTY2FuUmVwb3J0cxIzLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXF1ZXN0GjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTY2FuUmVwb3J0c1Jlc3BvbnNlIl+KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkESPy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zY2FuUmVwb3J0cxLTAQoMR2V0U3RhdGVtZW50EjAucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldFN0YXRlbWVudFJlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmV4U3RhdGVtZW50ImaKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkgSRi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzL3t1aWQ9Kn0S2QEKDkxpc3RTdGF0ZW1lbnRzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTdGF0ZW1lbnRzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U3RhdGVtZW50c1Jlc3BvbnNlIl6KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * A report to hand in.
@@ -83,6 +83,69 @@ export const ImportScanReportRequestSchema: GenMessage<ImportScanReportRequest, 
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 0);
 
 /**
+ * Which statement.
+ *
+ * @generated from message pinfold.control.scanning.v1.GetStatementRequest
+ */
+export type GetStatementRequest = Message<"pinfold.control.scanning.v1.GetStatementRequest"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * The uid of the statement.
+   *
+   * @generated from field: string uid = 3;
+   */
+  uid: string;
+};
+
+/**
+ * Which statement.
+ *
+ * @generated from message pinfold.control.scanning.v1.GetStatementRequest
+ */
+export type GetStatementRequestJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest?: string;
+
+  /**
+   * The uid of the statement.
+   *
+   * @generated from field: string uid = 3;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.GetStatementRequest.
+ * Use `create(GetStatementRequestSchema)` to create a new message.
+ */
+export const GetStatementRequestSchema: GenMessage<GetStatementRequest, {jsonType: GetStatementRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
+
+/**
  * Which image to look at.
  *
  * @generated from message pinfold.control.scanning.v1.ListStatementsRequest
@@ -101,6 +164,36 @@ export type ListStatementsRequest = Message<"pinfold.control.scanning.v1.ListSta
    * @generated from field: string digest = 2;
    */
   digest: string;
+
+  /**
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
+   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+
+  /**
+   * `take_time` or `vulnerability`, then optionally a space and `asc` or `desc`. Default `take_time desc`. An unknown field
+   * is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -122,6 +215,36 @@ export type ListStatementsRequestJson = {
    * @generated from field: string digest = 2;
    */
   digest?: string;
+
+  /**
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize?: number;
+
+  /**
+   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
+   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken?: string;
+
+  /**
+   * `take_time` or `vulnerability`, then optionally a space and `asc` or `desc`. Default `take_time desc`. An unknown field
+   * is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -129,7 +252,7 @@ export type ListStatementsRequestJson = {
  * Use `create(ListStatementsRequestSchema)` to create a new message.
  */
 export const ListStatementsRequestSchema: GenMessage<ListStatementsRequest, {jsonType: ListStatementsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
 
 /**
  * What is said of the image.
@@ -138,11 +261,32 @@ export const ListStatementsRequestSchema: GenMessage<ListStatementsRequest, {jso
  */
 export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListStatementsResponse"> & {
   /**
-   * The newest document first, at most 5000 of 50 documents with 8 MiB together.
+   * Those of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
   statements: VexStatement[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -152,11 +296,32 @@ export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListSt
  */
 export type ListStatementsResponseJson = {
   /**
-   * The newest document first, at most 5000 of 50 documents with 8 MiB together.
+   * Those of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
   statements?: VexStatementJson[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -164,7 +329,7 @@ export type ListStatementsResponseJson = {
  * Use `create(ListStatementsResponseSchema)` to create a new message.
  */
 export const ListStatementsResponseSchema: GenMessage<ListStatementsResponse, {jsonType: ListStatementsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
 
 /**
  * What somebody says was made of a vulnerability.
@@ -353,7 +518,7 @@ export type VexStatementJson = {
  * Use `create(VexStatementSchema)` to create a new message.
  */
 export const VexStatementSchema: GenMessage<VexStatement, {jsonType: VexStatementJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 4);
 
 /**
  * Which image scanners are to look at.
@@ -402,7 +567,7 @@ export type ScanImageRequestJson = {
  * Use `create(ScanImageRequestSchema)` to create a new message.
  */
 export const ScanImageRequestSchema: GenMessage<ScanImageRequest, {jsonType: ScanImageRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 4);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 5);
 
 /**
  * What waits for scanners.
@@ -437,7 +602,7 @@ export type ScanImageResponseJson = {
  * Use `create(ScanImageResponseSchema)` to create a new message.
  */
 export const ScanImageResponseSchema: GenMessage<ScanImageResponse, {jsonType: ScanImageResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 5);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 6);
 
 /**
  * An image that a scanner is to look at, or is looking at.
@@ -542,7 +707,7 @@ export type ScanRequestJson = {
  * Use `create(ScanRequestSchema)` to create a new message.
  */
 export const ScanRequestSchema: GenMessage<ScanRequest, {jsonType: ScanRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 6);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 7);
 
 /**
  * Which image to look at.
@@ -563,6 +728,36 @@ export type ListScanReportsRequest = Message<"pinfold.control.scanning.v1.ListSc
    * @generated from field: string digest = 2;
    */
   digest: string;
+
+  /**
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
+   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+
+  /**
+   * `id` or `take_time`, then optionally a space and `asc` or `desc`. Default `id desc`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -584,6 +779,36 @@ export type ListScanReportsRequestJson = {
    * @generated from field: string digest = 2;
    */
   digest?: string;
+
+  /**
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize?: number;
+
+  /**
+   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
+   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken?: string;
+
+  /**
+   * `id` or `take_time`, then optionally a space and `asc` or `desc`. Default `id desc`. An unknown field is
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -591,7 +816,7 @@ export type ListScanReportsRequestJson = {
  * Use `create(ListScanReportsRequestSchema)` to create a new message.
  */
 export const ListScanReportsRequestSchema: GenMessage<ListScanReportsRequest, {jsonType: ListScanReportsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 7);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 8);
 
 /**
  * What came of the image.
@@ -600,11 +825,32 @@ export const ListScanReportsRequestSchema: GenMessage<ListScanReportsRequest, {j
  */
 export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListScanReportsResponse"> & {
   /**
-   * The newest first; of those that count 400, of the others 20.
+   * Those of this page. Of the reports that count 400 are kept, of the others 20.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanReport reports = 1;
    */
   reports: ScanReport[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -614,11 +860,32 @@ export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListS
  */
 export type ListScanReportsResponseJson = {
   /**
-   * The newest first; of those that count 400, of the others 20.
+   * Those of this page. Of the reports that count 400 are kept, of the others 20.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanReport reports = 1;
    */
   reports?: ScanReportJson[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
@@ -626,7 +893,7 @@ export type ListScanReportsResponseJson = {
  * Use `create(ListScanReportsResponseSchema)` to create a new message.
  */
 export const ListScanReportsResponseSchema: GenMessage<ListScanReportsResponse, {jsonType: ListScanReportsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 8);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 9);
 
 /**
  * A report of another scanner, but for what it says.
@@ -919,7 +1186,7 @@ export type ScanReportJson = {
  * Use `create(ScanReportSchema)` to create a new message.
  */
 export const ScanReportSchema: GenMessage<ScanReport, {jsonType: ScanReportJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 9);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 10);
 
 /**
  * Reports of other scanners, which the methods of version 1 answer beside what is found here.
@@ -960,6 +1227,16 @@ export const ScanReportsService: GenService<{
     methodKind: "unary";
     input: typeof ListScanReportsRequestSchema;
     output: typeof ListScanReportsResponseSchema;
+  },
+  /**
+   * Returns one statement about an image.
+   *
+   * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.GetStatement
+   */
+  getStatement: {
+    methodKind: "unary";
+    input: typeof GetStatementRequestSchema;
+    output: typeof VexStatementSchema;
   },
   /**
    * Lists what others say was made of vulnerabilities in an image (VEX): what documents state that were handed in or pushed as

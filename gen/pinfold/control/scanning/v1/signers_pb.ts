@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/signers.proto.
  */
 export const file_pinfold_control_scanning_v1_signers: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2lnbmVycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIvgCCglWZXhTaWduZXISFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBAhIXCgpwdWJsaWNfa2V5GAMgASgJQgPgQQISGAoLZmluZ2VycHJpbnQYBCABKAlCA+BBAxITCgZyZWFzb24YBSABKAlCA+BBARI0CgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhISCgVhY3RvchgHIAEoCUID4EEDEhIKBXN0YXRlGAggASgJQgPgQQMSMQoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSFwoKcmV2b2tlZF9ieRgKIAEoCUID4EEDEhoKDXJldm9rZV9yZWFzb24YCyABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJyChZDcmVhdGVWZXhTaWduZXJSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI/Cgp2ZXhfc2lnbmVyGAIgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFNpZ25lckID4EECIkMKFlJldm9rZVZleFNpZ25lclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhMKBnJlYXNvbhgCIAEoCUID4EEBIisKE0dldFZleFNpZ25lclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBInwKFUxpc3RWZXhTaWduZXJzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIm4KFkxpc3RWZXhTaWduZXJzUmVzcG9uc2USOwoLdmV4X3NpZ25lcnMYASADKAsyJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmV4U2lnbmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKjAQoNU2lnbmVyRXhwaXJlZBI6Cgp2ZXhfc2lnbmVyGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFNpZ25lcjpWurUYUgouZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5zaWduZXIuZXhwaXJlZC52MRIFZ3JvdXAYASIXL3JlZ2lzdHJ5L3YyL3ZleFNpZ25lcnMy6gYKEVZleFNpZ25lcnNTZXJ2aWNlEvsBCg9DcmVhdGVWZXhTaWduZXISMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlVmV4U2lnbmVyUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXIiigGKtRgGEgQKAv4MkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5zaWduZXIudHJ1c3RlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCMToKdmV4X3NpZ25lciIjL3JlZ2lzdHJ5L3YyL3ZleFNpZ25lcnMve3BhcmVudD0qKn0S9gEKD1Jldm9rZVZleFNpZ25lchIzLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VWZXhTaWduZXJSZXF1ZXN0GiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFNpZ25lciKFAYq1GAYSBAoC/gyStRg5Ci5kZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnNpZ25lci5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIsOgEqIicvcmVnaXN0cnkvdjIvdmV4U2lnbmVycy97dWlkPSoqfTpyZXZva2USqAEKDEdldFZleFNpZ25lchIwLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRWZXhTaWduZXJSZXF1ZXN0GiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFNpZ25lciI+irUYBhIECgKUBZq1GAgYASAAKAEwAILT5JMCIhIgL3JlZ2lzdHJ5L3YyL3ZleFNpZ25lcnMve3VpZD0qKn0SsgEKDkxpc3RWZXhTaWduZXJzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWZXhTaWduZXJzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0VmV4U2lnbmVyc1Jlc3BvbnNlIjeKtRgIEgYKApQFEAGatRgIGAEgACgBMACC0+STAhkSFy9yZWdpc3RyeS92Mi92ZXhTaWduZXJzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2lnbmVycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIq4DCglWZXhTaWduZXISFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBAhIXCgpwdWJsaWNfa2V5GAMgASgJQgPgQQISGAoLZmluZ2VycHJpbnQYBCABKAlCA+BBAxITCgZyZWFzb24YBSABKAlCA+BBARI0CgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhISCgVhY3RvchgHIAEoCUID4EEDEhIKBXN0YXRlGAggASgJQgPgQQMSMQoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSFwoKcmV2b2tlZF9ieRgKIAEoCUID4EEDEhoKDXJldm9rZV9yZWFzb24YCyABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJyChZDcmVhdGVWZXhTaWduZXJSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI/Cgp2ZXhfc2lnbmVyGAIgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFNpZ25lckID4EECIkMKFlJldm9rZVZleFNpZ25lclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhMKBnJlYXNvbhgCIAEoCUID4EEBIisKE0dldFZleFNpZ25lclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIqYBChVMaXN0VmV4U2lnbmVyc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESGgoNaW5jbHVkZV9lbmRlZBgCIAEoCEID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKUAQoWTGlzdFZleFNpZ25lcnNSZXNwb25zZRI7Cgt2ZXhfc2lnbmVycxgBIAMoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiowEKDVNpZ25lckV4cGlyZWQSOgoKdmV4X3NpZ25lchgBIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXI6Vrq1GFIKLmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuc2lnbmVyLmV4cGlyZWQudjESBWdyb3VwGAEiFy9yZWdpc3RyeS92Mi92ZXhTaWduZXJzMuoGChFWZXhTaWduZXJzU2VydmljZRL7AQoPQ3JlYXRlVmV4U2lnbmVyEjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZVZleFNpZ25lclJlcXVlc3QaJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmV4U2lnbmVyIooBirUYBhIECgL+DJK1GDkKLmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuc2lnbmVyLnRydXN0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAjE6CnZleF9zaWduZXIiIy9yZWdpc3RyeS92Mi92ZXhTaWduZXJzL3twYXJlbnQ9Kip9EvYBCg9SZXZva2VWZXhTaWduZXISMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmV2b2tlVmV4U2lnbmVyUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXIihQGKtRgGEgQKAv4MkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5zaWduZXIucmV2b2tlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCLDoBKiInL3JlZ2lzdHJ5L3YyL3ZleFNpZ25lcnMve3VpZD0qKn06cmV2b2tlEqgBCgxHZXRWZXhTaWduZXISMC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2V0VmV4U2lnbmVyUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXIiPoq1GAYSBAoClAWatRgIGAEgACgBMACC0+STAiISIC9yZWdpc3RyeS92Mi92ZXhTaWduZXJzL3t1aWQ9Kip9ErIBCg5MaXN0VmV4U2lnbmVycxIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0VmV4U2lnbmVyc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFZleFNpZ25lcnNSZXNwb25zZSI3irUYCBIGCgKUBRABmrUYCBgBIAAoATAAgtPkkwIZEhcvcmVnaXN0cnkvdjIvdmV4U2lnbmVyc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * Who is believed, where and until when.
@@ -108,6 +108,13 @@ export type VexSigner = Message<"pinfold.control.scanning.v1.VexSigner"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -199,6 +206,13 @@ export type VexSignerJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
+
+  /**
+   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 101;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -369,11 +383,26 @@ export type ListVexSignersRequest = Message<"pinfold.control.scanning.v1.ListVex
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * `uid`, `name`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
+   * field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip: number;
 };
 
 /**
@@ -404,11 +433,26 @@ export type ListVexSignersRequestJson = {
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days.
+   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * `uid`, `name`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
+   * field is INVALID_ARGUMENT.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy?: string;
+
+  /**
+   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   *
+   * @generated from field: int32 skip = 6;
+   */
+  skip?: number;
 };
 
 /**
@@ -437,6 +481,20 @@ export type ListVexSignersResponse = Message<"pinfold.control.scanning.v1.ListVe
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount: bigint;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
 };
 
 /**
@@ -458,6 +516,20 @@ export type ListVexSignersResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * How many there are in all. `skip` and `page_token` do not change it.
+   *
+   * @generated from field: int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
 };
 
 /**
