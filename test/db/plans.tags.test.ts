@@ -52,7 +52,9 @@ async function queriesOf(ask: (reader: Reader) => Promise<unknown>, total = 0): 
   return queries
 }
 
-const bad = onPostgres ? /\bSeq Scan\b|\bSort\b/ : /\bSCAN (?!found|.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
+const bad = onPostgres
+  ? /\bSeq Scan\b|\bSort\b/
+  : /\bSCAN (?!found\b|matches\b|.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
 
 async function planOf(query: Sql): Promise<{ plan: string; shown: string }> {
   const plan = await pinfold.app.db.plan(query)
