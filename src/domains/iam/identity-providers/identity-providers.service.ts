@@ -216,15 +216,18 @@ async function plan(
   if (defaultRole !== '' && (moved || defaultRole !== before.defaultRole)) {
     await requireGrantableRole(reader, call, defaultRole, parentOf(uid))
   }
-  if (moved) await checkTakeover(reader, call, uid)
+  if (moved) await requireMappedRoles(reader, call, uid)
   const isAnother = oidc.issuer !== before.oidc.issuer || (oidc.pkceEnabled && !before.oidc.pkceEnabled)
   // One that could not be read is asked each time.
   const isAsked = isAnother || before.discovery !== undefined
   return { before, after, sealed, asks: isAsked ? `${oidc.issuer} ${oidc.pkceEnabled}` : undefined }
 }
 
-/** Whoever changes where people sign in decides who is in the mapped groups, so they must hold what those are given. */
-async function checkTakeover(reader: Reader, call: Call, uid: string): Promise<void> {
+/**
+ * Throws PERMISSION_DENIED unless the caller holds the roles that are mapped to groups of the provider. Callers who change where
+ * people sign in, or who get the token for SCIM, decide who is in these groups.
+ */
+export async function requireMappedRoles(reader: Reader, call: Call, uid: string): Promise<void> {
   const mappings = await mappingsOfProvider(reader, uid)
   const roles = new Map(mappings.map(({ roleUid, scope }) => [`${roleUid} ${scope}`, { roleUid, scope }]))
   for (const { roleUid, scope } of roles.values()) await requireGrantableRole(reader, call, roleUid, scope)

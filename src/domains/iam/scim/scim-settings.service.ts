@@ -10,7 +10,7 @@ import { parentOf } from '#lib/uid.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { ownersOf } from '../groups/owners.service.ts'
 import { identityProviderType } from '../identity-providers/identity-providers.model.ts'
-import { requireProvider } from '../identity-providers/identity-providers.service.ts'
+import { requireMappedRoles, requireProvider } from '../identity-providers/identity-providers.service.ts'
 import {
   aScimState,
   aScimToken,
@@ -43,6 +43,7 @@ export async function generateScimToken(
         description: 'a SCIM token was issued before; regenerate it instead',
       })
     }
+    await requireMappedRoles(tx, call, provider)
     const settings = await save(tx, provider, {
       enabled: false,
       tokenHash: tokenHashOf(token),
@@ -72,6 +73,7 @@ export async function regenerateScimToken(
   const token = tokenText(randomBytes(32))
   const issued = await call.app.db.tx(async (tx) => {
     const before = await requireSettings(tx, provider, etag)
+    await requireMappedRoles(tx, call, provider)
     const lingers = lingering(before, Math.min(overlap, tokenTimes.longestOverlap), call.now)
     const { etag: next } = await save(tx, provider, {
       enabled: before.enabled,
@@ -111,6 +113,7 @@ export async function setScimEnabled(
   requireEtag(etag)
   const state = await call.app.db.tx(async (tx) => {
     const before = await requireSettings(tx, provider, etag)
+    if (enabled) await requireMappedRoles(tx, call, provider)
     if (enabled && (await ownersOf(tx, parentOf(provider), neededOwners)) < neededOwners) {
       throw failedPrecondition({
         type: 'TOO_FEW_OWNERS',
