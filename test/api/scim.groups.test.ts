@@ -318,12 +318,24 @@ test('versions: If-Match and If-None-Match of a group, whose version changes wit
   assert.equal(again.headers.get('etag'), answer.headers.get('etag'))
 })
 
-test('a person who is deleted leaves the groups, which get another version', async () => {
+test('a person who is deleted leaves the groups, each of which gets another version and an event', async () => {
   const gone = created(await scim.post('/Users', { schemas: [userSchema], userName: 'gone' })).id
   const at = await group({ members: value(gone, ada) })
   const etag = (await scim.get(at)).headers.get('etag')
-  assert.equal((await scim.delete(`/Users/${gone}`)).status, 204)
+  const alone = await group({ members: value(gone) })
+  const events = await eventsOf(pinfold, async () => {
+    assert.equal((await scim.delete(`/Users/${gone}`)).status, 204)
+  })
   assert.deepEqual(await membersAt(at), ['ada'])
+  const told = events.filter(({ type }) => type.includes('.scim_group.updated.')).map(({ body }) => body.group)
+  const removed = told.map(({ id, member_count, added_count, removed_user_ids }) => {
+    return [`/Groups/${id}`, member_count, added_count, removed_user_ids]
+  })
+  const expected = [
+    [at, 1, 0, [gone]],
+    [alone, 0, 0, [gone]],
+  ]
+  assert.deepEqual(removed.sort(), expected.sort())
   assert.notEqual((await scim.get(at)).headers.get('etag'), etag)
 })
 

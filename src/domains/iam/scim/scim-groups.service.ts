@@ -125,6 +125,20 @@ export async function deleteScimGroup(
   work.log.info('scim group deleted', { id, provider })
 }
 
+/** Removes a person who is deleted from all groups. Each of these gets another version and an event. */
+export async function leaveScimGroups(tx: Tx, work: Work, user: string): Promise<void> {
+  const groups = await store.groupsWith(tx, user)
+  if (groups.length === 0) return
+  const { now } = work.cause
+  await store.leaveGroups(tx, user, now)
+  const ids = groups.map(({ id }) => id)
+  const left = await store.memberCounts(tx, ids)
+  for (const before of groups) {
+    const group = { ...before, revision: before.revision + 1, updateTime: now }
+    await tell(tx, work, 'updated', { group, members: left.get(group.id) ?? 0, added: [], removed: [user] })
+  }
+}
+
 /** Applies the changes in their order. INVALID_ARGUMENT for members to add that are not people of the provider. */
 async function changeMembers(
   tx: Tx,

@@ -171,6 +171,14 @@ export async function groupsOfUsers(reader: Reader, ids: readonly string[]): Pro
   return found
 }
 
+/** The groups that a person is in. */
+export async function groupsWith(reader: Reader, user: string): Promise<ScimGroup[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scim_group_members m JOIN scim_groups g ON g.id = m.group_id
+     WHERE m.user_id = ${user} ORDER BY g.id`)
+  return rows.map(fromRow)
+}
+
 /** Removes a person from all groups, each of which gets another version. */
 export async function leaveGroups(tx: Tx, user: string, now: string): Promise<void> {
   await tx.run(sql`

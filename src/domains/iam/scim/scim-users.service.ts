@@ -12,7 +12,8 @@ import { findProvider } from '../identity-providers/identity-providers.store.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { asksForEmails, looksUpOne, type ScimFilter } from './scim-filter.model.ts'
-import { deleteAllGroups, leaveGroups } from './scim-groups.store.ts'
+import { leaveScimGroups } from './scim-groups.service.ts'
+import { deleteAllGroups } from './scim-groups.store.ts'
 import { opens } from './scim-settings.model.ts'
 import { aScimUser, maxScimUsers, type ScimInput, type ScimUser, scimUserType } from './scim-users.model.ts'
 import * as store from './scim-users.store.ts'
@@ -139,7 +140,7 @@ export async function deleteScimUser(
   await work.app.db.tx(async (tx) => {
     const user = await requireUser(tx, provider, id)
     check(user)
-    await leaveGroups(tx, id, work.cause.now)
+    await leaveScimGroups(tx, work, id)
     await store.deleteUser(tx, id)
     if (user.externalId !== '') await store.noteRemoval(tx, provider, user.externalId, work.cause.now)
     await closeOut(tx, work, user)
