@@ -23,7 +23,7 @@ export type Asked = {
   named(kind: string): void
 }
 
-/** What a list or a search asks for. */
+/** Parameters of a list or a search. */
 export type Search = { skip: number; limit: number; filter: ScimFilter | undefined; shown: Projection }
 
 /** The search in the parameters of a GET. */

@@ -8,7 +8,7 @@ const maxLength = 2048
 const maxConditions = 5
 const maxDepth = 10
 
-/** What filters of one kind of resource may look at. */
+/** Attributes that filters of one kind of resource support. */
 export type FilterNames = {
   schema: string
   /** The list whose values have attributes of their own. */

@@ -66,7 +66,7 @@ async function read(work: Work, asked: Asked, id: string): Promise<Answer> {
   return isKnownVersion(asked, versionOf(user)) ? { status: 304, headers: answer.headers ?? {} } : answer
 }
 
-/** What is not said of `active` and `externalId` stays as it is: a replacement that knows neither opens no door. */
+/** Keeps `active` and `externalId` if the request leaves them out, so that it cannot open a closed account by omission. */
 async function replace(work: Work, asked: Asked, id: string): Promise<Answer> {
   const given = readAttributes(await readJson(asked.arrival))
   return change(work, asked, id, ({ resource }) => replaceResource(resource, given))

@@ -87,7 +87,7 @@ test('a group with an external id is not known by its display name', async () =>
   await assertMayNot(await signIn(sub))
 })
 
-/** What ends the role at once, also for tokens that were made before. */
+/** Changes that end the role at once, also for tokens that were issued before. */
 type Member = Awaited<ReturnType<typeof memberOfOwners>>
 const ends: Record<string, (one: Member) => Promise<unknown>> = {
   'the person is removed from the group': ({ group, user }) =>

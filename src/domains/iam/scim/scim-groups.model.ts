@@ -31,7 +31,7 @@ export type MemberChange = { op: 'add' | 'remove' | 'set'; ids: readonly string[
 
 export const scimGroupType = 'iam.pinfold.dev/ScimGroup'
 
-/** Of one provider, of one group, of one person, and in one request. */
+/** Limits of one provider, of one group, of one person, and of one request. */
 export const scimGroupLimits = { groups: 1000, members: 10_000, ofPerson: 200, perRequest: 1000 }
 
 /** A group with the change of its members: how many there are now, and the ids of those who were added and removed. */

@@ -119,7 +119,7 @@ export async function memberCounts(reader: Reader, groups: readonly string[]): P
 
 const atOnce = 500
 
-/** Those of these ids that are people of the provider. */
+/** Filters ids to those of people of the provider. */
 export async function knownUsers(reader: Reader, provider: string, ids: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>()
   for (const some of chunks(ids, atOnce)) {

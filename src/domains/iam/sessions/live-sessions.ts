@@ -34,7 +34,7 @@ async function read(reader: Reader, uid: string): Promise<LiveSession | undefine
   return { provider, organization, act, granted, pushed: await pushedGrants(reader, session) }
 }
 
-/** What the groups that the provider has pushed over SCIM give to the person, within its organization. */
+/** Capability masks that groups pushed over SCIM give to the person, within the organization of the provider. */
 async function pushedGrants(reader: Reader, { provider, organization, externalId }: Session): Promise<Grants> {
   const grants = new Map<string, bigint>()
   if (organization === '' || externalId === '') return grants
