@@ -28,14 +28,25 @@ export function buildEndpoints(services: readonly Service[]): Endpoint[] {
   )
 }
 
-/** `GetRepo`; with the service in front, `Groups.Create`, when several services of the version have a method of this name. */
+/**
+ * `GetRepo`; with the service in front, `Groups.Create`, when several services of the version have a method of this name. Of
+ * services with one name, all but the largest have their package in front as well: `events.Identities.Create`.
+ */
 function shortNames(services: readonly Service[]): (desc: DescMethod) => string {
   const keyOf = (desc: DescMethod) => `${versionOf(desc)} ${desc.name}`
   const named = Map.groupBy(
     services.flatMap(({ desc }) => desc.methods),
     keyOf,
   )
-  return (desc) => (named.get(keyOf(desc))!.length > 1 ? `${desc.parent.name}.${desc.name}` : desc.name)
+  return (desc) => {
+    const same = named.get(keyOf(desc))!
+    if (same.length === 1) return desc.name
+    const name = `${desc.parent.name}.${desc.name}`
+    const isSmaller = same.some(
+      ({ parent }) => parent.name === desc.parent.name && parent.methods.length > desc.parent.methods.length,
+    )
+    return isSmaller ? `${desc.parent.typeName.split('.').at(-2)}.${name}` : name
+  }
 }
 
 /** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
