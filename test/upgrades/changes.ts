@@ -85,6 +85,21 @@ export const changes: readonly Change[] = [
     }),
   },
   {
+    why: 'lists of ours say how many items there are, and how many were skipped',
+    about: (question, section) => section === 'history' && /tagHistory/.test(question),
+    without: ({ totalCount, skipped, ...answer }) => answer,
+  },
+  {
+    why: 'a delivery says when it changed last',
+    about: (question, section) => section === 'history' && question.includes('/deliveries'),
+    without: ({ updateTime, ...answer }) => ({
+      ...answer,
+      ...(answer.deliveries && {
+        deliveries: answer.deliveries.map(({ updateTime, ...delivery }: { updateTime: string }) => delivery),
+      }),
+    }),
+  },
+  {
     why: 'a record of the ledger says what whoever made it is called',
     about: (question) => /^operator GET \/registry\/v2\/\w+\/\S+\/tagHistory\?/.test(question),
     without: ({ records, ...answer }) => ({
