@@ -112,9 +112,13 @@ const lasting: Record<string, string> = {
   Advisory: 'advisoryId deleteTime events.uid events.createTime legacyAdvisoryId',
   ExternalGroupRoleMapping: 'identityProviderUid',
   Follow: 'repoUid upstreamUid path mode tags interval staleFor platforms',
+  GateException: 'actor revokeTime revokedBy',
   Group: 'resourceLimits status',
   GroupInvite: 'role role.uid role.name role.description role.capabilities expirationTime keyId',
+  Hold: 'actor releaseTime releasedBy',
   Identity: 'email emailUnverified',
+  PullRuleException: 'actor revokeTime revokedBy',
+  QuarantinedDigest: 'digest reason actor releaseTime releasedBy',
   Repo: 'syncConfig.uniqueTags syncConfig.expirationTime syncConfig.gracePeriod',
   RetentionPlan:
     'state actor manifests bytes dryRunManifests dryRunBytes truncated deleted left appliedBy undecided expireTime',
