@@ -1,10 +1,7 @@
-// The calls about who is believed what they say of vulnerabilities, for the examples of the reference.
+// Calls of the reference about the end of an accepted risk, and about the signers of statements on vulnerabilities.
 import type { Json } from '../support/pinfold.ts'
 
 const publicKey = [
-  ['control.scanning.v1.RiskAcceptancesService/GetRiskAcceptance', { uid: '$risk' }],
-  ['control.scanning.v1.RiskAcceptancesService/ListRiskAcceptances', { scopeUid: '$app' }],
-  ['control.scanning.v1.RiskAcceptancesService/RevokeRiskAcceptance', { uid: '$risk', reason: 'Mended in 2.1' }],
   '-----BEGIN PUBLIC KEY-----',
   'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEd54YHJuX0W20JomTfSzaJMFe0gqP',
   'UhnHFj/UCqO5feroesjqW/KKtAo58my1Lu43h55C4NXhJtLL/+vk+LO4kg==',
@@ -12,6 +9,9 @@ const publicKey = [
 ].join('\n')
 
 export const signerCalls: readonly (readonly [method: string, request: Json, name?: string])[] = [
+  ['control.scanning.v1.RiskAcceptancesService/GetRiskAcceptance', { uid: '$risk' }],
+  ['control.scanning.v1.RiskAcceptancesService/ListRiskAcceptances', { scopeUid: '$app' }],
+  ['control.scanning.v1.RiskAcceptancesService/RevokeRiskAcceptance', { uid: '$risk', reason: 'Mended in 2.1' }],
   [
     'control.scanning.v1.VexSignersService/CreateVexSigner',
     {
