@@ -26,7 +26,7 @@ type Parts = {
   beforeCommit(): void
   /** Called after one, with how long it and the work before it took. */
   afterCommit(busyMs: number): void
-  /** What the next batch waits for. */
+  /** The promise that the next batch waits for, if there is one. */
   hold(): Promise<void> | undefined
 }
 
