@@ -185,8 +185,8 @@ function oddMember(document: Members): string | undefined {
   const { config, subject, layers, manifests } = document
   for (const one of [document, ...[config, subject, layers, manifests].flat()]) {
     if (!isObject(one)) continue
-    const odd =
-      Object.keys(one).find(isOdd) ?? (isObject(one.platform) ? Object.keys(one.platform).find(isOdd) : undefined)
+    const platform = one === document || !isObject(one.platform) ? {} : one.platform
+    const odd = Object.keys(one).find(isOdd) ?? Object.keys(platform).find(isOdd)
     if (odd !== undefined) return odd
   }
   return undefined
