@@ -17,8 +17,10 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
   const notes: string[] = []
   let failures = 0
   let succeeded = true
+  let told = 0
   const failed = (name: string, reason: unknown) => {
     failures++
+    told++
     report({ kind: 'failed', name, reason: typeof reason === 'string' ? reason : inspect(reason) })
   }
   const pathOf = (nesting: number, name: string) => [...names.slice(0, nesting), name].join(' > ')
@@ -32,6 +34,7 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
     const isSkipped = skip !== undefined || todo !== undefined
     // A file without tests is told as a test that is named like the file.
     const isFile = name === defined || name === file
+    told++
     if (isSkipped) report({ kind: 'skipped', name: pathOf(nesting, name) })
     else if (details.type !== 'suite' && !isFile) report({ kind: 'passed', name: pathOf(nesting, name) })
   })
@@ -49,6 +52,7 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
   await new Promise((resolve, reject) => stream.once('close', resolve).once('error', reject))
   // The runner drops the error of a file that could not be loaded; a second import of the file throws it again.
   await import(pathToFileURL(file).href).catch((error) => failed('loading the file', error))
+  if (told === 0) failed('running the file', 'it has no tests')
   if (!succeeded && failures === 0)
     failed('outside of its tests', notes.filter((note) => note.startsWith('Error')).join('\n'))
 }
