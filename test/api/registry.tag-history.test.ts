@@ -140,6 +140,9 @@ test('records need tag.list', async () => {
   assertDenied(await list(missing, 'tag=a', stranger))
   assertNotFound(await list(missing, 'tag=a'), 'registry.pinfold.dev/Repo', missing)
   assertInvalid(await list(repo, 'digest=x'), 'digest')
+  const window = 'order_by=tag&start_time=2026-01-01T00:00:00Z'
+  assertInvalid(await list(repo, window), 'order_by')
+  ok(await list(repo, `${window}&tag=a`))
   assertInvalid(await list(repo, 'tag=a&page_size=-1'), 'page_size')
   assertInvalid(await list(repo, 'tag=a&page_token=x'), 'page_token')
 })

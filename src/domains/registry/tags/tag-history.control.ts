@@ -9,6 +9,7 @@ import {
   type TagHistoryService,
   type ToldTagHistoryRecord,
 } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import { invalid } from '#lib/errors.ts'
 import { listResponse } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
@@ -22,7 +23,7 @@ export const tagHistory: Handlers<typeof TagHistoryService> = {
   listDeletedRepoTagHistory: (call, request) => pageOf(call, request, service.listRecordsOfDeleted),
 
   async listToldTagHistory(call, request) {
-    const { page, filter } = readRequest(call, request)
+    const { page, filter } = readRequest(call, request, newestFirst)
     const listed = await listTold(call, request.repoUid, page, filter)
     const response = 'pinfold.control.registry.v1.ListToldTagHistoryResponse'
     return listResponse(response, 'records', listed, toldMessage, request)
@@ -44,12 +45,19 @@ async function pageOf(
   return listResponse('pinfold.control.registry.v1.ListTagHistoryResponse', 'records', listed, toMessage, request)
 }
 
-function readRequest(call: Call, request: ListTagHistoryRequest) {
+const newestFirst = 'time desc'
+
+function readRequest(call: Call, request: ListTagHistoryRequest, order?: string) {
   const { repoUid, tag, digest } = request
   const filter = { tag, digest, from: isoOf(request.startTime), before: isoOf(request.endTime) }
   // Of a digest it is of interest which tags it has carried.
-  const defaultOrder = digest !== '' && tag === '' ? 'tag' : 'time desc'
+  const defaultOrder = order ?? (digest !== '' && tag === '' ? 'tag' : newestFirst)
   const page = readPage(call, request, { fields: historyFields, defaultOrder }, [repoUid, filter])
+  // No index has both, so that few rows in the window would be looked for among all.
+  if (page.order.field === 'tag' && tag === '' && digest === '' && (filter.from ?? filter.before) !== undefined) {
+    const description = 'cannot be tag with start_time or end_time, unless a tag or a digest is named'
+    throw invalid({ field: 'order_by', description })
+  }
   return { page, filter }
 }
 

@@ -77,7 +77,7 @@ export type ListTagHistoryRequest = Message<"pinfold.control.registry.v1.ListTag
 
   /**
    * `time` or `tag`, then optionally a space and `asc` or `desc`. Default `time desc`; with a `digest` and no `tag` it is
-   * `tag`. An unknown field is INVALID_ARGUMENT.
+   * `tag`. An unknown field is INVALID_ARGUMENT, and so is `tag` with `start_time` or `end_time` unless a tag or digest is named.
    *
    * @generated from field: string order_by = 8;
    */
@@ -148,7 +148,7 @@ export type ListTagHistoryRequestJson = {
 
   /**
    * `time` or `tag`, then optionally a space and `asc` or `desc`. Default `time desc`; with a `digest` and no `tag` it is
-   * `tag`. An unknown field is INVALID_ARGUMENT.
+   * `tag`. An unknown field is INVALID_ARGUMENT, and so is `tag` with `start_time` or `end_time` unless a tag or digest is named.
    *
    * @generated from field: string order_by = 8;
    */
