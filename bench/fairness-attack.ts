@@ -11,7 +11,6 @@ export type Attack = {
   registryToken: string
   org: string
   repo: string
-  identity: string
   /** A configuration in the repository that manifests may name. */
   blob: string
   blobSize: number
@@ -67,11 +66,11 @@ export const kinds = {
     const body = Buffer.from(`{"description":"x","more":{${members.join(',')}}}`.slice(0, 4 * MiB))
     return (): Sent => ({ method: 'PATCH', path: `/registry/v2/repos/${repo}`, type: json, token, body })
   },
-  'checks of claims against patterns': ({ identity, token }: Attack) => {
+  'checks of claims against patterns': ({ org, token }: Attack) => {
     const claims = JSON.stringify({ iss: 'https://issuer.example', sub: 'a'.repeat(60), aud: 'x' })
     const match = { issuer: 'https://issuer.example', subjectPattern: '(a?){30}a{30}b' }
     const body = Buffer.from(JSON.stringify({ claims, match }))
-    return (): Sent => ({ method: 'POST', path: `/control/v1/claimChecks/${identity}`, type: json, token, body })
+    return (): Sent => ({ method: 'POST', path: `/control/v1/claimChecks/${org}`, type: json, token, body })
   },
 } satisfies Record<string, (attack: Attack) => (i: number) => Sent>
 
