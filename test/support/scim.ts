@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type Client, type Json, type Pinfold, roleUids } from './pinfold.ts'
 
 export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
+export const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 export const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 
 export type ScimAnswer = { status: number; headers: Headers; text: string; body: Json }

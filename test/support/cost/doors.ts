@@ -5,7 +5,7 @@ import { formBodies, jsonBodies } from './bodies.ts'
 import type { Input } from './input.ts'
 import { manifests } from './manifests.ts'
 import type { Facts } from './server.ts'
-import { mcpBodies, scimBodies } from './special-bodies.ts'
+import { mcpBodies, scimBodies, scimGroupBodies } from './special-bodies.ts'
 import type { HttpRequest, Wire } from './wire.ts'
 
 /** `kind` is the word that a door uses for it in the metrics. `bodies` are tried beside those that every place gets. */
@@ -84,6 +84,7 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
     bodies: manifests({ digest, size: repo.size }, facts.blob),
   }
   const people = { headers: { ...api, authorization: `Bearer ${scim.token}` }, bodies: scimBodies }
+  const groups = { ...people, bodies: scimGroupBodies }
   return {
     registry: {
       base: inRegistry(''),
@@ -119,10 +120,13 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
       Users: at(`${scim.path}/Users`, { ...people, queries: scimQueries }),
       User: at(`${scim.path}/Users/${scim.user}`, people),
       Search: at(`${scim.path}/Users/.search`, people),
+      Groups: at(`${scim.path}/Groups`, { ...groups, queries: scimGroupQueries }),
+      Group: at(`${scim.path}/Groups/${scim.group}`, groups),
+      GroupSearch: at(`${scim.path}/Groups/.search`, groups),
       ServiceProviderConfig: at(`${scim.path}/ServiceProviderConfig`, people),
       ResourceTypes: at(`${scim.path}/ResourceTypes`, people),
       Schemas: at(`${scim.path}/Schemas`, people),
-      none: at(`${scim.path}/Groups`, people),
+      none: at(`${scim.path}/Bulk`, people),
     },
     downloads: { report: at(`/downloads/reports/${fill('a', 12_000)}`) },
     ledger: proofs('', api),
@@ -144,6 +148,11 @@ const scimQueries: Record<string, string> = {
   'a filter of quotes': `filter=${encodeURIComponent(`userName eq "${fill('\\"', 2000)}`)}`,
   'a filter of spaces': `filter=${encodeURIComponent(`userName eq "a"${fill(' ', 2000)}x`)}`,
   'a long attribute': `filter=${fill('a', 2000)}`,
+}
+const scimGroupQueries: Record<string, string> = {
+  ...scimQueries,
+  'a filter of many members': `filter=${encodeURIComponent(many(5, (at) => `members.value eq "${at}"`, ' or '))}`,
+  'a long filter': `filter=${encodeURIComponent(many(100, () => 'displayName eq "a"', ' and '))}`,
 }
 const witnessBodies: Record<string, () => string> = {
   'many hashes': () => `old 1\n${fill(`${fill('A', 43)}=\n`, 60_000)}\nlog.example.com\n1\n${fill('A', 43)}=\n\n`,

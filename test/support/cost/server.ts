@@ -12,7 +12,7 @@ import { type Call, changes, deletions, reads } from '../../reference/calls.ts'
 import { filled, run } from '../../reference/run-calls.ts'
 import { startWorld, type World } from '../../reference/world.ts'
 import { type Json, roleUids } from '../pinfold.ts'
-import { scimClient, userSchema } from '../scim.ts'
+import { groupSchema, scimClient, userSchema } from '../scim.ts'
 import { type Cost, createMonitor } from './monitor.ts'
 
 /** Call of the reference with the uids of this server; `token` is that of its caller. */
@@ -32,8 +32,8 @@ export type Facts = {
   registryTokens: { operator: string; stranger: string }
   /** Cookie of the operator's session in the console. */
   cookie: string
-  /** Endpoint of an identity provider, and the id of a person there. */
-  scim: { path: string; token: string; user: string }
+  /** Endpoint of an identity provider, and the ids of a person and of a group there. */
+  scim: { path: string; token: string; user: string; group: string }
   /** Path of an upload that has begun. */
   upload: string
   organization: string
@@ -78,7 +78,9 @@ async function openScim(world: World): Promise<Facts['scim']> {
   await operator.post(`${path}:setScimEnabled`, { enabled: true, etag: body.etag })
   const client = scimClient(body.endpointUrl, body.token)
   const made = await client.post('/Users', { schemas: [userSchema], userName: 'ada' })
-  return { path: new URL(body.endpointUrl).pathname, token: body.token, user: made.body.id as string }
+  const user = made.body.id as string
+  const team = await client.post('/Groups', { schemas: [groupSchema], displayName: 'team', members: [{ value: user }] })
+  return { path: new URL(body.endpointUrl).pathname, token: body.token, user, group: team.body.id as string }
 }
 
 async function cookieOf({ pinfold }: World): Promise<string> {

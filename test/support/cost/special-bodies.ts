@@ -4,6 +4,7 @@ import { jsonBodies } from './bodies.ts'
 const list = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))
 
 const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
+const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const person = (more: object): string => JSON.stringify({ schemas: [userSchema], userName: 'ada', ...more })
 const patch = (operations: object[]): string => JSON.stringify({ schemas: [patchSchema], Operations: operations })
@@ -29,6 +30,40 @@ export const scimBodies: Record<string, () => string> = {
       ...list(99, (at) => ({ op: 'add', path: 'emails', value: [`b${at}`] })),
     ]),
   'a long path': () => patch(list(100, () => ({ op: 'add', path: `emails[type eq "${'\\'.repeat(480)}`, value: 'a' }))),
+}
+
+const team = (more: object): string => JSON.stringify({ schemas: [groupSchema], displayName: 'team', ...more })
+/** Ids of nobody, in the form that people have. */
+const members = (count: number): object[] =>
+  list(count, (at) => ({ value: `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}` }))
+const ofMember = (at: number): string =>
+  `members[value eq "00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}"]`
+
+/** A request about a group holds more values than one about a person, since it names its members. */
+export const scimGroupBodies: Record<string, () => string> = {
+  'as many values as a group has': () => team({ values: list(9900, (at) => at) }),
+  'as many attributes as a group has': () => team(Object.fromEntries(list(9900, (at) => [at.toString(36), 0]))),
+  'a long name': () => team({ displayName: 'a'.repeat(250_000) }),
+  'as many members as a request names': () => team({ members: members(1000) }),
+  'too many members': () => team({ members: members(4900) }),
+  'a member many times': () => team({ members: list(1000, () => members(1)[0]) }),
+  'members with long ids': () => team({ members: list(1000, (at) => ({ value: `${at}`.padEnd(200, 'a') })) }),
+  'a long search': () =>
+    JSON.stringify({
+      filter: list(5, (at) => `members.value eq "${at}"`).join(' or '),
+      attributes: list(30, (at) => `members.${at}`),
+    }),
+  'operations on many members': () =>
+    patch(list(100, (at) => ({ op: at % 2 ? 'remove' : 'add', path: 'members', value: members(10) }))),
+  'removals of single members': () => patch(list(100, (at) => ({ op: 'remove', path: ofMember(at) }))),
+  'one addition of many members': () => patch([{ op: 'add', path: 'members', value: members(1000) }]),
+  'operations on attributes': () =>
+    patch([
+      { op: 'add', path: 'labels', value: list(900, (at) => ({ type: `${at}`.padEnd(200, 'a') })) },
+      ...list(99, (at) => ({ op: 'replace', path: `labels[type eq "${at}"].value`, value: 'a' })),
+    ]),
+  'a long path': () =>
+    patch(list(100, () => ({ op: 'remove', path: `members[value eq "${'\\'.repeat(480)}`, value: 'a' }))),
 }
 
 const call = (method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
