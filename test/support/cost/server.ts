@@ -13,6 +13,7 @@ import { filled, run } from '../../reference/run-calls.ts'
 import { startWorld, type World } from '../../reference/world.ts'
 import { type Json, roleUids } from '../pinfold.ts'
 import { groupSchema, scimClient, userSchema } from '../scim.ts'
+import { localUpstreams } from '../upstream.ts'
 import { type Cost, createMonitor } from './monitor.ts'
 
 /** Call of the reference with the uids of this server; `token` is that of its caller. */
@@ -52,13 +53,19 @@ export type Report =
 
 const tell = (report: Report): void => void process.send!(report)
 
+/** The upstream of the reference, which the duties ask. Here it is a port of this machine where nobody listens. */
+function withUpstream([method, template, ...rest]: Call): Call {
+  const text = JSON.stringify(template).replaceAll('https://registry.example.com', 'https://127.0.0.1:1')
+  return [method, JSON.parse(text), ...rest]
+}
+
 async function play(world: World): Promise<PlayedCall[]> {
   const played: PlayedCall[] = []
   const note = async ([method, template, , caller]: Call): Promise<void> => {
     const request = (await filled(world, template)) as Json
     played.push({ method, request, token: await world.tokenOf(caller ?? 'operator') })
   }
-  for (const call of [...changes, ...reads]) {
+  for (const call of [...changes, ...reads].map(withUpstream)) {
     await note(call)
     await run(world, call, {})
   }
@@ -139,6 +146,7 @@ const log = noteKey('log.example.com', 'log', newKeyPair().publicKey)
 const noBudgets = { budgetCallerPercent: 100, budgetOrganizationPercent: 100 }
 const world = await startWorld({
   ...noBudgets,
+  ...localUpstreams,
   witnessLogs: [log],
   ledgerProofs: 'public',
   securityContact: 'mailto:security@example.com',
