@@ -229,6 +229,31 @@ test('an import that covers an ecosystem is a source of it, and takes back what 
   assert.equal((await covering('--covers', 'a/b')).code, 64)
 })
 
+test('an import of which a record is wrong counts as a reading that failed of what it covers', async () => {
+  await using place = await makePlace()
+  mkdirSync(place.data, { recursive: true })
+  const file = join(place.data, 'x.jsonl')
+  const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
+  const affected = [{ package: { ecosystem: 'PyPI', name: 'flask' }, ranges }]
+  const give = (...lines: string[]) => writeFileSync(file, lines.join('\n'))
+  const covering = async () => (await importing(place, 'osv', file, '--covers', 'PyPI')).code
+  const source = async () => {
+    const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+    return (JSON.parse(stdout) as Json[]).map(({ records, error, fetchTime }) => [records, error, Boolean(fetchTime)])
+  }
+  const good = JSON.stringify({ id: 'P-1', affected })
+  give(good, 'no JSON')
+  assert.equal(await covering(), 1)
+  assert.deepEqual(await source(), [['1', '1 problem in the files', false]])
+  give(good)
+  assert.equal(await covering(), 0)
+  assert.deepEqual(await source(), [['1', '', true]])
+  const refused = { ...affected[0], package: { ecosystem: 'PyPI', name: 'x'.repeat(5000) } }
+  give(good, JSON.stringify({ id: 'P-2', affected: [refused] }))
+  assert.equal(await covering(), 1)
+  assert.match((await source())[0]![1], /^\d problems? in the files$/)
+})
+
 test('archives are read member by member, and what is no archive is said', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })

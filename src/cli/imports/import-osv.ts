@@ -39,7 +39,7 @@ ${operatorDetails}`,
     }
     return withOperator(terminal, options, async (api) => {
       const { records, known, problems } = read
-      const refused = await sendKnown(api, known, { covers, isWhole: problems.length === 0 })
+      const refused = await sendKnown(api, known, { covers, wrong: problems.length })
       return sendRecords(terminal, options, api, rules, { records, problems: [...problems, ...refused] })
     })
   },
@@ -70,7 +70,7 @@ function coveredBy({ covers = [] }: Options): string[] {
 async function sendKnown(
   api: OperatorApi,
   known: readonly ImportRecord[],
-  { covers, isWhole }: { covers: readonly string[]; isWhole: boolean },
+  { covers, wrong }: { covers: readonly string[]; wrong: number },
 ): Promise<readonly Problem[]> {
   const unique = [...new Map(known.toReversed().map((one) => [one.id, one])).values()].reverse()
   if (unique.length === 0) return []
@@ -79,8 +79,12 @@ async function sendKnown(
   const { run } = await api.post('/control/v1/vulnerabilitySources:begin', { source })
   const outcome: Outcome = { counts: {}, refused: [] }
   await sendSome(api, recordRules(run), unique, outcome)
-  const complete = covers.length > 0 && isWhole && outcome.refused.length === 0
-  await api.post('/control/v1/vulnerabilitySources:finish', { run, complete })
+  const problems = wrong + outcome.refused.length
+  // What is left out must not look as if it was read.
+  const error =
+    covers.length > 0 && problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'} in the files` : ''
+  const complete = covers.length > 0 && problems === 0
+  await api.post('/control/v1/vulnerabilitySources:finish', { run, complete, error })
   return outcome.refused
 }
 
