@@ -1,6 +1,7 @@
 // Verdicts of gates and lists of findings: everything compared, not scanned, or of unknown severity.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertNotFound, ok } from '../support/expect.ts'
@@ -107,6 +108,21 @@ test('an image of which everything was compared says so', async () => {
     [unheard.coverage.state, unheard.gaps.map(({ reason }: Json) => reason)],
     ['NOT_SCANNED', ['NO_RECORD']],
   )
+})
+
+test('a search does not say that an image without any package was compared', async () => {
+  const made = await scene(alpine('musl 8-r0'))
+  const digest = await pushAndScan(registry, made.name, { 'etc/hostname': 'empty' }, 'empty')
+  // The row of an image in which a list of packages is found that is empty.
+  await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_contents SET state = 1 WHERE digest = ${digest}`))
+  const { gaps } = await findingsOf({ ...made, digest })
+  assert.deepEqual(
+    gaps.map(({ message }: Json) => message),
+    ['no package was found in it'],
+  )
+  const path = `/registry/v2/vulnerableImages?vulnerability=CVE-2026-1&scopeUid=${made.repo}`
+  const { images, coverage, unknownImages } = ok(await operator.get(path))
+  assert.deepEqual([images, coverage.state, unknownImages], [[], 'NOT_SCANNED', 1])
 })
 
 test('findings of unknown severity count as high for a new gate, and otherwise the verdict counts them', async () => {

@@ -46,13 +46,21 @@ export async function listsBelow(reader: Reader, place: string, most: number): P
   return rows.map(({ hash, id, version }) => ({ hash, distribution: { id, version } }))
 }
 
-/** Images in a place of which nothing, or not all, says what they contain, and those that wait to be read, some of them. */
+/**
+ * Images in a place of which nothing, or not all, says what they contain, in which no package was found, and those that wait
+ * to be read, some of them.
+ */
 export async function unknownBelow(reader: Reader, place: string, most: number): Promise<ListedImage[]> {
   const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
   const rows = await reader.all<ListedImage>(sql`
     SELECT * FROM (
       SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM repos r JOIN image_contents c ON c.repo_id = r.id
        WHERE ${within} AND c.state <> 1
+         AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest) LIMIT ${most}) AS matches
+    UNION
+    SELECT * FROM (
+      SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM repos r JOIN image_contents c ON c.repo_id = r.id
+       WHERE ${within} AND c.state = 1 AND c.packages = ''
          AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest) LIMIT ${most}) AS matches
     UNION
     SELECT * FROM (
