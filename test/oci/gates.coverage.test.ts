@@ -125,6 +125,48 @@ test('a search does not say that an image without any package was compared', asy
   assert.deepEqual([images, coverage.state, unknownImages], [[], 'NOT_SCANNED', 1])
 })
 
+test('a search says where it is not known which ecosystems were compared, and names none of others', async () => {
+  const { db } = registry.app
+  const made = await scene(alpine('musl 7-r0'))
+  const asked = async (scope = `&scopeUid=${made.repo}`) => {
+    const { gaps } = ok(await operator.get(`/registry/v2/vulnerableImages?vulnerability=CVE-2026-1${scope}`))
+    return gaps.map(({ reason, subject }: Json) => `${reason} ${subject}`.trim())
+  }
+  assert.deepEqual(await asked(), [])
+  const setTo = (ecosystems: string) =>
+    db.tx((tx) =>
+      tx.run(sql`
+        UPDATE component_lists SET ecosystems = ${ecosystems}
+         WHERE hash = (SELECT packages FROM image_contents WHERE digest = ${made.digest})`),
+    )
+  await setTo('')
+  assert.deepEqual(await asked(), ['NOT_COMPARED'], 'a list of before')
+  assert.ok((await asked('')).includes('NOT_COMPARED'), 'a list of before anywhere')
+  await setTo('["Alpine:v3.19"]')
+  assert.ok(!(await asked('')).includes('NOT_COMPARED'))
+
+  const numbers = (most: number) =>
+    sql`(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${most}) SELECT i FROM n) AS many`
+  await db.tx(async (tx) => {
+    await tx.run(sql`
+      INSERT INTO component_lists (hash, distribution, distribution_version, ecosystem, ecosystems, state, packages,
+             create_time, match_time)
+      SELECT 'other' || i, 'other', '1', '', '["Secret:' || i || '"]', 1, 0, '', '2026' FROM ${numbers(1001)}`)
+    const { id } = (await tx.get<{ id: number }>(sql`SELECT id FROM repos WHERE uid = ${made.repo}`))!
+    await tx.run(sql`
+      INSERT INTO image_contents (repo_id, digest, state, source, packages, distribution, distribution_version, reason,
+             message, read_time)
+      SELECT ${id}, 'many' || i, 1, 2, c.packages, c.distribution, c.distribution_version, '', '', ''
+        FROM ${numbers(2001)}, image_contents c WHERE c.digest = ${made.digest}`)
+  })
+  assert.deepEqual(await asked(), ['NOT_COMPARED'], 'a scope of many images')
+  assert.ok((await asked('')).includes('NOT_COMPARED'), 'more ecosystems than are looked at')
+  await db.tx(async (tx) => {
+    await tx.run(sql`DELETE FROM component_lists WHERE distribution = 'other'`)
+    await tx.run(sql`DELETE FROM image_contents WHERE digest LIKE 'many%'`)
+  })
+})
+
 test('findings of unknown severity count as high for a new gate, and otherwise the verdict counts them', async () => {
   const made = await scene(alpine('unrated 1-r0'), { leastSeverity: 'HIGH' })
   const reasonOf = async () => {

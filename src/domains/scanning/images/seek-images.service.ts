@@ -48,13 +48,14 @@ export type FoundImage<Hit> = {
 
 /**
  * `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. `ecosystems`:
- * those of the packages in the places, or of all packages if there are many images. All three are of the first page. The total is
- * undefined where counting takes long.
+ * those of the packages in the places, or of all packages where the places are everything. `moreEcosystems`: it is not known of
+ * which ecosystems all packages are. All four are of the first page. The total is undefined where counting takes long.
  */
 export type FoundPage<Hit> = Listed<FoundImage<Hit>, number | undefined> & {
   unknown: number
   moreUnknown: boolean
   ecosystems: string[]
+  moreEcosystems: boolean
 }
 
 /** A page of images; shorter than asked for when it takes long to find more. */
@@ -67,8 +68,8 @@ export async function seekImages<Hit>(
   const scoped = await listsIn(call, places)
   const counted =
     page.after === undefined
-      ? { ...(await countUnknown(call, places, scoped)), ecosystems: await ecosystemsIn(call, scoped) }
-      : { unknown: 0, moreUnknown: false, ecosystems: [] }
+      ? { ...(await countUnknown(call, places, scoped)), ...(await ecosystemsIn(call, places, scoped)) }
+      : { unknown: 0, moreUnknown: false, ecosystems: [], moreEcosystems: false }
   if (places.length === 0) return { items: [], next: '', total: 0, ...counted }
   const candidates = await candidatesFor(call, places, scoped, sought)
   const seeking = { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
@@ -270,10 +271,19 @@ async function take<Hit>(
 /** How many different sets of ecosystems are looked at. */
 const mostSets = 1000
 
-async function ecosystemsIn({ app: { db } }: Call, scoped: Scoped | undefined): Promise<string[]> {
-  const stored = scoped?.lists.map(({ ecosystems }) => ecosystems) ?? (await store.storedEcosystems(db, mostSets))
-  const sets = [...new Set(stored)].filter((one) => one !== '')
-  return [...new Set(sets.flatMap((one) => JSON.parse(one) as string[]))].sort()
+async function ecosystemsIn(
+  { app: { db } }: Call,
+  places: readonly string[],
+  scoped: Scoped | undefined,
+): Promise<{ ecosystems: string[]; moreEcosystems: boolean }> {
+  // All lists are those of all organizations, which are the business of nobody in a few of them.
+  if (!scoped && !places.includes(top)) return { ecosystems: [], moreEcosystems: true }
+  const stored = scoped?.lists.map(({ ecosystems }) => ecosystems) ?? (await store.storedEcosystems(db, mostSets + 1))
+  // A list of an earlier release has none until the upkeep notes them.
+  const sets = [...new Set(stored)].filter((one) => one !== '').slice(0, mostSets)
+  const ecosystems = [...new Set(sets.flatMap((one) => JSON.parse(one) as string[]))].sort()
+  const isCut = !scoped && stored.length > mostSets
+  return { ecosystems, moreEcosystems: isCut || stored.includes('') }
 }
 
 const unsureAtOnce = 100

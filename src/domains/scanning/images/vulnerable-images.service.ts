@@ -4,7 +4,7 @@ import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
 import { placesFor } from '#domains/registry/rules/places.service.ts'
 import { invalid } from '#lib/errors.ts'
-import type { Page } from '#lib/lists/paging.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import { isAcceptedAt } from '../known/known.model.ts'
 import { canonicalName, hasRecord, problemOfName } from '../known/names.service.ts'
@@ -33,7 +33,7 @@ export type VulnerableImage = {
 }
 
 /** `coverage` and `gaps` are of the first page. */
-export type VulnerableImages = Omit<FoundPage<unknown>, 'items' | 'ecosystems'> & {
+export type VulnerableImages = Omit<FoundPage<unknown>, 'items' | 'ecosystems' | 'moreEcosystems'> & {
   items: VulnerableImage[]
   coverage: ResultCoverage | undefined
   gaps: readonly Gap[]
@@ -58,7 +58,7 @@ export async function listVulnerableImages(
   })
   const items: VulnerableImage[] = []
   for (const one of found.items) items.push(toImage(one, await acceptedIn(call, one, name)))
-  const { ecosystems: _, ...answer } = { ...found, items }
+  const { ecosystems: _, moreEcosystems: __, ...answer } = { ...found, items }
   if (page.after) return { ...answer, coverage: undefined, gaps: [] }
   const gaps = await gapsIn(call, places, name, found)
   const unrated = items.filter(({ severity }) => severity === levelName(unknownSeverity))
@@ -70,15 +70,22 @@ async function gapsIn(
   { app: { db, config }, now }: Call,
   places: readonly string[],
   name: string,
-  { ecosystems, unknown, moreUnknown }: Pick<FoundPage<unknown>, 'ecosystems' | 'unknown' | 'moreUnknown'>,
+  { ecosystems, moreEcosystems, unknown, moreUnknown }: Omit<FoundPage<unknown>, keyof Listed<unknown>>,
 ): Promise<Gap[]> {
   const coverage = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
   const isNamed = await hasRecord(db, name, [...new Set(places.map(rootOf))])
   return [
+    ...(moreEcosystems ? [otherEcosystems] : []),
     ...coverage.gapsAt(now),
     ...(isNamed ? [] : [{ reason: 'NO_RECORD', subject: name, message: 'no data source has a record of it' }]),
     ...(unknown > 0 || moreUnknown ? [unreadImages(unknown, moreUnknown)] : []),
   ]
+}
+
+const otherEcosystems: Gap = {
+  reason: 'NOT_COMPARED',
+  subject: '',
+  message: 'too many images, or too old lists of packages, to tell which ecosystems were compared',
 }
 
 function unreadImages(count: number, more: boolean): Gap {

@@ -885,7 +885,7 @@ export const SuppressionSchema: GenMessage<Suppression, {jsonType: SuppressionJs
 export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
   /**
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
+   * `NOT_COMPARED`: it waits to be compared, or nobody can tell of which ecosystems all packages are. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
    * imported from files speak of it, and there may be others. `NO_RECORD`: no record of the vulnerability was read.
    * `SOURCE_FAILED`: the last reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
    * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
@@ -917,7 +917,7 @@ export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
 export type CoverageGapJson = {
   /**
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
+   * `NOT_COMPARED`: it waits to be compared, or nobody can tell of which ecosystems all packages are. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
    * imported from files speak of it, and there may be others. `NO_RECORD`: no record of the vulnerability was read.
    * `SOURCE_FAILED`: the last reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
    * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
