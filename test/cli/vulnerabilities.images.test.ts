@@ -1,6 +1,8 @@
 // Commands that ask which images have a vulnerability or a package, and what differs between two.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -81,6 +83,21 @@ test('an empty list of images says whether everything was compared, and the exit
   )
   const json = await cli('images', 'CVE-2026-3', '-o', 'json')
   assert.deepEqual([json.code, JSON.parse(json.stdout).coverage.state], [1, 'NOT_SCANNED'])
+})
+
+test('of a server without coverage, an empty list still says of how many images nothing is known', async () => {
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ images: [], unknownImages: 2 }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const older = { ...env, PINFOLD_API: `http://127.0.0.1:${port}` }
+  const { code, stdout, stderr } = await run(['vulnerabilities', 'images', 'CVE-2026-3'], { env: older })
+  server.close()
+  assert.match(stdout, /^no image is known to have CVE-2026-3$/m)
+  assert.match(stderr, /of 2 images it is not known what all of them contains/)
+  assert.equal(code, 1)
 })
 
 test('images-with lists those with a package', async () => {

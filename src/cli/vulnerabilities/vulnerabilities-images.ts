@@ -32,11 +32,15 @@ not known what they contain, and what was not compared. The exit code is 1 if no
     ])
     const answer = { items, ...unknown, coverage, gaps }
     show(terminal, options, answer, head, rows, more)
-    const isWhole = coverage === undefined || coverage.state === 'COMPARED'
-    if (items.length === 0 && options.output !== 'json') {
+    const isRead = unknown.unknownImages === 0 && !unknown.moreUnknownImages
+    const isWhole = coverage ? coverage.state === 'COMPARED' : isRead
+    const isSaid = items.length === 0 && options.output !== 'json'
+    if (isSaid) {
       const none = `no image is known to have ${query.vulnerability}`
       terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
-    } else {
+    }
+    // A server of an earlier release has no summary that says it.
+    if (!isSaid || coverage === undefined) {
       sayUnknown(terminal.say, unknown)
       sayGaps(terminal.say, gaps)
     }

@@ -53,14 +53,15 @@ async function findDigest(digest: string, path: string | undefined, signal: Abor
 }
 
 async function findVulnerable(vulnerability: string, signal: AbortSignal): Promise<Found> {
-  type Answer = Pick<VulnerableImages, 'images' | 'unknownImages' | 'coverage'>
+  // A server of an earlier release has no coverage.
+  type Answer = Pick<VulnerableImages, 'images' | 'unknownImages'> & Partial<Pick<VulnerableImages, 'coverage'>>
   const query = { vulnerability, pageSize: most }
   const answer = await ask<Answer>('GET', '/registry/v2/vulnerableImages', { query, signal })
   const images = await Promise.all(
     answer.images.map(async (image) => ({ ...image, names: await namesOfRepo(image.repoUid) })),
   )
-  const { state, summary } = answer.coverage
-  const unscanned = state === 'COMPARED' ? '' : summary
+  const { coverage } = answer
+  const unscanned = coverage === undefined || coverage.state === 'COMPARED' ? '' : coverage.summary
   return { ...nothing, kind: 'vulnerability', images, unknown: answer.unknownImages, unscanned }
 }
 
