@@ -227,6 +227,9 @@ test('an import that covers an ecosystem is a source of it, and takes back what 
   assert.equal((await covering('--covers', 'PyPI')).code, 0)
   assert.deepEqual(await source(), [['import/osv/PyPI', '1', ['PyPI']]])
   assert.equal((await covering('--covers', 'a/b')).code, 64)
+  const { code, stderr } = await covering('--covers', 'pypi')
+  assert.equal(code, 64)
+  assert.match(stderr, /--covers: pypi is not an ecosystem that images are compared with/)
 })
 
 test('an import of which a record is wrong counts as a reading that failed of what it covers', async () => {

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { schemeOf } from '#versions/order.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { recordRules } from '../vulnerabilities/source-records.ts'
@@ -16,6 +17,7 @@ Running it again changes only what has changed. A record that is wrong is left o
 rest is taken in, and the exit code is 1.
 The records of an import may not be all of their ecosystem, so nothing counts as completely compared with them. If the files have all records of
 an ecosystem, name it with --covers: they are then a data source of it, and records that are not in the files any more count as withdrawn.
+Each set of ecosystems is a source of its own: name the same ones each time.
 
 ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
@@ -58,6 +60,11 @@ function coveredBy({ covers = [] }: Options): string[] {
       exitCodes.usage,
       `--covers must be the name of an ecosystem such as PyPI, at most ${mostCovered} times`,
     )
+  }
+  // Records of any other would never be compared with an image.
+  const other = named.find((one) => schemeOf(one) === undefined)
+  if (other !== undefined) {
+    throw new CliError(exitCodes.usage, `--covers: ${other} is not an ecosystem that images are compared with`)
   }
   return named
 }
