@@ -1,4 +1,4 @@
-// Which test files a change can affect, computed from imports.
+// Selection of the test files that a change can affect, computed from imports.
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-// How long each test file took when it last ran on this machine.
+// Durations of the test files when they last ran on this machine.
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from '../run.ts'

@@ -1,4 +1,5 @@
-// Lists of what people make at places, such as rules, exceptions and holds. There are few in each place, so they have no keys.
+// Lists of resources that people create in groups and repositories, such as rules, exceptions and holds. There are few in each
+// place, so they have no keys.
 import type { Page } from '#lib/lists/paging.ts'
 import { top } from '#lib/uid.ts'
 import { countNodes, type Listing, listPage } from './listing.ts'

@@ -47,7 +47,7 @@ const lists = answering.filter((method) => !(nameOf(method) in noLists))
 /** Rows of these kinds never change. */
 const unchanging = ['AuditEntry', 'DeletedRepo', 'VexStatement']
 
-test('what is no list is named here, with the reason, and nothing else is', () => {
+test('each answer with several messages is a list, or is named here with the reason', () => {
   const known = answering.map(nameOf)
   assert.deepEqual(
     Object.keys(noLists).filter((name) => !known.includes(name)),
@@ -97,7 +97,7 @@ test('every list names the fields that it can be ordered by, or says that it has
   )
 })
 
-test('what is listed with a uid can be read alone, and tells when it has changed', () => {
+test('a resource that is listed can be read alone, and has an update time', () => {
   const gets = methods.filter((method) => method.name.startsWith('Get') && pathsOf(method).length > 0)
   const lacking = lists.flatMap((method) => {
     // The contract of others says what its resources have.

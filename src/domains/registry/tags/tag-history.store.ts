@@ -159,7 +159,7 @@ export async function countRecords(
 
 const byTime = { field: 'time', column: 'time', desc: true }
 
-/** What a list goes through and in which order, from where it goes on. */
+/** The rows of a list, the condition for those behind the cursor, and their order. */
 function listingOf(
   ledger: number,
   tag: string | undefined,

@@ -131,7 +131,7 @@ function matching(ledger: number, tag: string | undefined, window: Window): Sql 
 
 type Keys = { columns: [Sql, ...Sql[]]; values: readonly (string | number)[] }
 
-/** What a page is sorted by, and the same of its cursor. */
+/** The sort key of a page, and its value at the cursor. */
 function keysOf({ order, after }: ToldPage, tag: string | undefined): Keys {
   const [teller = '', tie = ''] = after?.uid.split(' ') ?? []
   const [time, name] = order.field === 'time' ? [after?.value ?? '', tie] : [tie, after?.value ?? '']

@@ -111,8 +111,6 @@ export const gateFields = {
   exemptPulledDays: { column: 'exempt_pulled_days', update: true },
 } as const satisfies Fields<GateText>
 
-/** What lists are ordered by: always this. */
-
 /** What a rule says where nothing is said of it. */
 export const anyVulnerability: VulnerabilityRule = {
   ...{ leastSeverity: '', onlyFixable: false, onlyExploited: false, afterDays: 0, unknown: 'PASS' },

@@ -184,7 +184,7 @@ type Seeking<Hit> = {
   places: readonly string[]
   images: FoundImage<Hit>[]
   left: number
-  /** So many images are passed over first. */
+  /** Number of images to pass over first. */
   toSkip: number
   until: number
 }
