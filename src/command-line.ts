@@ -18,7 +18,7 @@ export async function runCommandLine(terminal: Terminal, argv: readonly string[]
   }
 }
 
-/** What to look at where the database is on another machine, or should be. */
+/** Advice for an error of the network: the database is elsewhere, or should be. Empty for other errors. */
 function lookAt(error: unknown): string {
   const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
   return isAway ? '; look whether it runs, and whether the URL of PINFOLD_DATABASE or --database is where it does' : ''

@@ -12,7 +12,7 @@ export type ScimKind = {
   alwaysThere: readonly string[]
   /** The list of a resource that is kept apart from its other attributes. */
   list?: string
-  /** How many values a request holds. */
+  /** Largest number of values in a request. */
   maxParts: number
 }
 

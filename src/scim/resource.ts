@@ -11,7 +11,7 @@ import { isObject, isOwnName, isSameName, type Json, keyOf, splitName, userSchem
 /** The longest text of an attribute that means something, and the largest resource, in characters of JSON. */
 const maxText = 512
 export const maxResource = 16 * 1024
-/** How deep values nest. */
+/** Largest nesting depth of values. */
 const maxDepth = 8
 
 /** Whether an attribute is one of those that are passed over. */

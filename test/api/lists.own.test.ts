@@ -181,7 +181,7 @@ test('one paginator walks every list in every order', async (t) => {
   }
 })
 
-test('no list of ours is left out', () => {
+test('every list below /registry/v2/ has an entry in this test', () => {
   const paths = listings().map(([{ path }]) => path)
   const left = methods.filter(({ template }) => {
     const parts = template.split(/\{[^}]*\}/).map((part) => RegExp.escape(part))
@@ -190,7 +190,7 @@ test('no list of ours is left out', () => {
   assert.deepEqual(left, [])
 })
 
-test('what is listed with a uid is read alone, with the time of its last change', async () => {
+test('Get returns each listed resource, with the time of its last change', async () => {
   for (const [name, member] of [
     ['holds', 'holds'],
     ['quarantined', 'quarantined'],

@@ -85,7 +85,7 @@ test('an empty list of images says whether everything was compared, and the exit
   assert.deepEqual([json.code, JSON.parse(json.stdout).coverage.state], [1, 'NOT_SCANNED'])
 })
 
-test('of a server without coverage, an empty list still says of how many images nothing is known', async () => {
+test('prints the number of unknown images if the server sends no coverage', async () => {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ images: [], unknownImages: 2 }))

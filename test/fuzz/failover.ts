@@ -142,7 +142,7 @@ type Round = {
   logged: number[]
 }
 
-/** What the database says of the logs, the jobs and its sessions: why signing may not have gone on. */
+/** Queries for the state of logs, jobs and sessions, to find out why signing stopped. */
 const stateQueries = [
   'SELECT id, generation, state, size, checkpoint_size, stored_size FROM ledger_logs ORDER BY id',
   'SELECT ledger_id, count(*) FROM ledger_pending GROUP BY ledger_id ORDER BY ledger_id',

@@ -78,7 +78,7 @@ test('a strict gate refuses what was not scanned, and the refusal says why', asy
   assert.equal(refused.body.errors[0].detail.reason, 'not scanned: Alpine:v3.19 has no data source')
 })
 
-test('what waits to be read, or is never read, is not scanned', async () => {
+test('an image that waits to be read, or is never read, is told as not scanned', async () => {
   const made = await scene(alpine('musl 3-r0'))
   const pusher = await registry.registryAs(registry.pusher.uid)
   const { digest } = await pushLayers(pusher, made.name, [alpine('waits 1-r0')], 'waits')
@@ -125,7 +125,7 @@ test('a search does not say that an image without any package was compared', asy
   assert.deepEqual([images, coverage.state, unknownImages], [[], 'NOT_SCANNED', 1])
 })
 
-test('a search says where it is not known which ecosystems were compared, and names none of others', async () => {
+test('a search says if the compared ecosystems are not known, and names none of other tenants', async () => {
   const { db } = registry.app
   const made = await scene(alpine('musl 7-r0'))
   const asked = async (scope = `&scopeUid=${made.repo}`) => {

@@ -234,7 +234,7 @@ async function textOf(stream: http2.ClientHttp2Stream): Promise<string> {
   return text
 }
 
-test('of what a client asks for ahead, one after the other is answered', async () => {
+test('answers pipelined requests of a connection one after the other', async () => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(['/slow', '/a', '/b'].map((path) => request(`GET ${path}`)).join(''))

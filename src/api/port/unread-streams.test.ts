@@ -104,7 +104,7 @@ test('a connection on which nothing moves is closed, and one whose client reads 
   assert.equal(stuck.rstCode, http2.constants.NGHTTP2_CANCEL, 'it is told why')
 })
 
-test('whoever does not even take the reset is disconnected', async () => {
+test('disconnects a client that does not read the reset of its stream', async () => {
   await using client = await start({ limitMs: 200, window: 65_535 })
   // What comes from the server goes no further than to whoever stands between.
   const between = net.createServer((socket) => {

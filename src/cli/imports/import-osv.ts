@@ -87,7 +87,7 @@ async function sendKnown(
   const outcome: Outcome = { counts: {}, refused: [] }
   await sendSome(api, recordRules(run), unique, outcome)
   const problems = wrong + outcome.refused.length
-  // What is left out must not look as if it was read.
+  // A record that is left out must not look as if it was read.
   const error =
     covers.length > 0 && problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'} in the files` : ''
   const complete = covers.length > 0 && problems === 0

@@ -62,7 +62,7 @@ export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = 
   }
 }
 
-/** How far a result was compared, as the server says it. */
+/** Coverage of a result, as the server sends it. */
 export type Coverage = { state: string; unknownSeverity: number; summary: string }
 
 /** Images of which something is not known, and whether there may be more of them. */

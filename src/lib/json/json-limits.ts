@@ -27,7 +27,7 @@ export function jsonProblem(bytes: Uint8Array, limits: JsonLimits): string | und
   return typeof scanned === 'string' ? scanned : undefined
 }
 
-/** As `jsonProblem`. Returns the number of members and elements of text within the limits. */
+/** The limit that JSON text exceeds, as `jsonProblem` describes it, or else the number of its members and elements. */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | string {
   const { length } = bytes
   let depth = 0

@@ -16,7 +16,7 @@ export type Found = {
   places: readonly FoundPlace[]
   /** Images of which nobody knows whether they have it. */
   unknown: number
-  /** What was not scanned for a vulnerability; empty if everything was compared. */
+  /** Summary of what was not scanned for a vulnerability; empty if everything was compared. */
   unscanned: string
   /** Where a search that can only mean one thing leads. */
   way?: string

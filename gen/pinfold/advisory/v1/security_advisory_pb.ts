@@ -1088,7 +1088,7 @@ export type VulnerabilityMetadataFilter = Message<"pinfold.platform.advisory.Vul
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1140,7 +1140,7 @@ export type VulnerabilityMetadataFilterJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 13;
    */

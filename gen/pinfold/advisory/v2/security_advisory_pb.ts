@@ -62,7 +62,7 @@ export type ListDocumentsRequest = Message<"pinfold.platform.advisory.v2.ListDoc
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -114,7 +114,7 @@ export type ListDocumentsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -1192,7 +1192,7 @@ export type ListVulnerabilityMetadataRequest = Message<"pinfold.platform.advisor
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1244,7 +1244,7 @@ export type ListVulnerabilityMetadataRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1735,7 +1735,7 @@ export type ListResolvedVulnsReportsRequest = Message<"pinfold.platform.advisory
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -1794,7 +1794,7 @@ export type ListResolvedVulnsReportsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 103;
    */

@@ -51,7 +51,7 @@ export type Identity = Message<"pinfold.platform.events.Identity"> & {
   issuerKeys: string;
 
   /**
-   * When the keys stop working: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
+   * Time at which the keys expire: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
@@ -93,7 +93,7 @@ export type IdentityJson = {
   issuerKeys?: string;
 
   /**
-   * When the keys stop working: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
+   * Time at which the keys expire: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */

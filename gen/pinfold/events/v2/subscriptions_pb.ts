@@ -225,7 +225,7 @@ export type ListSubscriptionsRequest = Message<"pinfold.platform.events.v2.ListS
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -269,7 +269,7 @@ export type ListSubscriptionsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */

@@ -827,7 +827,7 @@ export type ListIdentitiesRequest = Message<"pinfold.platform.iam.v2.ListIdentit
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -885,7 +885,7 @@ export type ListIdentitiesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 7;
    */

@@ -63,7 +63,7 @@ export type ListIdentityProvidersRequest = Message<"pinfold.platform.iam.v2.List
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -114,7 +114,7 @@ export type ListIdentityProvidersRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 13;
    */

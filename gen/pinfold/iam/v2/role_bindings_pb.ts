@@ -562,7 +562,7 @@ export type ListRoleBindingsRequest = Message<"pinfold.platform.iam.v2.ListRoleB
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 8;
    */
@@ -627,7 +627,7 @@ export type ListRoleBindingsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 8;
    */

@@ -73,7 +73,7 @@ export type ArtifactFilter = Message<"pinfold.platform.libraries.ArtifactFilter"
   pageToken: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -137,7 +137,7 @@ export type ArtifactFilterJson = {
   pageToken?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 12;
    */

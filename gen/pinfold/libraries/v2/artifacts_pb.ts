@@ -67,7 +67,7 @@ export type ListArtifactsRequest = Message<"pinfold.platform.libraries.v2.ListAr
   pageToken: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -132,7 +132,7 @@ export type ListArtifactsRequestJson = {
   pageToken?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -393,7 +393,7 @@ export type ListArtifactVersionsRequest = Message<"pinfold.platform.libraries.v2
   pageToken: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -437,7 +437,7 @@ export type ListArtifactVersionsRequestJson = {
   pageToken?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 12;
    */

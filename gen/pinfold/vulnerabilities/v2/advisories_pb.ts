@@ -1534,7 +1534,7 @@ export type ListAdvisoriesRequest = Message<"pinfold.platform.vulnerabilities.v2
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 34;
    */
@@ -1701,7 +1701,7 @@ export type ListAdvisoriesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 34;
    */

@@ -23,7 +23,7 @@ export const scimGroupEvents: readonly EventBody[] = [
   })),
 ]
 
-/** How many ids of members an event names. */
+/** Number of member ids that an event names. */
 const maxTold = 100
 
 function toMessage({ group, members, added, removed }: ChangedGroup): ScimGroupMessage {

@@ -108,7 +108,7 @@ export async function memberIds(reader: Reader, group: string): Promise<string[]
   return rows.map(({ id }) => id)
 }
 
-/** How many members each of these groups has. */
+/** Number of members of each of these groups. */
 export async function memberCounts(reader: Reader, groups: readonly string[]): Promise<Map<string, number>> {
   if (groups.length === 0) return new Map()
   const rows = await reader.all<{ id: string; count: number }>(sql`
@@ -187,7 +187,7 @@ export async function leaveGroups(tx: Tx, user: string, now: string): Promise<vo
   await tx.run(sql`DELETE FROM scim_group_members WHERE user_id = ${user}`)
 }
 
-/** All that a provider has pushed, when it is deleted. */
+/** Deletes all groups of a provider, with their members. */
 export async function deleteAllGroups(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`
     DELETE FROM scim_group_members WHERE group_id IN (SELECT id FROM scim_groups WHERE provider_uid = ${provider})`)

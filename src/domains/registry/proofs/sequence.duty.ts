@@ -60,8 +60,8 @@ export const witnessLedgers: Duty = {
 }
 
 /**
- * What was in the ledger before its log comes into it. New entries wait for it, and `pinfold restored` begins it while no server
- * runs, so it is looked for often.
+ * Backfill: queues the entries of a ledger that are older than its log. New entries wait for it, and `pinfold restored` requests it
+ * while no server runs, so the job runs often.
  */
 export const backfillLedgers: Duty = {
   name: 'ledger.backfill',

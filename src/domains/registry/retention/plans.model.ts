@@ -14,7 +14,7 @@ export type Plan = {
   /** Empty before somebody has applied it. */
   appliedBy: string
   createTime: string
-  /** When its state or its counts last changed. */
+  /** Time of the last change of its state or counts. */
   updateTime: string
   expireTime: string
   /** The repo that is being looked at, and the last manifest that was; empty at the start. */

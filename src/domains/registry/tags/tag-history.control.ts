@@ -50,7 +50,7 @@ const newestFirst = 'time desc'
 function readRequest(call: Call, request: ListTagHistoryRequest, order?: string) {
   const { repoUid, tag, digest } = request
   const filter = { tag, digest, from: isoOf(request.startTime), before: isoOf(request.endTime) }
-  // Of a digest it is of interest which tags it has carried.
+  // A list for a digest answers which tags pointed to it.
   const defaultOrder = order ?? (digest !== '' && tag === '' ? 'tag' : newestFirst)
   const page = readPage(call, request, { fields: historyFields, defaultOrder }, [repoUid, filter])
   // No index has both, so that few rows in the window would be looked for among all.

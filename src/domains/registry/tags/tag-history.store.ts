@@ -142,7 +142,7 @@ const matching = (tag: string | undefined, window: Window): Sql => {
   return tag === undefined ? within(window) : sql`tag = ${tag} AND ${within(window)}`
 }
 
-/** How many there are; `undefined` for more than `most`. */
+/** Number of records; `undefined` for more than `most`. */
 export async function countRecords(
   reader: Reader,
   ledger: number,

@@ -4,7 +4,7 @@ import type { NameFilter } from './tag-parts.model.ts'
 import { type Tag, visibleShapes } from './tags.model.ts'
 import { fromRow, type Row, tagColumns } from './tags.store.ts'
 
-/** Where a page of names begins, and in which direction it goes. `last` is empty for the first page. */
+/** Start and direction of a page of names. `last` is empty for the first page. */
 export type NameRange = { last: string; desc: boolean }
 
 /** The last name of the next `most` after `last`, and whether there are more of them that can match. */

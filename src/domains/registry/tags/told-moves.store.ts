@@ -110,7 +110,7 @@ export async function listTold(
   return rows.map((row) => ({ ...row, event: nameOf(eventNumbers, row.event) }))
 }
 
-/** How many there are; `undefined` for more than `most`. */
+/** Number of records; `undefined` for more than `most`. */
 export async function countMatching(
   reader: Reader,
   ledger: number,

@@ -5,7 +5,7 @@ import type { Fields } from '#lib/fields.ts'
 export type Mode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 export type Severity = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
 
-/** How vulnerabilities of unknown severity count against a least severity. */
+/** Treatment of vulnerabilities of unknown severity by a least severity. */
 export type UnknownSeverity = 'COUNTED_AS_HIGH' | 'NOT_COUNTED'
 
 /** `leastSeverity` is empty for all, what nobody has judged too. The names are those of the contract. */

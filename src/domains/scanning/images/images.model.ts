@@ -14,7 +14,7 @@ export const mostScoped = 2000
 export const mostComponents = 20_000
 /** How long one page is looked for before it is answered with what there is, in milliseconds. */
 export const pageMs = 1000
-/** How long and how far the images that have it are counted; beyond that there is no total. */
+/** Limits of the count of images, in milliseconds and images; beyond them there is no total. */
 export const countMs = 500
 export const mostCounted = 1000
 

@@ -12,7 +12,7 @@ export type NamedList = {
   key: ListKey
   matchTime: string
   isOver: boolean
-  /** As they are stored: JSON, or empty for lists of before. */
+  /** Ecosystems as stored: JSON, or empty for lists of earlier releases. */
   ecosystems: string
 }
 

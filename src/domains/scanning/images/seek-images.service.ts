@@ -78,7 +78,7 @@ export async function seekImages<Hit>(
   const { images, toSkip } = seeking
   const seen = page.skip - toSkip + images.length
   const total = page.after ? known : end ? await countImages(seeking, candidates, sought) : seen
-  // Where the page ended, which need not be an image of it. Later pages have the total of the first one.
+  // The place where the page ended need not be an image of it. Later pages repeat the total of the first one.
   const uid = end && `${end.image.repo} ${end.image.digest} ${total ?? ''}`
   const last = end && uid ? { value: String(end.list), uid } : undefined
   return { ...listedUpTo(call, page, { items: images, total, last, toSkip }), ...counted }
@@ -268,7 +268,7 @@ async function take<Hit>(
   seeking.left--
 }
 
-/** How many different sets of ecosystems are looked at. */
+/** Largest number of different sets of ecosystems that are read. */
 const mostSets = 1000
 
 async function ecosystemsIn(

@@ -144,7 +144,7 @@ export type SourceRead = {
   buildTime: string
   whole: boolean
   ecosystems: string[]
-  /** Of an import that covers no ecosystem: the ecosystems of its records, of those that were asked about. */
+  /** Ecosystems of the records of an import that covers none, limited to those asked about. */
   imported: string[]
   error: string
 }

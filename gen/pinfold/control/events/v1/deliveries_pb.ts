@@ -611,7 +611,7 @@ export type Delivery = Message<"pinfold.control.events.v1.Delivery"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed: the end of the last attempt, or the create time before the first: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the end of the last attempt, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -695,7 +695,7 @@ export type DeliveryJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed: the end of the last attempt, or the create time before the first: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the end of the last attempt, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -880,7 +880,7 @@ export type ListDeliveriesRequest = Message<"pinfold.control.events.v1.ListDeliv
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -931,7 +931,7 @@ export type ListDeliveriesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */

@@ -160,7 +160,7 @@ export type ListAccessRequestsRequest = Message<"pinfold.control.iam.v1.ListAcce
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -203,7 +203,7 @@ export type ListAccessRequestsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */

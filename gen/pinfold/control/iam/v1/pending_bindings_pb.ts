@@ -167,7 +167,7 @@ export type ListPendingBindingsRequest = Message<"pinfold.control.iam.v1.ListPen
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -203,7 +203,7 @@ export type ListPendingBindingsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 4;
    */

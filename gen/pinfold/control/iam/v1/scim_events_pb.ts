@@ -358,14 +358,14 @@ export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
   externalGroupId: string;
 
   /**
-   * How many members the group has.
+   * Number of members of the group.
    *
    * @generated from field: int32 member_count = 6;
    */
   memberCount: number;
 
   /**
-   * How many members were added.
+   * Number of members that were added.
    *
    * @generated from field: int32 added_count = 7;
    */
@@ -379,7 +379,7 @@ export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
   addedUserIds: string[];
 
   /**
-   * How many members were removed.
+   * Number of members that were removed.
    *
    * @generated from field: int32 removed_count = 9;
    */
@@ -435,14 +435,14 @@ export type ScimGroupJson = {
   externalGroupId?: string;
 
   /**
-   * How many members the group has.
+   * Number of members of the group.
    *
    * @generated from field: int32 member_count = 6;
    */
   memberCount?: number;
 
   /**
-   * How many members were added.
+   * Number of members that were added.
    *
    * @generated from field: int32 added_count = 7;
    */
@@ -456,7 +456,7 @@ export type ScimGroupJson = {
   addedUserIds?: string[];
 
   /**
-   * How many members were removed.
+   * Number of members that were removed.
    *
    * @generated from field: int32 removed_count = 9;
    */

@@ -63,7 +63,7 @@ export type ListReferrersRequest = Message<"pinfold.control.registry.v1.ListRefe
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -112,7 +112,7 @@ export type ListReferrersRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -147,7 +147,7 @@ export type ListReferrersResponse = Message<"pinfold.control.registry.v1.ListRef
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -182,7 +182,7 @@ export type ListReferrersResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -524,7 +524,7 @@ export type ListUnpulledDigestsRequest = Message<"pinfold.control.registry.v1.Li
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -580,7 +580,7 @@ export type ListUnpulledDigestsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -615,7 +615,7 @@ export type ListUnpulledDigestsResponse = Message<"pinfold.control.registry.v1.L
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
+   * Total number of items. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
    * manifests.
    *
    * @generated from field: optional int64 total_count = 3;
@@ -651,7 +651,7 @@ export type ListUnpulledDigestsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
+   * Total number of items. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
    * manifests.
    *
    * @generated from field: optional int64 total_count = 3;

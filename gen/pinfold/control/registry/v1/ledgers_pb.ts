@@ -127,7 +127,7 @@ export const DeletedRepoSchema: GenMessage<DeletedRepo, {jsonType: DeletedRepoJs
   messageDesc(file_pinfold_control_registry_v1_ledgers, 0);
 
 /**
- * Which deleted repo.
+ * Request for one deleted repo.
  *
  * @generated from message pinfold.control.registry.v1.GetDeletedRepoRequest
  */
@@ -141,7 +141,7 @@ export type GetDeletedRepoRequest = Message<"pinfold.control.registry.v1.GetDele
 };
 
 /**
- * Which deleted repo.
+ * Request for one deleted repo.
  *
  * @generated from message pinfold.control.registry.v1.GetDeletedRepoRequest
  */
@@ -199,7 +199,7 @@ export type ListDeletedReposRequest = Message<"pinfold.control.registry.v1.ListD
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -251,7 +251,7 @@ export type ListDeletedReposRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */

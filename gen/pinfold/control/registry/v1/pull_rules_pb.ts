@@ -378,7 +378,7 @@ export type PullRuleException = Message<"pinfold.control.registry.v1.PullRuleExc
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -448,7 +448,7 @@ export type PullRuleExceptionJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -668,7 +668,7 @@ export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPull
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -711,7 +711,7 @@ export type ListPullRulesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -746,7 +746,7 @@ export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPul
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -781,7 +781,7 @@ export type ListPullRulesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -887,7 +887,7 @@ export const RevokePullRuleExceptionRequestSchema: GenMessage<RevokePullRuleExce
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 9);
 
 /**
- * Which exception.
+ * Identifies the exception.
  *
  * @generated from message pinfold.control.registry.v1.GetPullRuleExceptionRequest
  */
@@ -901,7 +901,7 @@ export type GetPullRuleExceptionRequest = Message<"pinfold.control.registry.v1.G
 };
 
 /**
- * Which exception.
+ * Identifies the exception.
  *
  * @generated from message pinfold.control.registry.v1.GetPullRuleExceptionRequest
  */
@@ -964,7 +964,7 @@ export type ListPullRuleExceptionsRequest = Message<"pinfold.control.registry.v1
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1014,7 +1014,7 @@ export type ListPullRuleExceptionsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1049,7 +1049,7 @@ export type ListPullRuleExceptionsResponse = Message<"pinfold.control.registry.v
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1084,7 +1084,7 @@ export type ListPullRuleExceptionsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */

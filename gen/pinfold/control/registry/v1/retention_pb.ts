@@ -465,7 +465,7 @@ export type Hold = Message<"pinfold.control.registry.v1.Hold"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -535,7 +535,7 @@ export type HoldJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -605,7 +605,7 @@ export type QuarantinedDigest = Message<"pinfold.control.registry.v1.Quarantined
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -668,7 +668,7 @@ export type QuarantinedDigestJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed, which only its release does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -1174,7 +1174,7 @@ export type ListRetentionRulesRequest = Message<"pinfold.control.registry.v1.Lis
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1217,7 +1217,7 @@ export type ListRetentionRulesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1252,7 +1252,7 @@ export type ListRetentionRulesResponse = Message<"pinfold.control.registry.v1.Li
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1287,7 +1287,7 @@ export type ListRetentionRulesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1514,7 +1514,7 @@ export type ListTagRulesRequest = Message<"pinfold.control.registry.v1.ListTagRu
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1557,7 +1557,7 @@ export type ListTagRulesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1592,7 +1592,7 @@ export type ListTagRulesResponse = Message<"pinfold.control.registry.v1.ListTagR
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1627,7 +1627,7 @@ export type ListTagRulesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1733,7 +1733,7 @@ export const ReleaseHoldRequestSchema: GenMessage<ReleaseHoldRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_retention, 19);
 
 /**
- * Which hold.
+ * Request for one hold.
  *
  * @generated from message pinfold.control.registry.v1.GetHoldRequest
  */
@@ -1747,7 +1747,7 @@ export type GetHoldRequest = Message<"pinfold.control.registry.v1.GetHoldRequest
 };
 
 /**
- * Which hold.
+ * Request for one hold.
  *
  * @generated from message pinfold.control.registry.v1.GetHoldRequest
  */
@@ -1810,7 +1810,7 @@ export type ListHoldsRequest = Message<"pinfold.control.registry.v1.ListHoldsReq
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1860,7 +1860,7 @@ export type ListHoldsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1895,7 +1895,7 @@ export type ListHoldsResponse = Message<"pinfold.control.registry.v1.ListHoldsRe
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1930,7 +1930,7 @@ export type ListHoldsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -2050,7 +2050,7 @@ export const ReleaseQuarantineRequestSchema: GenMessage<ReleaseQuarantineRequest
   messageDesc(file_pinfold_control_registry_v1_retention, 24);
 
 /**
- * Which quarantined digest.
+ * Request for one quarantined digest.
  *
  * @generated from message pinfold.control.registry.v1.GetQuarantinedRequest
  */
@@ -2064,7 +2064,7 @@ export type GetQuarantinedRequest = Message<"pinfold.control.registry.v1.GetQuar
 };
 
 /**
- * Which quarantined digest.
+ * Request for one quarantined digest.
  *
  * @generated from message pinfold.control.registry.v1.GetQuarantinedRequest
  */
@@ -2127,7 +2127,7 @@ export type ListQuarantinedRequest = Message<"pinfold.control.registry.v1.ListQu
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -2177,7 +2177,7 @@ export type ListQuarantinedRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -2212,7 +2212,7 @@ export type ListQuarantinedResponse = Message<"pinfold.control.registry.v1.ListQ
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -2247,7 +2247,7 @@ export type ListQuarantinedResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */

@@ -124,7 +124,7 @@ export type RetentionPlan = Message<"pinfold.control.registry.v1.RetentionPlan">
   expireTime?: Timestamp | undefined;
 
   /**
-   * When its state or its counts last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change of its state or counts: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 102;
    */
@@ -236,7 +236,7 @@ export type RetentionPlanJson = {
   expireTime?: TimestampJson;
 
   /**
-   * When its state or its counts last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change of its state or counts: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 102;
    */
@@ -675,7 +675,7 @@ export type ListRetentionPlansRequest = Message<"pinfold.control.registry.v1.Lis
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -718,7 +718,7 @@ export type ListRetentionPlansRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -753,7 +753,7 @@ export type ListRetentionPlansResponse = Message<"pinfold.control.registry.v1.Li
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -788,7 +788,7 @@ export type ListRetentionPlansResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -845,7 +845,7 @@ export type ListPlannedDeletionsRequest = Message<"pinfold.control.registry.v1.L
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -888,7 +888,7 @@ export type ListPlannedDeletionsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -923,7 +923,7 @@ export type ListPlannedDeletionsResponse = Message<"pinfold.control.registry.v1.
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -958,7 +958,7 @@ export type ListPlannedDeletionsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */

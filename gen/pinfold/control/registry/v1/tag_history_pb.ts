@@ -84,7 +84,7 @@ export type ListTagHistoryRequest = Message<"pinfold.control.registry.v1.ListTag
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 9;
    */
@@ -155,7 +155,7 @@ export type ListTagHistoryRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 9;
    */
@@ -190,7 +190,7 @@ export type ListTagHistoryResponse = Message<"pinfold.control.registry.v1.ListTa
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   * Total number of items. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -225,7 +225,7 @@ export type ListTagHistoryResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   * Total number of items. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -561,7 +561,7 @@ export type ListToldTagHistoryResponse = Message<"pinfold.control.registry.v1.Li
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   * Total number of items. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -596,7 +596,7 @@ export type ListToldTagHistoryResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
+   * Total number of items. `skip` and `page_token` do not change it. Absent beyond 100,000 records.
    *
    * @generated from field: optional int64 total_count = 3;
    */

@@ -89,7 +89,7 @@ export type SearchTagsRequest = Message<"pinfold.control.registry.v1.SearchTagsR
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -166,7 +166,7 @@ export type SearchTagsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -201,7 +201,7 @@ export type SearchTagsResponse = Message<"pinfold.control.registry.v1.SearchTags
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
+   * Total number of items. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -236,7 +236,7 @@ export type SearchTagsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
+   * Total number of items. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
    *
    * @generated from field: optional int64 total_count = 3;
    */

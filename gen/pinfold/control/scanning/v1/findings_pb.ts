@@ -178,7 +178,7 @@ export type ExportedFindings = Message<"pinfold.control.scanning.v1.ExportedFind
   gaps: CoverageGap[];
 
   /**
-   * How far the image was compared.
+   * Coverage of the result.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 6;
    */
@@ -228,7 +228,7 @@ export type ExportedFindingsJson = {
   gaps?: CoverageGapJson[];
 
   /**
-   * How far the image was compared.
+   * Coverage of the result.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 6;
    */
@@ -270,7 +270,7 @@ export type ImageFindings = Message<"pinfold.control.scanning.v1.ImageFindings">
   gaps: CoverageGap[];
 
   /**
-   * How far the image was compared. An image without findings is clean only if the state is COMPARED.
+   * Coverage of the result. An image without findings is clean only if the state is COMPARED.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 4;
    */
@@ -305,7 +305,7 @@ export type ImageFindingsJson = {
   gaps?: CoverageGapJson[];
 
   /**
-   * How far the image was compared. An image without findings is clean only if the state is COMPARED.
+   * Coverage of the result. An image without findings is clean only if the state is COMPARED.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 4;
    */
@@ -320,7 +320,7 @@ export const ImageFindingsSchema: GenMessage<ImageFindings, {jsonType: ImageFind
   messageDesc(file_pinfold_control_scanning_v1_findings, 3);
 
 /**
- * How far a result about vulnerabilities can be trusted if it names none.
+ * Coverage of a result: whether a result without vulnerabilities can be trusted.
  *
  * @generated from message pinfold.control.scanning.v1.ResultCoverage
  */
@@ -349,7 +349,7 @@ export type ResultCoverage = Message<"pinfold.control.scanning.v1.ResultCoverage
 };
 
 /**
- * How far a result about vulnerabilities can be trusted if it names none.
+ * Coverage of a result: whether a result without vulnerabilities can be trusted.
  *
  * @generated from message pinfold.control.scanning.v1.ResultCoverage
  */

@@ -293,7 +293,7 @@ export type VulnerabilityRule = Message<"pinfold.control.scanning.v1.Vulnerabili
   unknown: VulnerabilityRule_Unknown;
 
   /**
-   * How vulnerabilities of unknown severity count against `least_severity`. Without a `least_severity` all of them count.
+   * Treatment of vulnerabilities of unknown severity by `least_severity`. Without a `least_severity` all of them count.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity unknown_severity = 6;
    */
@@ -345,7 +345,7 @@ export type VulnerabilityRuleJson = {
   unknown?: VulnerabilityRule_UnknownJson;
 
   /**
-   * How vulnerabilities of unknown severity count against `least_severity`. Without a `least_severity` all of them count.
+   * Treatment of vulnerabilities of unknown severity by `least_severity`. Without a `least_severity` all of them count.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity unknown_severity = 6;
    */
@@ -470,7 +470,7 @@ export const VulnerabilityRule_UnknownSchema: GenEnum<VulnerabilityRule_Unknown,
   enumDesc(file_pinfold_control_scanning_v1_gates, 1, 1);
 
 /**
- * How a vulnerability of unknown severity counts. It is separate from `unknown`, which is about contents that were not read.
+ * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which is about contents that were not read.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
  */
@@ -498,14 +498,14 @@ export const VulnerabilityRule_UnknownSeverity = {
 } as const;
 
 /**
- * How a vulnerability of unknown severity counts. It is separate from `unknown`, which is about contents that were not read.
+ * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which is about contents that were not read.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
  */
 export type VulnerabilityRule_UnknownSeverity = (typeof VulnerabilityRule_UnknownSeverity)[keyof typeof VulnerabilityRule_UnknownSeverity] | UnknownEnum;
 
 /**
- * How a vulnerability of unknown severity counts. It is separate from `unknown`, which is about contents that were not read.
+ * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which is about contents that were not read.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
  */
@@ -677,7 +677,7 @@ export type GateException = Message<"pinfold.control.scanning.v1.GateException">
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -747,7 +747,7 @@ export type GateExceptionJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed, which only its end by hand does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -967,7 +967,7 @@ export type ListGatesRequest = Message<"pinfold.control.scanning.v1.ListGatesReq
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1010,7 +1010,7 @@ export type ListGatesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1045,7 +1045,7 @@ export type ListGatesResponse = Message<"pinfold.control.scanning.v1.ListGatesRe
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1080,7 +1080,7 @@ export type ListGatesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1102,7 +1102,7 @@ export const ListGatesResponseSchema: GenMessage<ListGatesResponse, {jsonType: L
   messageDesc(file_pinfold_control_scanning_v1_gates, 11);
 
 /**
- * Which gate, and where to go on.
+ * Request for a step of the preview of a gate.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
  */
@@ -1123,7 +1123,7 @@ export type PreviewGateSeveritiesRequest = Message<"pinfold.control.scanning.v1.
 };
 
 /**
- * Which gate, and where to go on.
+ * Request for a step of the preview of a gate.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
  */
@@ -1151,7 +1151,7 @@ export const PreviewGateSeveritiesRequestSchema: GenMessage<PreviewGateSeveritie
   messageDesc(file_pinfold_control_scanning_v1_gates, 12);
 
 /**
- * What would change.
+ * Images whose result would change.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesResponse
  */
@@ -1164,7 +1164,7 @@ export type PreviewGateSeveritiesResponse = Message<"pinfold.control.scanning.v1
   images: ChangedImage[];
 
   /**
-   * Where to go on; empty at the end.
+   * Send it as `after` to get the next step. Empty at the end.
    *
    * @generated from field: string next = 2;
    */
@@ -1172,7 +1172,7 @@ export type PreviewGateSeveritiesResponse = Message<"pinfold.control.scanning.v1
 };
 
 /**
- * What would change.
+ * Images whose result would change.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesResponse
  */
@@ -1185,7 +1185,7 @@ export type PreviewGateSeveritiesResponseJson = {
   images?: ChangedImageJson[];
 
   /**
-   * Where to go on; empty at the end.
+   * Send it as `after` to get the next step. Empty at the end.
    *
    * @generated from field: string next = 2;
    */
@@ -1375,7 +1375,7 @@ export const RevokeGateExceptionRequestSchema: GenMessage<RevokeGateExceptionReq
   messageDesc(file_pinfold_control_scanning_v1_gates, 16);
 
 /**
- * Which exception.
+ * Identifies the exception.
  *
  * @generated from message pinfold.control.scanning.v1.GetGateExceptionRequest
  */
@@ -1389,7 +1389,7 @@ export type GetGateExceptionRequest = Message<"pinfold.control.scanning.v1.GetGa
 };
 
 /**
- * Which exception.
+ * Identifies the exception.
  *
  * @generated from message pinfold.control.scanning.v1.GetGateExceptionRequest
  */
@@ -1452,7 +1452,7 @@ export type ListGateExceptionsRequest = Message<"pinfold.control.scanning.v1.Lis
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1502,7 +1502,7 @@ export type ListGateExceptionsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1537,7 +1537,7 @@ export type ListGateExceptionsResponse = Message<"pinfold.control.scanning.v1.Li
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -1572,7 +1572,7 @@ export type ListGateExceptionsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */

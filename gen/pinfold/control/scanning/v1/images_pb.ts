@@ -62,7 +62,7 @@ export type ListVulnerableImagesRequest = Message<"pinfold.control.scanning.v1.L
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -112,7 +112,7 @@ export type ListVulnerableImagesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -177,7 +177,7 @@ export type ListVulnerableImagesResponse = Message<"pinfold.control.scanning.v1.
   gaps: CoverageGap[];
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
    * are more than 1,000.
    *
    * @generated from field: optional int64 total_count = 7;
@@ -243,7 +243,7 @@ export type ListVulnerableImagesResponseJson = {
   gaps?: CoverageGapJson[];
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
    * are more than 1,000.
    *
    * @generated from field: optional int64 total_count = 7;
@@ -472,7 +472,7 @@ export type ListImagesWithPackageRequest = Message<"pinfold.control.scanning.v1.
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -551,7 +551,7 @@ export type ListImagesWithPackageRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -600,7 +600,7 @@ export type ListImagesWithPackageResponse = Message<"pinfold.control.scanning.v1
   moreUnknownImages: boolean;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
    * are more than 1,000.
    *
    * @generated from field: optional int64 total_count = 5;
@@ -650,7 +650,7 @@ export type ListImagesWithPackageResponseJson = {
   moreUnknownImages?: boolean;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it. Absent when it takes long to count them, or there
+   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
    * are more than 1,000.
    *
    * @generated from field: optional int64 total_count = 5;
@@ -969,7 +969,7 @@ export type ListImagePackagesRequest = Message<"pinfold.control.scanning.v1.List
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1019,7 +1019,7 @@ export type ListImagePackagesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1061,7 +1061,7 @@ export type ListImagePackagesResponse = Message<"pinfold.control.scanning.v1.Lis
   gaps: CoverageGap[];
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 4;
    */
@@ -1103,7 +1103,7 @@ export type ListImagePackagesResponseJson = {
   gaps?: CoverageGapJson[];
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 4;
    */
@@ -1279,7 +1279,7 @@ export type ImageComparison = Message<"pinfold.control.scanning.v1.ImageComparis
   unknown: ComparedVulnerability[];
 
   /**
-   * How far the image was compared with the data sources.
+   * Coverage of the result by the data sources.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 11;
    */
@@ -1371,7 +1371,7 @@ export type ImageComparisonJson = {
   unknown?: ComparedVulnerabilityJson[];
 
   /**
-   * How far the image was compared with the data sources.
+   * Coverage of the result by the data sources.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 11;
    */

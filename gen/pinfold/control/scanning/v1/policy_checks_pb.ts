@@ -172,14 +172,14 @@ export type CheckedPolicy = Message<"pinfold.control.scanning.v1.CheckedPolicy">
   parameters: { [key: string]: Value };
 
   /**
-   * How far the image was compared, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
+   * Coverage of the result, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
    */
   coverage?: ResultCoverage | undefined;
 
   /**
-   * Where nothing can be said of the image, for a gate about vulnerabilities; at most 100. GetImageFindings has all.
+   * Coverage gaps of the image, for a gate about vulnerabilities; at most 100. GetImageFindings returns all.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
    */
@@ -237,14 +237,14 @@ export type CheckedPolicyJson = {
   parameters?: { [key: string]: ValueJson };
 
   /**
-   * How far the image was compared, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
+   * Coverage of the result, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
    */
   coverage?: ResultCoverageJson;
 
   /**
-   * Where nothing can be said of the image, for a gate about vulnerabilities; at most 100. GetImageFindings has all.
+   * Coverage gaps of the image, for a gate about vulnerabilities; at most 100. GetImageFindings returns all.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
    */

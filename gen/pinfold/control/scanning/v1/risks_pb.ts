@@ -128,7 +128,7 @@ export type RiskAcceptance = Message<"pinfold.control.scanning.v1.RiskAcceptance
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -244,7 +244,7 @@ export type RiskAcceptanceJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -434,7 +434,7 @@ export type ListRiskAcceptancesRequest = Message<"pinfold.control.scanning.v1.Li
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -484,7 +484,7 @@ export type ListRiskAcceptancesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -519,7 +519,7 @@ export type ListRiskAcceptancesResponse = Message<"pinfold.control.scanning.v1.L
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -554,7 +554,7 @@ export type ListRiskAcceptancesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */

@@ -83,7 +83,7 @@ export const ImportScanReportRequestSchema: GenMessage<ImportScanReportRequest, 
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 0);
 
 /**
- * Which statement.
+ * Request for one statement.
  *
  * @generated from message pinfold.control.scanning.v1.GetStatementRequest
  */
@@ -111,7 +111,7 @@ export type GetStatementRequest = Message<"pinfold.control.scanning.v1.GetStatem
 };
 
 /**
- * Which statement.
+ * Request for one statement.
  *
  * @generated from message pinfold.control.scanning.v1.GetStatementRequest
  */
@@ -189,7 +189,7 @@ export type ListStatementsRequest = Message<"pinfold.control.scanning.v1.ListSta
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -240,7 +240,7 @@ export type ListStatementsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -261,7 +261,7 @@ export const ListStatementsRequestSchema: GenMessage<ListStatementsRequest, {jso
  */
 export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListStatementsResponse"> & {
   /**
-   * Those of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
+   * Statements of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
@@ -275,7 +275,7 @@ export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListSt
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -296,7 +296,7 @@ export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListSt
  */
 export type ListStatementsResponseJson = {
   /**
-   * Those of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
+   * Statements of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
@@ -310,7 +310,7 @@ export type ListStatementsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -753,7 +753,7 @@ export type ListScanReportsRequest = Message<"pinfold.control.scanning.v1.ListSc
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -804,7 +804,7 @@ export type ListScanReportsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -825,7 +825,7 @@ export const ListScanReportsRequestSchema: GenMessage<ListScanReportsRequest, {j
  */
 export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListScanReportsResponse"> & {
   /**
-   * Those of this page. Of the reports that count 400 are kept, of the others 20.
+   * Reports of this page. 400 reports that count are kept, and 20 others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanReport reports = 1;
    */
@@ -839,7 +839,7 @@ export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListS
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -860,7 +860,7 @@ export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListS
  */
 export type ListScanReportsResponseJson = {
   /**
-   * Those of this page. Of the reports that count 400 are kept, of the others 20.
+   * Reports of this page. 400 reports that count are kept, and 20 others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanReport reports = 1;
    */
@@ -874,7 +874,7 @@ export type ListScanReportsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */

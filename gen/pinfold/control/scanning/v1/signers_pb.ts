@@ -110,7 +110,7 @@ export type VexSigner = Message<"pinfold.control.scanning.v1.VexSigner"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -208,7 +208,7 @@ export type VexSignerJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed, which only its end does: RFC 3339, UTC, milliseconds.
+   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -398,7 +398,7 @@ export type ListVexSignersRequest = Message<"pinfold.control.scanning.v1.ListVex
   orderBy: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -448,7 +448,7 @@ export type ListVexSignersRequestJson = {
   orderBy?: string;
 
   /**
-   * How many items to pass over before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -483,7 +483,7 @@ export type ListVexSignersResponse = Message<"pinfold.control.scanning.v1.ListVe
   nextPageToken: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
@@ -518,7 +518,7 @@ export type ListVexSignersResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all. `skip` and `page_token` do not change it.
+   * Total number of items. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
