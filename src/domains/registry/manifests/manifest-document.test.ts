@@ -27,3 +27,12 @@ test('what some readers take for another member is no statement, and is read whe
   assert.ok(isStatement({ content: named, mediaType }))
   readNewManifest(named, mediaType)
 })
+
+test('members of a platform that belongs to no descriptor may have any spelling', () => {
+  const [config, layer] = [descriptorOf('application/vnd.oci.empty.v1+json'), descriptorOf('application/spdx+json')]
+  const content = contentOf(config, layer, { platform: { OS: 'linux' } })
+  assert.equal(readNewManifest(content, mediaType).kind, 'image')
+  assert.ok(isStatement({ content, mediaType }))
+  const listed = contentOf(config, { ...layer, platform: { OS: 'linux' } })
+  assert.throws(() => readNewManifest(listed, mediaType), /must be spelt os/)
+})
