@@ -73,7 +73,7 @@ test('an empty list of images says whether everything was compared, and the exit
   assert.match(silent.stdout, /, but not scanned: Alpine:v3\.18 has no data source$/m)
   const found = await cli('images', 'CVE-2026-1')
   assert.equal(found.code, 0)
-  assert.match(found.stderr, /not known: Alpine:v3\.18: no source speaks of it \(NO_SOURCE\)/)
+  assert.match(found.stderr, /not known: Alpine:v3\.18: no data source covers it \(NO_SOURCE\)/)
   const same = await cli('compare', 'acme/app', 'acme/app')
   assert.match(same.stdout, /^no vulnerability differs; everything was compared$/m)
   const silentPair = await cli('compare', 'acme/older', 'acme/older')

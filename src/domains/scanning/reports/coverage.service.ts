@@ -1,4 +1,4 @@
-// Where nothing can be said of an image, at any moment: what no source speaks of, and what sources did not tell any more.
+// Where nothing can be said of an image, at any moment: what no data source covers, and what sources did not tell any more.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
 import type { SourceRead } from '../records/records.store.ts'
@@ -53,8 +53,9 @@ function gapsOf(
     const read = lastUntil(whole, time)
     return read && speaksOf(read.ecosystems, ecosystem) ? [{ read, last: lastUntil(all, time) ?? read }] : []
   })
-  if (those.length === 0)
+  if (those.length === 0) {
     return [isImported(ecosystem, histories, time) ? importedOnly(ecosystem) : noSource(ecosystem)]
+  }
   const missing = missingParts(those.map(({ read: { name } }) => name))
   const parts = missing.map((subject): Gap => {
     return { reason: 'NO_SOURCE', subject, message: `what was read is only a part of what speaks of ${ecosystem}` }
@@ -68,7 +69,7 @@ function gapsOf(
   return [...parts, ...failures]
 }
 
-const noSource = (subject: string): Gap => ({ reason: 'NO_SOURCE', subject, message: 'no source speaks of it' })
+const noSource = (subject: string): Gap => ({ reason: 'NO_SOURCE', subject, message: 'no data source covers it' })
 
 /** An import brings some records, and nobody says whether these are all. */
 const importedOnly = (subject: string): Gap => ({

@@ -1,4 +1,4 @@
-// Coverage gaps of one image now: what was not read, not compared, or that no data source speaks of.
+// Coverage gaps of one image now: what was not read, not compared, or is covered by no data source.
 import type { App, Work } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'

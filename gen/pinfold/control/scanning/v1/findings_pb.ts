@@ -263,7 +263,7 @@ export type ImageFindings = Message<"pinfold.control.scanning.v1.ImageFindings">
   findings: Finding[];
 
   /**
-   * Where nothing can be said. Without any all of the image was compared with a source that speaks of it.
+   * What was not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -298,7 +298,7 @@ export type ImageFindingsJson = {
   findings?: FindingJson[];
 
   /**
-   * Where nothing can be said. Without any all of the image was compared with a source that speaks of it.
+   * What was not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -885,10 +885,11 @@ export const SuppressionSchema: GenMessage<Suppression, {jsonType: SuppressionJs
 export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
   /**
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared, or nobody can tell of which ecosystems all packages are. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
-   * imported from files speak of it, and there may be others. `NO_RECORD`: no record of the vulnerability was read.
-   * `SOURCE_FAILED`: the last reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
-   * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
+   * `NOT_COMPARED`: it waits to be compared, or it is not known which ecosystems the packages belong to. `NO_SOURCE`: no data
+   * source covers the ecosystem. `SOURCE_IMPORTED`: the ecosystem has only records imported from files, and there may be others.
+   * `NO_RECORD`: no data source has a record of the vulnerability. `SOURCE_FAILED`: the last reading of the source failed.
+   * `SOURCE_STALE`: the source was not read for longer than the settings allow. `VERSION`: the versions cannot be compared.
+   * `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
    *
    * @generated from field: string reason = 1;
    */
@@ -917,10 +918,11 @@ export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
 export type CoverageGapJson = {
   /**
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared, or nobody can tell of which ecosystems all packages are. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_IMPORTED`: only records
-   * imported from files speak of it, and there may be others. `NO_RECORD`: no record of the vulnerability was read.
-   * `SOURCE_FAILED`: the last reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
-   * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
+   * `NOT_COMPARED`: it waits to be compared, or it is not known which ecosystems the packages belong to. `NO_SOURCE`: no data
+   * source covers the ecosystem. `SOURCE_IMPORTED`: the ecosystem has only records imported from files, and there may be others.
+   * `NO_RECORD`: no data source has a record of the vulnerability. `SOURCE_FAILED`: the last reading of the source failed.
+   * `SOURCE_STALE`: the source was not read for longer than the settings allow. `VERSION`: the versions cannot be compared.
+   * `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
    *
    * @generated from field: string reason = 1;
    */

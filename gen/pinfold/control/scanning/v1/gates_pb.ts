@@ -284,8 +284,8 @@ export type VulnerabilityRule = Message<"pinfold.control.scanning.v1.Vulnerabili
   afterDays: number;
 
   /**
-   * An image that could not be read, or not all of it, in which nothing says what is installed, that has packages of which no
-   * source speaks, or in which more is found than is kept or looked at. What waits to be read or compared is none of these,
+   * An image that could not be read, or not all of it, in which nothing says what is installed, that has packages which no
+   * data source covers, or in which more is found than is kept or looked at. What waits to be read or compared is none of these,
    * nor is what a source said that is old.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
@@ -336,8 +336,8 @@ export type VulnerabilityRuleJson = {
   afterDays?: number;
 
   /**
-   * An image that could not be read, or not all of it, in which nothing says what is installed, that has packages of which no
-   * source speaks, or in which more is found than is kept or looked at. What waits to be read or compared is none of these,
+   * An image that could not be read, or not all of it, in which nothing says what is installed, that has packages which no
+   * data source covers, or in which more is found than is kept or looked at. What waits to be read or compared is none of these,
    * nor is what a source said that is old.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;

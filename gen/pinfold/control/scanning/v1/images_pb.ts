@@ -1272,7 +1272,7 @@ export type ImageComparison = Message<"pinfold.control.scanning.v1.ImageComparis
 
   /**
    * Vulnerabilities that count in the base, and of which nobody knows whether the image has them: a part of it was not read,
-   * no source speaks of its packages, or their versions cannot be compared.
+   * no data source covers its packages, or their versions cannot be compared.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability unknown = 10;
    */
@@ -1364,7 +1364,7 @@ export type ImageComparisonJson = {
 
   /**
    * Vulnerabilities that count in the base, and of which nobody knows whether the image has them: a part of it was not read,
-   * no source speaks of its packages, or their versions cannot be compared.
+   * no data source covers its packages, or their versions cannot be compared.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability unknown = 10;
    */
