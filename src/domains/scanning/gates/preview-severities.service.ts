@@ -5,7 +5,7 @@ import { found } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import * as images from '../images/images.store.ts'
-import { type FoundImage, seekImages } from '../images/seek-images.service.ts'
+import { type FoundImage, searchedIn, seekSome } from '../images/seek-images.service.ts'
 import { type Gate, gateType, type VulnerabilityRule } from './gates.model.ts'
 import { findGate } from './gates.store.ts'
 import { judge } from './judge.service.ts'
@@ -21,13 +21,14 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
   const { rule } = gate
   if (rule.kind !== 'vulnerabilities' || !leavesOut(rule)) return { images: [], next: '' }
   const counted: Gate = { ...gate, rule: { ...rule, unknownSeverity: 'COUNTED_AS_HIGH' } }
-  const unrated = await seekImages<{ findingNo: number }>(call, page, [gate.scopeUid], {
+  const searched = await searchedIn(call, [gate.scopeUid])
+  const unrated = await seekSome<{ findingNo: number }>(call, page, searched, {
     isForAll: false,
     components: (organizations, most) => images.componentsUnrated(db, organizations, most),
     hits: ({ listNo }, place, most) => images.unratedInList(db, listNo, place, most),
   })
   const changed: ChangedImage[] = []
-  for (const one of unrated.items) {
+  for (const one of unrated.images) {
     call.signal.throwIfAborted()
     const reason = await newReason(call, one, { gate, counted })
     if (reason === undefined) continue

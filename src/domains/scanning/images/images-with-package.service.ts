@@ -19,7 +19,7 @@ import { componentsNamed } from '../matching/findings.store.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
-import { type FoundPage, seekImages } from './seek-images.service.ts'
+import { type FoundPage, searchedIn, seekImages } from './seek-images.service.ts'
 import { type ShownPackage, toPackage } from './shown-package.service.ts'
 
 export type PackageQuery = {
@@ -48,9 +48,9 @@ type Hit = store.ListedComponent & { isUncertain: boolean }
 /** A page of them. */
 export async function listImagesWithPackage(call: Call, page: Page, query: PackageQuery): Promise<ImagesWithPackage> {
   const wanted = wantedBy(query)
-  const places = await placesFor(call, query.scope)
   const { db } = call.app
-  const found = await seekImages<Hit>(call, page, places, {
+  const searched = await searchedIn(call, await placesFor(call, query.scope))
+  const found = await seekImages<Hit>(call, page, searched, {
     isForAll: true,
     components: (_, most) => componentsFor(db, wanted, most),
     hits: ({ listNo, key }, _, most) => hitsIn(call, wanted, { listNo, distribution: key.distribution.id }, most),

@@ -46,42 +46,53 @@ export type FoundImage<Hit> = {
   moreTags: boolean
 }
 
-/**
- * `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. `ecosystems`:
- * those of the packages in the places, or of all packages where the places are everything. `moreEcosystems`: it is not known of
- * which ecosystems all packages are. All four are of the first page. The total is undefined where counting takes long.
- */
-export type FoundPage<Hit> = Listed<FoundImage<Hit>, number | undefined> & {
-  unknown: number
-  moreUnknown: boolean
-  ecosystems: string[]
-  moreEcosystems: boolean
-}
+/** Number of images of which something is not known. `moreUnknown`: there may be more of them, since not all were counted. */
+export type UnknownImages = { unknown: number; moreUnknown: boolean }
+
+/** A page of images. The total is undefined where counting takes long. The unknown images are those of the first page. */
+export type FoundPage<Hit> = Listed<FoundImage<Hit>, number | undefined> & UnknownImages
 
 /** A page of images; shorter than asked for when it takes long to find more. */
 export async function seekImages<Hit>(
   call: Call,
   page: Page,
-  places: readonly string[],
+  { places, scoped }: Searched,
   sought: Sought<Hit>,
 ): Promise<FoundPage<Hit>> {
-  const scoped = await listsIn(call, places)
-  const counted =
-    page.after === undefined
-      ? { ...(await countUnknown(call, places, scoped)), ...(await ecosystemsIn(call, places, scoped)) }
-      : { unknown: 0, moreUnknown: false, ecosystems: [], moreEcosystems: false }
+  const isFirst = page.after === undefined
+  const counted = isFirst ? await countUnknown(call, places, scoped) : { unknown: 0, moreUnknown: false }
   if (places.length === 0) return { items: [], next: '', total: 0, ...counted }
   const candidates = await candidatesFor(call, places, scoped, sought)
-  const seeking = { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
   const { total: known, ...begin } = positionOf(page)
-  const end = await seek<Hit>(seeking, candidates, begin, sought)
+  const seeking = seekingFor<Hit>(call, places, page)
+  const end = await seek(seeking, candidates, begin, sought)
   const { images, toSkip } = seeking
   const seen = page.skip - toSkip + images.length
-  const total = page.after ? known : end ? await countImages(seeking, candidates, sought) : seen
-  // The place where the page ended need not be an image of it. Later pages repeat the total of the first one.
-  const uid = end && `${end.image.repo} ${end.image.digest} ${total ?? ''}`
-  const last = end && uid ? { value: String(end.list), uid } : undefined
-  return { ...listedUpTo(call, page, { items: images, total, last, toSkip }), ...counted }
+  const total = isFirst ? (end ? await countImages(seeking, candidates, sought) : seen) : known
+  return { ...listedUpTo(call, page, { items: images, total, last: end && tokenOf(end, total), toSkip }), ...counted }
+}
+
+/** Images of one step of a job that goes through all of them, without counts. `next` is empty at the end. */
+export async function seekSome<Hit>(
+  call: Call,
+  page: Page,
+  { places, scoped }: Searched,
+  sought: Sought<Hit>,
+): Promise<{ images: readonly FoundImage<Hit>[]; next: string }> {
+  const seeking = seekingFor<Hit>(call, places, page)
+  const end = await seek(seeking, await candidatesFor(call, places, scoped, sought), positionOf(page), sought)
+  const { images, toSkip } = seeking
+  const last = end && tokenOf(end, undefined)
+  return { images, next: listedUpTo(call, page, { items: [], total: undefined, last, toSkip }).next }
+}
+
+const seekingFor = <Hit>(call: Call, places: readonly string[], page: Page): Seeking<Hit> => {
+  return { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
+}
+
+/** The place where a page ended, which need not be an image of it. Later pages repeat the total of the first one. */
+function tokenOf({ list, image }: Position, total: number | undefined): NonNullable<Page['after']> {
+  return { value: String(list), uid: `${image.repo} ${image.digest} ${total ?? ''}` }
 }
 
 /** Goes on until there is no room or no time left, and answers with where it has ended; undefined at the end of all lists. */
@@ -154,6 +165,13 @@ const mostOrganizations = 100
 function organizationsIn(places: readonly string[]): string[] | undefined {
   const organizations = [...new Set(places.map(rootOf))]
   return places.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
+}
+
+/** The places of a search, and the lists of the images there; undefined when there are many. */
+export type Searched = { places: readonly string[]; scoped: Scoped | undefined }
+
+export async function searchedIn(call: Call, places: readonly string[]): Promise<Searched> {
+  return { places, scoped: await listsIn(call, places) }
 }
 
 /** The lists of images in the places, and what images there say to contain for which there is no list yet. */
@@ -271,10 +289,10 @@ async function take<Hit>(
 /** Largest number of different sets of ecosystems that are read. */
 const mostSets = 1000
 
-async function ecosystemsIn(
+/** Ecosystems of the packages in the places. `moreEcosystems`: there may be others. */
+export async function ecosystemsIn(
   { app: { db } }: Call,
-  places: readonly string[],
-  scoped: Scoped | undefined,
+  { places, scoped }: Searched,
 ): Promise<{ ecosystems: string[]; moreEcosystems: boolean }> {
   // All lists are those of all organizations, which are the business of nobody in a few of them.
   if (!scoped && !places.includes(top)) return { ecosystems: [], moreEcosystems: true }
@@ -293,7 +311,7 @@ async function countUnknown(
   { app: { db }, signal }: Call,
   places: readonly string[],
   scoped: Scoped | undefined,
-): Promise<{ unknown: number; moreUnknown: boolean }> {
+): Promise<UnknownImages> {
   const until = performance.now() + unknownMs
   const found = new Set<string>()
   const note = ({ repo, digest }: ListedImage) => found.add(`${repo} ${digest}`)

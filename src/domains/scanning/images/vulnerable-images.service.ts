@@ -4,7 +4,7 @@ import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
 import { placesFor } from '#domains/registry/rules/places.service.ts'
 import { invalid } from '#lib/errors.ts'
-import type { Listed, Page } from '#lib/lists/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import { isAcceptedAt } from '../known/known.model.ts'
 import { canonicalName, hasRecord, problemOfName } from '../known/names.service.ts'
@@ -17,7 +17,15 @@ import { mostListedGaps, type ResultCoverage, resultCoverage } from '../reports/
 import { acceptedAt } from '../risks/accepted.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
-import { type FoundImage, type FoundPage, seekImages } from './seek-images.service.ts'
+import {
+  ecosystemsIn,
+  type FoundImage,
+  type FoundPage,
+  type Searched,
+  searchedIn,
+  seekImages,
+  type UnknownImages,
+} from './seek-images.service.ts'
 
 export type ImageState = 'AFFECTED' | 'UNCERTAIN' | 'SUPPRESSED' | 'ACCEPTED'
 
@@ -33,7 +41,7 @@ export type VulnerableImage = {
 }
 
 /** `coverage` and `gaps` are of the first page. */
-export type VulnerableImages = Omit<FoundPage<unknown>, 'items' | 'ecosystems' | 'moreEcosystems'> & {
+export type VulnerableImages = Omit<FoundPage<unknown>, 'items'> & {
   items: VulnerableImage[]
   coverage: ResultCoverage | undefined
   gaps: readonly Gap[]
@@ -51,32 +59,35 @@ export async function listVulnerableImages(
   const places = await placesFor(call, scope)
   const { db } = call.app
   const name = await canonicalName(db, vulnerability, [...new Set(places.map(rootOf))])
-  const found = await seekImages<store.FoundIn>(call, page, places, {
+  const searched = await searchedIn(call, places)
+  const found = await seekImages<store.FoundIn>(call, page, searched, {
     isForAll: false,
     components: (organizations, most) => store.componentsWith(db, name, organizations, most),
     hits: ({ listNo }, of, most) => store.foundInList(db, listNo, { name, place: of }, most),
   })
   const items: VulnerableImage[] = []
   for (const one of found.items) items.push(toImage(one, await acceptedIn(call, one, name)))
-  const { ecosystems: _, moreEcosystems: __, ...answer } = { ...found, items }
-  if (page.after) return { ...answer, coverage: undefined, gaps: [] }
-  const gaps = await gapsIn(call, places, name, found)
+  if (page.after) return { ...found, items, coverage: undefined, gaps: [] }
+  const gaps = await gapsIn(call, searched, name, found)
   const unrated = items.filter(({ severity }) => severity === levelName(unknownSeverity))
-  return { ...answer, coverage: resultCoverage(gaps, unrated.length), gaps: gaps.slice(0, mostListedGaps) }
+  const coverage = resultCoverage(gaps, unrated.length)
+  return { ...found, items, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
 /** Why an image in the places may have the vulnerability although it is not listed. */
 async function gapsIn(
-  { app: { db, config }, now }: Call,
-  places: readonly string[],
+  call: Call,
+  searched: Searched,
   name: string,
-  { ecosystems, moreEcosystems, unknown, moreUnknown }: Omit<FoundPage<unknown>, keyof Listed<unknown>>,
+  { unknown, moreUnknown }: UnknownImages,
 ): Promise<Gap[]> {
+  const { db, config } = call.app
+  const { ecosystems, moreEcosystems } = await ecosystemsIn(call, searched)
   const coverage = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
-  const isNamed = await hasRecord(db, name, [...new Set(places.map(rootOf))])
+  const isNamed = await hasRecord(db, name, [...new Set(searched.places.map(rootOf))])
   return [
     ...(moreEcosystems ? [otherEcosystems] : []),
-    ...coverage.gapsAt(now),
+    ...coverage.gapsAt(call.now),
     ...(isNamed ? [] : [{ reason: 'NO_RECORD', subject: name, message: 'no data source has a record of it' }]),
     ...(unknown > 0 || moreUnknown ? [unreadImages(unknown, moreUnknown)] : []),
   ]
