@@ -3,7 +3,7 @@
 import type { Page } from '#lib/lists/paging.ts'
 import { top } from '#lib/uid.ts'
 import { countNodes, type Listing, listPage } from './listing.ts'
-import { type Reader, type Sql, sql } from './sql.ts'
+import { ident, type Reader, type Sql, sql } from './sql.ts'
 
 /** The rows of the table `t` that were made at a place and below it. */
 export function madeBelow(place: string): Sql {
@@ -21,7 +21,15 @@ export type MadeList<T, F> = {
 const byUid = { order: { field: 'uid', column: 'uid', desc: false }, after: undefined, skip: 0, binding: '' }
 const branchesOf = (places: readonly string[]) => places.map((below) => ({ below }))
 
-/** `where` says what a filter asks of a row. */
+/** Only rows that hold at `now`, or all rows where it is undefined. */
+type Holding = { now: string | undefined }
+
+/** A filter on rows that expire, and have a time in `ended` if they ended before. */
+export function holding(ended: 'revoke_time' | 'end_time'): (filter: Holding) => Sql[] {
+  return ({ now }) => (now === undefined ? [] : [sql`${ident(`t.${ended}`)} = '' AND t.expire_time > ${now}`])
+}
+
+/** `where` gives the conditions of a filter. */
 export function madeList<Row, T, F>(
   { table, columns }: Pick<Listing, 'table' | 'columns'>,
   fromRow: (row: Row) => T,

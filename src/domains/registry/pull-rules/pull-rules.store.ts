@@ -1,4 +1,4 @@
-import { madeList } from '#db/made-below.ts'
+import { holding, madeList } from '#db/made-below.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Age } from '../views/views.model.ts'
 import type { Mode, PullRule, PullRuleException } from './pull-rules.model.ts'
@@ -80,10 +80,8 @@ export async function endException(tx: Tx, uid: string, time: string, actor: str
      WHERE uid = ${uid} AND revoke_time = ''`)
 }
 
-/** With `now` only those that hold then. */
 export const exceptionList = madeList(
   { table: 'pull_rule_exceptions', columns: exceptionColumns },
   (row: PullRuleException) => row,
-  ({ now }: { now: string | undefined }) =>
-    now === undefined ? [] : [sql`t.revoke_time = '' AND t.expire_time > ${now}`],
+  holding('revoke_time'),
 )

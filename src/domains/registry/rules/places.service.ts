@@ -7,7 +7,7 @@ import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
 import { findRepoByUid } from '../repos/paths.service.ts'
 
-/** The rows of one table that are made at places, as stores list them. */
+/** Lists of one table that a store makes with `madeList`, whose type is not for services. */
 export type PlacedList<T, F> = {
   page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, places: readonly string[], filter: F): Promise<number>

@@ -1,4 +1,4 @@
-import { madeList } from '#db/made-below.ts'
+import { holding, madeList } from '#db/made-below.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Gate, GateException, GateRule, Mode, UnknownSeverity } from './gates.model.ts'
 
@@ -81,10 +81,8 @@ export async function endException(tx: Tx, uid: string, time: string, actor: str
     UPDATE gate_exceptions SET revoke_time = ${time}, revoked_by = ${actor} WHERE uid = ${uid} AND revoke_time = ''`)
 }
 
-/** With `now` only those that hold then. */
 export const exceptionList = madeList(
   { table: 'gate_exceptions', columns: exceptionColumns },
   (row: GateException) => row,
-  ({ now }: { now: string | undefined }) =>
-    now === undefined ? [] : [sql`t.revoke_time = '' AND t.expire_time > ${now}`],
+  holding('revoke_time'),
 )

@@ -1,4 +1,4 @@
-import { madeList } from '#db/made-below.ts'
+import { holding, madeList } from '#db/made-below.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -40,12 +40,10 @@ export async function dueRisks(reader: Reader, now: string, most: number): Promi
      ORDER BY t.expire_time, t.id LIMIT ${most}`)
 }
 
-/** With `now` only those that hold then. */
 export const riskList = madeList(
   { table: 'risk_acceptances', columns },
   (row: RiskAcceptance) => row,
-  ({ now }: { now: string | undefined }) =>
-    now === undefined ? [] : [sql`t.end_time = '' AND t.expire_time > ${now}`],
+  holding('end_time'),
 )
 
 /** How many hold in an organisation, up to `most`. */

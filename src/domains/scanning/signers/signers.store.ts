@@ -1,4 +1,4 @@
-import { madeList } from '#db/made-below.ts'
+import { holding, madeList } from '#db/made-below.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { Signer } from './signers.model.ts'
@@ -38,13 +38,7 @@ export async function dueSigners(reader: Reader, now: string, most: number): Pro
      ORDER BY t.expire_time, t.id LIMIT ${most}`)
 }
 
-/** With `now` only those that hold then. */
-export const signerList = madeList(
-  { table: 'vex_signers', columns },
-  (row: Signer) => row,
-  ({ now }: { now: string | undefined }) =>
-    now === undefined ? [] : [sql`t.end_time = '' AND t.expire_time > ${now}`],
-)
+export const signerList = madeList({ table: 'vex_signers', columns }, (row: Signer) => row, holding('end_time'))
 
 /** Those that are trusted now in one of the places. */
 export async function signersAt(reader: Reader, scopes: readonly string[], now: string): Promise<Signer[]> {
