@@ -77,11 +77,18 @@ export async function listUnpulled(
     })
   }
   if (mayName) await name(call, items)
-  const total = await countAll(db, repo.id, { ...asked, after: undefined, desc: false, upTo: undefined })
-  const last = rows.length > page.size ? some.at(-1)!.digest : upTo
+  const total = page.after ? totalIn(page.after) : await countAll(db, repo.id, { ...asked, upTo: undefined })
+  const end = rows.length > page.size ? some.at(-1)!.digest : upTo
+  const last = end === undefined ? undefined : { value: end, uid: `${end} ${total ?? ''}` }
   // Only where all items of the window are skipped, some may be left to skip behind it.
   const passed = page.skip > 0 && rows.length === 0 ? await store.countUnpulled(db, repo.id, asked) : page.skip
   return listedUpTo(call, page, { items, total, last, toSkip: page.skip - passed })
+}
+
+/** The total of the first page, which the tokens of later pages hold: it is too much work for each page. */
+function totalIn({ uid }: NonNullable<Page['after']>): number | undefined {
+  const [, total = ''] = uid.split(' ')
+  return total === '' ? undefined : Number(total)
 }
 
 /** Undefined for a repo with so many manifests that counting would take long. */
