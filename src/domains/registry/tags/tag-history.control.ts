@@ -9,7 +9,6 @@ import {
   type TagHistoryService,
   type ToldTagHistoryRecord,
 } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
-import { invalid } from '#lib/errors.ts'
 import { listResponse } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
@@ -53,11 +52,6 @@ function readRequest(call: Call, request: ListTagHistoryRequest, order?: string)
   // A list for a digest answers which tags pointed to it.
   const defaultOrder = order ?? (digest !== '' && tag === '' ? 'tag' : newestFirst)
   const page = readPage(call, request, { fields: historyFields, defaultOrder }, [repoUid, filter])
-  // No index has both, so that few rows in the window would be looked for among all.
-  if (page.order.field === 'tag' && tag === '' && digest === '' && (filter.from ?? filter.before) !== undefined) {
-    const description = 'cannot be tag with start_time or end_time, unless a tag or a digest is named'
-    throw invalid({ field: 'order_by', description })
-  }
   return { page, filter }
 }
 

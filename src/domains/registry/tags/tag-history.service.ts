@@ -3,7 +3,7 @@ import type { Reader } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { actorNames } from '#domains/iam/identities/actors.service.ts'
 import { digestPattern } from '#lib/digest.ts'
-import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import { deletedRepoType } from '../ledgers/deleted-repos.model.ts'
@@ -114,22 +114,27 @@ export async function listMoves(call: Call, tagUid: string, window: store.Window
 
 /** A page of the rows of a tag, of a digest (which tags it has carried, and from when to when), or of the whole repo. */
 export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
-  checkFilter(filter)
+  checkRequest(page, filter)
   const { ledger } = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
   return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
 /** The same of a repo that was deleted, with what a repo that was made again in its place has added since. */
 export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
-  checkFilter(filter)
+  checkRequest(page, filter)
   const { ledger } = found(await findDeletedRepo(call.app.db, repoUid), deletedRepoType, repoUid)
   return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
-/** Throws INVALID_ARGUMENT for a digest that is none. */
-export function checkFilter({ digest }: RecordFilter): void {
+/** Throws INVALID_ARGUMENT for a malformed digest, and for an order that no index serves with the filter. */
+export function checkRequest({ order }: Page, { tag, digest, from, before }: RecordFilter): void {
   const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
+  // No index has the tag and the time, so a list by tag would read all records to find the few of a window.
+  if (order.field === 'tag' && tag === '' && digest === '' && (from ?? before) !== undefined) {
+    const description = 'cannot be tag with start_time or end_time, unless a tag or a digest is named'
+    throw invalid({ field: 'order_by', description })
+  }
 }
 
 async function pageOfRecords(

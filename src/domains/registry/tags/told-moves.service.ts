@@ -6,7 +6,7 @@ import { type Page, toListed } from '#lib/lists/paging.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { mostCounted } from './tag-history.model.ts'
-import { checkFilter, type RecordFilter } from './tag-history.service.ts'
+import { checkRequest, type RecordFilter } from './tag-history.service.ts'
 import * as store from './told-moves.store.ts'
 
 export type ToldRecord = store.ToldRecord
@@ -14,7 +14,7 @@ const readUpstreams = [capabilityNumber('registry.settings.update')]
 
 /** A page. Where upstreams are is empty for whoever may not see the upstreams there. */
 export async function listTold(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
-  checkFilter(filter)
+  checkRequest(page, filter)
   const { db } = call.app
   const { ledger } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
   const { tag, digest, from, before } = filter
