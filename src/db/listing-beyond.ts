@@ -1,7 +1,8 @@
-// Lists of what comes after a value in one order, such as what changed since a time, in whatever order they are asked for.
+// Lists of what comes after a value in one order, such as what changed since a time, in whatever order they are asked for. And the
+// parts of the query for a page of any other list.
 import type { Page } from '#lib/lists/paging.ts'
 import { afterKey, direction, type Listing, mergedPage } from './listing.ts'
-import { ident, list, type Reader, type Sql, sql } from './sql.ts'
+import { ident, join, list, type Reader, type Sql, sql } from './sql.ts'
 
 /** Only nodes that come after `value` in the order of `column`, for which there are keys. */
 export type Beyond = { column: string; value: string }
@@ -54,13 +55,23 @@ export async function countBeyond(
   return row?.total ?? 0
 }
 
-/** The end of a query for one page and one row more. `keys` are the order and what breaks ties. */
-export function pageTail(page: Pick<Page, 'order' | 'size' | 'skip'>, ...keys: readonly [Sql, ...Sql[]]): Sql {
-  return sql`${orderOf(page, ...keys)} LIMIT ${page.size + 1} OFFSET ${page.skip}`
+/** The condition for rows behind the cursor, where `keys`, which are the order and what breaks ties, have these values. */
+export function pastCursor(
+  { order, after }: Pick<Page, 'order' | 'after'>,
+  keys: readonly Sql[],
+  values: readonly (string | number)[],
+): Sql {
+  if (!after) return sql`1 = 1`
+  return sql`(${join(keys, ', ')}) ${order.desc ? sql`<` : sql`>`} (${list(values)})`
 }
 
-/** All keys in the direction of the page. */
-export function orderOf(page: Pick<Page, 'order'>, first: Sql, ...more: readonly Sql[]): Sql {
+/** The end of a query for one page and one row more, with all keys in the direction of the page. */
+export function pageTail(page: Pick<Page, 'order' | 'size' | 'skip'>, keys: readonly Sql[]): Sql {
+  return sql`${orderOf(page, keys)} LIMIT ${page.size + 1} OFFSET ${page.skip}`
+}
+
+function orderOf(page: Pick<Page, 'order'>, keys: readonly Sql[]): Sql {
   const dir = direction(page)
-  return more.reduce((sum, key) => sql`${sum}, ${key} ${dir}`, sql`ORDER BY ${first} ${dir}`)
+  const directed = keys.map((key) => sql`${key} ${dir}`)
+  return sql`ORDER BY ${join(directed, ', ')}`
 }

@@ -1,14 +1,17 @@
-import { pageTail } from '#db/listing-beyond.ts'
+import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { Usage } from '../usage/digest-usage.model.ts'
 import type { ReferrerRow } from './digests.model.ts'
 
+const byDigest = [sql`digest`]
+
 /** A page of the manifests whose subject is the digest, by their digests, and one more. */
 export async function referrersOf(reader: Reader, repo: number, subject: string, page: Page) {
   return reader.all<ReferrerRow>(sql`
     SELECT digest, media_type AS "mediaType", artifact_type AS "artifactType", size FROM manifests
-     WHERE ${about(repo, subject)} AND ${digestPast(page)} ${pageTail(page, sql`digest`)}`)
+     WHERE ${about(repo, subject)} AND ${pastCursor(page, byDigest, [page.after?.value ?? ''])}
+     ${pageTail(page, byDigest)}`)
 }
 
 export async function countReferrers(reader: Reader, repo: number, subject: string): Promise<number> {
@@ -19,11 +22,6 @@ export async function countReferrers(reader: Reader, repo: number, subject: stri
 
 const about = (repo: number, subject: string): Sql => {
   return sql`repo_id = ${repo} AND subject = ${subject} AND subject <> ''`
-}
-
-function digestPast({ after, order }: Page): Sql {
-  if (!after) return sql`1 = 1`
-  return order.desc ? sql`digest < ${after.value}` : sql`digest > ${after.value}`
 }
 
 export type UsageRow = Omit<Usage, 'repo' | 'digest'>

@@ -49,7 +49,7 @@ export async function followsBelow(reader: Reader, place: string, page: Page): P
   const key = page.order.column === 'uid' ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}, ${tagCount}, ${noFetches} FROM ${from}
-     WHERE ${isBelow(place)} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, key, sql`f.repo_uid`)}`)
+     WHERE ${isBelow(place)} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, [key, sql`f.repo_uid`])}`)
   return rows.map(fromRow)
 }
 

@@ -1,4 +1,4 @@
-import { pageTail } from '#db/listing-beyond.ts'
+import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { madeList } from '#db/made-below.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -89,11 +89,11 @@ export async function insertDeletions(tx: Tx, plan: number, deletions: readonly 
 
 /** A page of the deletions of a plan, by their positions, and one more. */
 export async function deletionPage(reader: Reader, plan: number, page: Page): Promise<PlannedDeletion[]> {
-  const at = page.after && Number(page.after.uid)
-  const past = at === undefined ? sql`1 = 1` : page.order.desc ? sql`position < ${at}` : sql`position > ${at}`
+  const keys = [sql`position`]
+  const past = pastCursor(page, keys, [Number(page.after?.uid ?? 0)])
   return reader.all<PlannedDeletion>(sql`
     SELECT ${deletionColumns} FROM planned_deletions WHERE plan_id = ${plan} AND ${past}
-     ${pageTail(page, sql`position`)}`)
+     ${pageTail(page, keys)}`)
 }
 
 /** A plan holds no more than 100,000 deletions. */

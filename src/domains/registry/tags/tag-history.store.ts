@@ -1,5 +1,7 @@
 import { insertsOf } from '#db/bulk.ts'
-import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { direction } from '#db/listing.ts'
+import { pastCursor } from '#db/listing-beyond.ts'
+import { ident, join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { notePending, notePendingDeletions } from '../proofs/pending.store.ts'
@@ -131,7 +133,14 @@ export async function listRecords(
   const seen = sql`
     (SELECT o.checked_before FROM tag_observations o WHERE o.repo_id = h.repo_id AND o.tag = h.tag AND o.time = h.time)`
   const more = sql`, coalesce(${next}, '') AS "endTime", coalesce(${seen}, '') AS "checkedBefore"`
-  const { of, past, order } = listingOf(ledger, tag, window.digest, page)
+  const { names, past } = keysOf(page, tag)
+  const dir = direction(page)
+  const order: Order = (row) =>
+    join(
+      names.map((name) => sql`${row}.${name} ${dir}`),
+      ', ',
+    )
+  const of = rowsOf(ledger, tag === undefined && window.digest === undefined && page.order.field === 'time')
   const where = sql`${matching(tag, window)} AND ${past}`
   const asked = { of, where, order, limit: page.size + 1, skip: page.skip, more }
   const rows = await reader.all<Row & { endTime: string; checkedBefore: string }>(selectRows(ledger, asked))
@@ -150,38 +159,24 @@ export async function countRecords(
   window: Window,
   most: number,
 ): Promise<number | undefined> {
-  const { of } = listingOf(ledger, tag, window.digest, { order: byTime, after: undefined })
+  const of = rowsOf(ledger, tag === undefined && window.digest === undefined)
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total
       FROM (SELECT 1 AS one FROM tag_history WHERE ${of} AND ${matching(tag, window)} LIMIT ${most + 1}) AS matches`)
   return (row?.total ?? 0) > most ? undefined : (row?.total ?? 0)
 }
 
-const byTime = { field: 'time', column: 'time', desc: true }
+/** The rows of a ledger. The index of whole repos by time is written for the negative number. */
+function rowsOf(ledger: number, isWhole: boolean): Sql {
+  return isWhole ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger}`
+}
 
-/** The rows of a list, the condition for those behind the cursor, and their order. */
-function listingOf(
-  ledger: number,
-  tag: string | undefined,
-  digest: string | undefined,
-  { order: { field, desc }, after }: Pick<Page, 'order' | 'after'>,
-): { of: Sql; past: Sql; order: Order } {
-  const of = sql`repo_id = ${ledger}`
-  const [dir, beyond] = desc ? [sql`DESC`, sql`<`] : [sql`ASC`, sql`>`]
-  const { value = '', uid = '' } = after ?? {}
-  const behind = (condition: Sql): Sql => (after === undefined ? sql`1 = 1` : condition)
-  if (tag !== undefined) {
-    const time = field === 'time' ? value : uid
-    return { of, past: behind(sql`time ${beyond} ${time}`), order: (row) => sql`${row}.time ${dir}` }
-  }
-  if (field === 'tag') {
-    const past = behind(sql`(tag, time) ${beyond} (${value}, ${uid})`)
-    return { of, past, order: (row) => sql`${row}.tag ${dir}, ${row}.time ${dir}` }
-  }
-  const past = behind(sql`(time, tag) ${beyond} (${value}, ${uid})`)
-  const order: Order = (row) => sql`${row}.time ${dir}, ${row}.tag ${dir}`
-  // As the index of whole repos is written.
-  return { of: digest === undefined ? sql`-repo_id = ${-ledger}` : of, past, order }
+/** The sort keys of a page. Its cursor has one of them as the value, and the other as the uid. */
+function keysOf({ order, after }: RecordPage, tag: string | undefined): { names: Sql[]; past: Sql } {
+  const keys = tag !== undefined ? ['time'] : order.field === 'tag' ? ['tag', 'time'] : ['time', 'tag']
+  const values = keys.map((key) => (key === order.field ? after?.value : after?.uid) ?? '')
+  const names = keys.map(ident)
+  return { names, past: pastCursor({ order, after }, names, values) }
 }
 
 /** What the tag pointed to at a time; empty when there was no such tag then. */

@@ -1,8 +1,8 @@
 // What upstreams tell of how tags moved there. Nobody here has seen it: it stands apart from the ledger, and nothing that decides
 // reads it.
 import { insertsOf } from '#db/bulk.ts'
-import { pageTail } from '#db/listing-beyond.ts'
-import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { pageTail, pastCursor } from '#db/listing-beyond.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import type { ToldMove } from '#lib/registries/registry-histories.ts'
@@ -105,8 +105,8 @@ export async function listTold(
                       WHERE n.ledger_id = m.ledger_id AND n.tag = m.tag AND n.time > m.time AND n.teller_id = m.teller_id
                       ORDER BY n.time LIMIT 1), '') AS "endTime"
       FROM told_moves m JOIN history_tellers w ON w.id = m.teller_id
-     WHERE ${matching(ledger, tag, window)} AND ${pastOf(page, keys)}
-     ${pageTail(page, ...keys.columns)}`)
+     WHERE ${matching(ledger, tag, window)} AND ${pastCursor(page, keys.columns, keys.values)}
+     ${pageTail(page, keys.columns)}`)
   return rows.map((row) => ({ ...row, event: nameOf(eventNumbers, row.event) }))
 }
 
@@ -129,21 +129,14 @@ function matching(ledger: number, tag: string | undefined, window: Window): Sql 
   return sql`m.ledger_id = ${ledger} ${ofTag} AND ${within(window)}`
 }
 
-type Keys = { columns: [Sql, ...Sql[]]; values: readonly (string | number)[] }
+type Keys = { columns: readonly Sql[]; values: readonly (string | number)[] }
 
 /** The sort key of a page, and its value at the cursor. */
 function keysOf({ order, after }: ToldPage, tag: string | undefined): Keys {
   const [teller = '', tie = ''] = after?.uid.split(' ') ?? []
   const [time, name] = order.field === 'time' ? [after?.value ?? '', tie] : [tie, after?.value ?? '']
   if (tag !== undefined) return { columns: [sql`m.time`, sql`m.teller_id`], values: [time, Number(teller)] }
-  const [columns, values] =
-    order.field === 'time'
-      ? [[sql`m.time`, sql`m.tag`] as const, [time, name]]
-      : [[sql`m.tag`, sql`m.time`] as const, [name, time]]
-  return { columns: [...columns, sql`m.teller_id`], values: [...values, Number(teller)] }
-}
-
-function pastOf({ order, after }: ToldPage, { columns, values }: Keys): Sql {
-  if (!after) return sql`1 = 1`
-  return sql`(${join(columns, ', ')}) ${order.desc ? sql`<` : sql`>`} (${list(values)})`
+  return order.field === 'time'
+    ? { columns: [sql`m.time`, sql`m.tag`, sql`m.teller_id`], values: [time, name, Number(teller)] }
+    : { columns: [sql`m.tag`, sql`m.time`, sql`m.teller_id`], values: [name, time, Number(teller)] }
 }

@@ -1,5 +1,5 @@
 // From vulnerabilities and packages to the lists that have them, and what a list consists of.
-import { pageTail } from '#db/listing-beyond.ts'
+import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { join, list, type Reader, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -221,17 +221,18 @@ export async function namedInList(
 
 /** A page of the packages of a list by number or by name, and one more. */
 export async function componentPage(reader: Reader, listNo: number, page: Page): Promise<ListedComponent[]> {
-  const byName = page.order.field === 'name'
-  const beyond = page.order.desc ? sql`<` : sql`>`
-  const number = Number(page.after?.uid ?? 0)
-  const past = byName
-    ? sql`(c.name, l.component_id) ${beyond} (${page.after?.value ?? ''}, ${number})`
-    : sql`l.component_id ${beyond} ${number}`
-  const order = byName ? pageTail(page, sql`c.name`, sql`l.component_id`) : pageTail(page, sql`l.component_id`)
+  const { value: name = '', uid: number = '0' } = page.after ?? {}
+  const [keys, values] =
+    page.order.field === 'name'
+      ? [
+          [sql`c.name`, sql`l.component_id`],
+          [name, Number(number)],
+        ]
+      : [[sql`l.component_id`], [Number(number)]]
   const rows = await reader.all<EntryRow>(sql`
     SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
       FROM list_components l JOIN components c ON c.id = l.component_id
-     WHERE l.list_id = ${listNo} AND ${page.after ? past : sql`1 = 1`} ${order}`)
+     WHERE l.list_id = ${listNo} AND ${pastCursor(page, keys, values)} ${pageTail(page, keys)}`)
   return rows.map(toEntry)
 }
 
