@@ -191,7 +191,7 @@ test('what waits to be read or compared passes, and what cannot be read is as th
     assert.deepEqual([said!.result, said!.parameters.pending], ['RESULT_ALLOWED', true])
     assert.match(said!.parameters.reason, new RegExp(what))
   }
-  await waiting('nothing is known yet')
+  await waiting('waits to be read')
   await runDuty(registry.app, readImages)
   await waiting('wait to be compared')
   await pushAndScan(registry, name, layer('other 1-r0'))

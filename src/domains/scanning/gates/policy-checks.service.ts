@@ -41,8 +41,14 @@ const isExplained = ({ gate, failed }: Outcome): boolean => gate.kind === 'vulne
 function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
   if (!isExplained(outcome)) return { ...outcome, coverage: undefined, gaps: [] }
   const coverage = resultCoverage(gaps, outcome.unknownSeverity, { policy: true })
-  const reason = outcome.denied ? outcome.reason : withCoverage(outcome.reason, coverage)
+  const reason = reasonOf(outcome, coverage)
   return { ...outcome, reason, coverage, gaps: gaps.slice(0, mostListedGaps) }
+}
+
+/** The reason of a verdict that is pending is that the image was not scanned yet, which the coverage says in full. */
+function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage): string {
+  if (denied) return reason
+  return pending ? coverage.summary : withCoverage(reason, coverage)
 }
 
 function checkAsked({ tag, digest }: { tag: string; digest: string }): void {

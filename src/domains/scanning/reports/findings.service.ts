@@ -7,18 +7,13 @@ import { contentsOf, isKnownImage } from '#domains/registry/images/image-content
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
-import { rootOf } from '#lib/uid.ts'
 import { type Accepted, countedAt, isAcceptedAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
-import { findKnownNow } from '../known/known.store.ts'
-import { findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { levelName, severityRank, unknownSeverity } from '../matching/severity.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
 import type { Rank } from '../records/records.model.ts'
-import { withAccepted } from '../risks/accepted.service.ts'
-import { gapsOfCompared, isUncertain, noPackages, notCompared, purlOf, unreadGap } from './image-gaps.service.ts'
-import { unread } from './image-knowledge.service.ts'
+import { gapsOfCompared, isUncertain, purlOf, readCompared, unreadGap } from './image-gaps.service.ts'
 import type { Gap } from './reports.model.ts'
 import { type ResultCoverage, resultCoverage } from './result-coverage.model.ts'
 
@@ -54,12 +49,10 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (!contents && !(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
   if (contents?.state !== 'known') return nothingOf([await unreadGap(call.app, repo, digest, contents)])
-  const { packages, distribution } = contents
-  const list = await findList(db, { hash: packages, distribution })
-  if (packages === '') return nothingOf([noPackages, ...contents.gaps.map(unread)])
-  if (!list || list.matchTime === '') return nothingOf([notCompared])
-  const all = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
-  const known = await withAccepted(db, all, [{ repoUid, digest }], distribution.id)
+  const compared = await readCompared(call.app, repo, digest, { contents, most: maxFindings })
+  if (Array.isArray(compared)) return nothingOf(compared)
+  const { distribution } = contents
+  const { known } = compared
   const uncertain = known
     .filter((one) => isUncertain(one, call.now))
     .map((one) => ({ ...one, vulnerabilities: countedAt(one, call.now), purl: purlOf(one, distribution.id) }))
@@ -74,7 +67,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
       suppressedBy: suppressionOf(one, distribution.id),
       acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
     }))
-  const gaps = await gapsOfCompared(call.app, { contents, list, known, most: maxFindings }, call.now)
+  const gaps = await gapsOfCompared(call.app, compared, call.now)
   const unknown = shown.filter((one) => one.severity === unknownSeverity && countedAt(one, call.now).length > 0)
   return {
     ...{ uncertain, gaps, findings: await ranked(call.app, shown) },

@@ -25,13 +25,24 @@ export async function gapsOfImage({ app, cause }: Work, repo: Repo, digest: stri
   const { db } = app
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (contents?.state !== 'known') return [await unreadGap(app, repo, digest, contents)]
+  const compared = await readCompared(app, repo, digest, { contents, most: mostFindings + 1 })
+  return Array.isArray(compared) ? compared : gapsOfCompared(app, compared, cause.now)
+}
+
+/** The findings of an image that was read, `most` of them at most, or the gaps of one that was not compared. */
+export async function readCompared(
+  { db }: App,
+  repo: Repo,
+  digest: string,
+  { contents, most }: Pick<Compared, 'contents' | 'most'>,
+): Promise<Compared | Gap[]> {
   const { packages, distribution, gaps } = contents
   if (packages === '') return [noPackages, ...gaps.map(unread)]
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return [notCompared]
-  const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], mostFindings + 1)
+  const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], most)
   const known = await withAccepted(db, all, [{ repoUid: repo.uid, digest }], distribution.id)
-  return gapsOfCompared(app, { contents, list, known, most: mostFindings + 1 }, cause.now)
+  return { contents, list, known, most }
 }
 
 /** The gap of an image whose contents are not known. */
@@ -52,9 +63,9 @@ export const gapOfUnread = ({ message }: ContentsRecord): Gap => ({
 })
 
 /** An image that was read, and in which no package was found. An empty SBOM looks the same, so it is no proof. */
-export const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no package was found in it' }
+const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no package was found in it' }
 
-export const notCompared: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
+const notCompared: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
 
 export type Compared = {
   contents: ContentsRecord
