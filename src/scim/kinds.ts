@@ -4,6 +4,8 @@ import { groupSchema, userSchema } from './names.ts'
 export type ScimKind = {
   name: 'user' | 'group'
   schema: string
+  /** Path of all resources below the address of the provider. */
+  endpoint: 'Users' | 'Groups'
   /** Attributes that the server writes, or that nobody may read: what is sent for them is passed over. */
   passedOver: readonly string[]
   /** Attributes that decide something, so that they have one value, and no parts. */
@@ -19,6 +21,7 @@ export type ScimKind = {
 export const userKind: ScimKind = {
   name: 'user',
   schema: userSchema,
+  endpoint: 'Users',
   passedOver: ['id', 'meta', 'password', 'groups'],
   decisive: ['userName', 'externalId', 'active', 'schemas'],
   alwaysThere: ['userName', 'active', 'schemas'],
@@ -28,6 +31,7 @@ export const userKind: ScimKind = {
 export const groupKind: ScimKind = {
   name: 'group',
   schema: groupSchema,
+  endpoint: 'Groups',
   passedOver: ['id', 'meta'],
   decisive: ['displayName', 'externalId', 'schemas'],
   alwaysThere: ['displayName', 'schemas'],

@@ -1,35 +1,27 @@
-// The requests of SCIM 2.0, and what each is answered.
+// Requests of SCIM 2.0, routed by path and method.
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
 import { resourceTypes, schemas, serviceProviderConfig } from './documents.ts'
 import { ScimError } from './errors.ts'
 import { type Answer, type Asked, listOf, ok } from './exchange.ts'
 import { groupRoutes } from './group-requests.ts'
+import type { Routes } from './resource-routes.ts'
 import { userRoutes } from './user-requests.ts'
 
-/** What can be asked for. */
-export const kinds = [
-  'Users',
-  'User',
-  'Search',
-  'Groups',
-  'Group',
-  'GroupSearch',
-  'ServiceProviderConfig',
-  'ResourceTypes',
-  'Schemas',
-  'none',
-]
-
-type Route = (work: Work, asked: Asked, id: string) => Promise<Answer> | Answer
-
-const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
-  ...userRoutes,
-  ...groupRoutes,
+const routes: Readonly<Record<string, Routes>> = {
+  Users: userRoutes.all,
+  User: userRoutes.one,
+  Search: userRoutes.search,
+  Groups: groupRoutes.all,
+  Group: groupRoutes.one,
+  GroupSearch: groupRoutes.search,
   ServiceProviderConfig: { GET: (_, asked) => ok(serviceProviderConfig(baseOf(asked))) },
   ResourceTypes: { GET: (_, asked, id) => document(resourceTypes(baseOf(asked)), id) },
   Schemas: { GET: (_, asked, id) => document(schemas(baseOf(asked)), id) },
 }
+
+/** Kinds of requests, for the log and the metrics. */
+export const kinds = [...Object.keys(routes), 'none']
 
 export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   const [, head = '', id = '', ...more] = asked.path.split('/')

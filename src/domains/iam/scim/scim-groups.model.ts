@@ -29,6 +29,8 @@ export type GroupOfUser = { id: string; displayName: string }
 /** Ids of people to add or to remove, or the ids that all members shall have. */
 export type MemberChange = { op: 'add' | 'remove' | 'set'; ids: readonly string[] }
 
+export type ScimGroupChange = { input: ScimGroupInput; members: readonly MemberChange[] }
+
 export const scimGroupType = 'iam.pinfold.dev/ScimGroup'
 
 /** Limits of one provider, of one group, of one person, and of one request. */

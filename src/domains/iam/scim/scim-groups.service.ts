@@ -13,6 +13,7 @@ import {
   type GroupOfUser,
   type MemberChange,
   type ScimGroup,
+  type ScimGroupChange,
   type ScimGroupInput,
   type ScimMember,
   scimGroupLimits,
@@ -34,9 +35,9 @@ export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): 
 }
 
 type Listing = { filter: ScimFilter | undefined; skip: number; limit: number; withMembers: boolean }
-type Found = { total: number; groups: ScimGroup[]; members: Map<string, ScimMember[]> }
+type Found = { total: number; groups: ScimGroup[] }
 
-/** A page of groups. With members it ends earlier if they would be more than one group may have; it has one group at least. */
+/** A page of groups. If their members are to be shown, it ends before these are more than one group may have, but has one group at least. */
 export async function listScimGroups(
   { app: { db } }: Work,
   provider: string,
@@ -44,7 +45,7 @@ export async function listScimGroups(
 ): Promise<Found> {
   const total = await store.countGroups(db, provider, filter)
   const groups = limit === 0 || total === 0 ? [] : await store.listGroups(db, provider, filter, { skip, limit })
-  if (!withMembers) return { total, groups, members: new Map() }
+  if (!withMembers) return { total, groups }
   const counts = await store.memberCounts(
     db,
     groups.map(({ id }) => id),
@@ -54,9 +55,7 @@ export async function listScimGroups(
     members += counts.get(id) ?? 0
     return i > 0 && members > scimGroupLimits.members
   })
-  const page = end < 0 ? groups : groups.slice(0, end)
-  const ids = page.map(({ id }) => id)
-  return { total, groups: page, members: await store.membersOf(db, ids) }
+  return { total, groups: end < 0 ? groups : groups.slice(0, end) }
 }
 
 /** ALREADY_EXISTS when a group of the provider has the display name, or the name that role mappings know this one by. */
@@ -83,14 +82,12 @@ export async function createScimGroup(
   return group
 }
 
-type Change = { input: ScimGroupInput; members: readonly MemberChange[] }
-
 /** Changes a group as `change` says, which may be called more than once, and throws to refuse. */
 export async function changeScimGroup(
   work: Work,
   provider: string,
   id: string,
-  change: (before: ScimGroup) => Change,
+  change: (before: ScimGroup) => ScimGroupChange,
 ): Promise<ScimGroup> {
   const { group, changed } = await work.app.db.tx(async (tx) => {
     const before = await requireGroup(tx, provider, id)
