@@ -13,11 +13,15 @@ export function createGrantCache(reader: Reader, monotonic: () => number): Grant
 /** What an identity is bound to now; `undefined` when there is no such identity. */
 export async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
   const rows = await listGrants(reader, identity)
-  if (!rows) return undefined
+  return rows && grantsOf(rows)
+}
+
+/** Grants of roles: each role with its place, and its capability numbers as JSON. */
+export function grantsOf(roles: readonly { place: string; capabilities: string }[]): Grants {
   const grants = new Map<string, bigint>()
-  for (const row of rows) {
-    const mask = maskOf(JSON.parse(row.capabilities) as number[])
-    grants.set(row.place, (grants.get(row.place) ?? 0n) | mask)
+  for (const { place, capabilities } of roles) {
+    const mask = maskOf(JSON.parse(capabilities) as number[])
+    grants.set(place, (grants.get(place) ?? 0n) | mask)
   }
   return grants
 }

@@ -195,12 +195,12 @@ export async function deleteAllGroups(tx: Tx, provider: string): Promise<void> {
 }
 
 /** A role that a pushed group gives: its place, and its capability numbers as JSON. */
-export type PushedRole = { scope: string; capabilities: string }
+export type PushedRole = { place: string; capabilities: string }
 
 /** The roles that the groups of an active person give now, while the provider's endpoint is open. */
 export async function pushedRoles(reader: Reader, provider: string, externalId: string): Promise<PushedRole[]> {
   const rows = await reader.all<PushedRole & { scim: string }>(sql`
-    SELECT t.scope, r.capabilities, p.scim
+    SELECT t.scope AS place, r.capabilities, p.scim
       FROM scim_users u
       JOIN identity_providers p ON p.uid = u.provider_uid
       JOIN scim_group_members m ON m.user_id = u.id

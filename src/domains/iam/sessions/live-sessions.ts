@@ -1,11 +1,11 @@
-// Whether the session of an access token has been ended, and what pushed groups add to it, read at most twice a second as the
+// Sessions of access tokens that have not ended, with the grants of pushed groups. They are read at most twice a second, as
 // bindings are.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { createBriefCache } from '#lib/caches/brief-cache.ts'
 import { rootOf } from '#lib/uid.ts'
-import { maskOf } from '../access/capabilities.ts'
 import type { Grants } from '../access/grants.model.ts'
+import { grantsOf } from '../access/grants.ts'
 import { pushedRoles } from '../scim/scim-groups.store.ts'
 import { type CachedSessions, isStillTrusted, type LiveSession, type Session } from './sessions.model.ts'
 import { findSession } from './sessions.store.ts'
@@ -34,13 +34,9 @@ async function read(reader: Reader, uid: string): Promise<LiveSession | undefine
   return { provider, organization, act, granted, pushed: await pushedGrants(reader, session) }
 }
 
-/** Capability masks that groups pushed over SCIM give to the person, within the organization of the provider. */
+/** Grants of the person's groups that the provider has pushed over SCIM, within the organization of the provider. */
 async function pushedGrants(reader: Reader, { provider, organization, externalId }: Session): Promise<Grants> {
-  const grants = new Map<string, bigint>()
-  if (organization === '' || externalId === '') return grants
-  for (const { scope, capabilities } of await pushedRoles(reader, provider, externalId)) {
-    if (rootOf(scope) !== organization) continue
-    grants.set(scope, (grants.get(scope) ?? 0n) | maskOf(JSON.parse(capabilities) as number[]))
-  }
-  return grants
+  if (organization === '' || externalId === '') return new Map()
+  const roles = await pushedRoles(reader, provider, externalId)
+  return grantsOf(roles.filter(({ place }) => rootOf(place) === organization))
 }

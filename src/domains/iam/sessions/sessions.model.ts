@@ -1,5 +1,6 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
+import type { Grants } from '../access/grants.model.ts'
 
 /** A browser shows a cookie; a client has an access token, and perhaps a refresh token. */
 export type SessionKind = 'browser' | 'client'
@@ -116,8 +117,8 @@ export const maxWaiting = 100_000
 
 /** What counts for each request that a session's access token is shown with. */
 export type LiveSession = Pick<Session, 'provider' | 'organization' | 'act' | 'granted'> & {
-  /** Capability masks by place that the person's groups give now which the provider has pushed over SCIM. */
-  pushed: ReadonlyMap<string, bigint>
+  /** Present grants of the person's groups that the provider has pushed over SCIM. */
+  pushed: Grants
 }
 
 /** Which sessions have not been ended, as far as the last half second knows. */
