@@ -29,7 +29,7 @@ export async function membersOfScimGroups({ app }: Work, ids: readonly string[])
   return store.membersOf(app.db, ids)
 }
 
-/** The groups of people who were read as those of a provider. */
+/** Groups by the id of the person. The caller has checked that the people are those of its provider. */
 export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): Promise<Map<string, GroupOfUser[]>> {
   return store.groupsOfUsers(app.db, ids)
 }
@@ -37,7 +37,7 @@ export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): 
 type Listing = { filter: ScimFilter | undefined; skip: number; limit: number; withMembers: boolean }
 type Found = { total: number; groups: ScimGroup[] }
 
-/** A page of groups. If their members are to be shown, it ends before these are more than one group may have, but has one group at least. */
+/** A page of groups. With members, it ends before these are more than one group may have; it has at least one group. */
 export async function listScimGroups(
   { app: { db } }: Work,
   provider: string,
@@ -82,7 +82,7 @@ export async function createScimGroup(
   return group
 }
 
-/** Changes a group as `change` says, which may be called more than once, and throws to refuse. */
+/** Changes a group. `change` may be called more than once, and throws to refuse. */
 export async function changeScimGroup(
   work: Work,
   provider: string,
@@ -105,7 +105,7 @@ export async function changeScimGroup(
   return group
 }
 
-/** Its members lose the roles that it is mapped to. */
+/** Deletes a group. Its members lose the roles that it is mapped to. */
 export async function deleteScimGroup(
   work: Work,
   provider: string,
@@ -160,13 +160,13 @@ async function changeMembers(
   await store.removeMembers(tx, id, removed)
   await store.addMembers(tx, id, added)
   const most = scimGroupLimits.ofPerson
-  const tooMany = await store.inTooMany(tx, added, most)
-  if (tooMany !== undefined)
+  if (await store.isAnyInMore(tx, added, most)) {
     throw limitExceeded('scim_groups_of_person', 'provisioned groups of one person', most, most)
+  }
   return { members: after.size, added, removed }
 }
 
-/** Ids of another provider get the same answer as those of nobody. Whom to remove need not be there. */
+/** Ids of another provider get the same answer as unknown ids. Members to remove need not exist. */
 async function requireUsers(tx: Tx, provider: string, changes: readonly MemberChange[]): Promise<void> {
   const wanted = [...new Set(changes.flatMap(({ op, ids }) => (op === 'remove' ? [] : ids)))]
   const known = await store.knownUsers(tx, provider, wanted.filter(isId))

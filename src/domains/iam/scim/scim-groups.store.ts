@@ -74,7 +74,7 @@ export async function updateGroup(tx: Tx, group: ScimGroup): Promise<void> {
      WHERE id = ${id}`)
 }
 
-/** With its members. */
+/** Deletes a group and its members. */
 export async function deleteGroup(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`DELETE FROM scim_group_members WHERE group_id = ${id}`)
   await tx.run(sql`DELETE FROM scim_groups WHERE id = ${id}`)
@@ -93,13 +93,7 @@ export async function membersOf(reader: Reader, groups: readonly string[]): Prom
     SELECT m.group_id AS "groupId", u.id, u.user_name AS "userName"
       FROM scim_group_members m JOIN scim_users u ON u.id = m.user_id
      WHERE m.group_id IN (${list(groups)}) ORDER BY m.group_id, u.id`)
-  const found = new Map<string, ScimMember[]>()
-  for (const { groupId, ...member } of rows) {
-    const before = found.get(groupId)
-    if (before) before.push(member)
-    else found.set(groupId, [member])
-  }
-  return found
+  return Map.groupBy(rows, ({ groupId }) => groupId)
 }
 
 export async function memberIds(reader: Reader, group: string): Promise<string[]> {
@@ -144,31 +138,25 @@ export async function removeMembers(tx: Tx, group: string, ids: readonly string[
   }
 }
 
-/** One of these people who is in more groups than `most`. */
-export async function inTooMany(reader: Reader, ids: readonly string[], most: number): Promise<string | undefined> {
+/** Whether one of these people is in more groups than `most`. */
+export async function isAnyInMore(reader: Reader, ids: readonly string[], most: number): Promise<boolean> {
   for (const some of chunks(ids, atOnce)) {
-    const row = await reader.get<{ id: string }>(sql`
-      SELECT user_id AS id FROM scim_group_members WHERE user_id IN (${list(some)})
+    const row = await reader.get(sql`
+      SELECT 1 AS found FROM scim_group_members WHERE user_id IN (${list(some)})
        GROUP BY user_id HAVING COUNT(*) > ${most} LIMIT 1`)
-    if (row) return row.id
+    if (row) return true
   }
-  return undefined
+  return false
 }
 
 /** The groups of these people, by the id of the person. */
 export async function groupsOfUsers(reader: Reader, ids: readonly string[]): Promise<Map<string, GroupOfUser[]>> {
-  const found = new Map<string, GroupOfUser[]>()
-  if (ids.length === 0) return found
+  if (ids.length === 0) return new Map()
   const rows = await reader.all<GroupOfUser & { userId: string }>(sql`
     SELECT m.user_id AS "userId", g.id, g.display_name AS "displayName"
       FROM scim_group_members m JOIN scim_groups g ON g.id = m.group_id
      WHERE m.user_id IN (${list(ids)}) ORDER BY m.user_id, g.id`)
-  for (const { userId, ...group } of rows) {
-    const before = found.get(userId)
-    if (before) before.push(group)
-    else found.set(userId, [group])
-  }
-  return found
+  return Map.groupBy(rows, ({ userId }) => userId)
 }
 
 /** The groups that a person is in. */
