@@ -12,7 +12,7 @@ import {
   type ScalarType,
 } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { versionOf, versionOfType } from '#api/methods.ts'
+import { neededPackage, versionOf, versionOfType } from '#api/methods.ts'
 import { services as allServices } from '#api/services.ts'
 import { isPlainMessage } from '#api/transcoding/json-write.ts'
 import { camelCase } from '#lib/fields.ts'
@@ -227,14 +227,8 @@ function capitalised(name: string): string {
 
 /** Names of services. Of two with one name, the smaller one is named with its package. */
 function titlesOf(services: readonly DescService[]): ReadonlyMap<DescService, string> {
-  const isLarger = (one: DescService, other: DescService) =>
-    other.name === one.name && other.methods.length > one.methods.length
   return new Map(
-    services.map((service) => {
-      const isSecond = services.some((other) => isLarger(service, other))
-      const [, packageName] = service.typeName.split('.').reverse()
-      return [service, isSecond ? capitalised(packageName!) + service.name : service.name]
-    }),
+    services.map((service) => [service, capitalised(neededPackage(service, services) ?? '') + service.name]),
   )
 }
 

@@ -1,5 +1,5 @@
 // The contract as a table: every method with who may call it and the handler it has.
-import type { DescField, DescMethod, Message } from '@bufbuild/protobuf'
+import type { DescField, DescMethod, DescService, Message } from '@bufbuild/protobuf'
 import type { Access, Handler, Method, Service, StreamHandler } from '#app.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
@@ -41,12 +41,18 @@ function shortNames(services: readonly Service[]): (desc: DescMethod) => string 
   return (desc) => {
     const same = named.get(keyOf(desc))!
     if (same.length === 1) return desc.name
-    const name = `${desc.parent.name}.${desc.name}`
-    const isSmaller = same.some(
-      ({ parent }) => parent.name === desc.parent.name && parent.methods.length > desc.parent.methods.length,
-    )
-    return isSmaller ? `${desc.parent.typeName.split('.').at(-2)}.${name}` : name
+    const parents = same.map(({ parent }) => parent)
+    const packageName = neededPackage(desc.parent, parents)
+    return [packageName ?? [], desc.parent.name, desc.name].flat().join('.')
   }
+}
+
+/** Last part of the package of a service. Undefined if none of the services has the same name and more methods. */
+export function neededPackage(service: DescService, services: readonly DescService[]): string | undefined {
+  const isSmaller = services.some(
+    ({ name, methods }) => name === service.name && methods.length > service.methods.length,
+  )
+  return isSmaller ? service.typeName.split('.').at(-2) : undefined
 }
 
 /** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
