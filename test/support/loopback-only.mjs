@@ -16,13 +16,19 @@ net.Socket.prototype.connect = function (...args) {
   const named = typeof given === 'object' ? given.host : typeof args[1] === 'string' ? args[1] : undefined
   const isPath = typeof given === 'string' || typeof given?.path === 'string'
   if (isPath || named === undefined || isHere(named)) return connect.apply(this, args)
-  throw refuse(named)
+  // An `error` event in a later tick, as from a network. An address would not be looked up, so a name takes its place.
+  const options = typeof given === 'object' ? given : { port: given }
+  return connect.call(this, { ...options, host: 'elsewhere.invalid', lookup: failLater(refuse(named)) })
+}
+
+function failLater(error) {
+  return (...args) => process.nextTick(args.at(-1), error)
 }
 
 const { lookup } = dns
 dns.lookup = (host, ...rest) => {
   if (isHere(host) || net.isIP(host)) return lookup(host, ...rest)
-  rest.at(-1)(refuse(host))
+  failLater(refuse(host))(...rest)
 }
 const lookupLater = dns.promises.lookup
 dns.promises.lookup = (host, ...rest) =>
