@@ -5,9 +5,8 @@ import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.t
 import { ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
-import { changed, created, scimClient, userSchema } from '../support/scim.ts'
+import { changed, created, groupSchema, scimClient, userSchema } from '../support/scim.ts'
 
-const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 type Provider = { org: string; uid: string; path: string; scim: ReturnType<typeof scimClient>; owner: Client }
 
 let issuer: FakeIssuer

@@ -5,9 +5,8 @@ import { eventsOf } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
-import { assertScimError, changed, created, openEndpoint, userSchema } from '../support/scim.ts'
+import { assertScimError, changed, created, groupSchema, openEndpoint, userSchema } from '../support/scim.ts'
 
-const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 const issuer = await startIssuer()
 const { pinfold, member, ...scene } = await startScene({
   allowInsecureIssuers: true,

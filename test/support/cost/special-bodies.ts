@@ -1,11 +1,9 @@
 // Bodies of SCIM and of the tools for agents, at their own limits.
+import { groupSchema, patchSchema, userSchema } from '../scim.ts'
 import { jsonBodies } from './bodies.ts'
 
 const list = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))
 
-const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
-const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
-const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const person = (more: object): string => JSON.stringify({ schemas: [userSchema], userName: 'ada', ...more })
 const patch = (operations: object[]): string => JSON.stringify({ schemas: [patchSchema], Operations: operations })
 
@@ -33,11 +31,10 @@ export const scimBodies: Record<string, () => string> = {
 }
 
 const team = (more: object): string => JSON.stringify({ schemas: [groupSchema], displayName: 'team', ...more })
-/** Ids of nobody, in the form that people have. */
-const members = (count: number): object[] =>
-  list(count, (at) => ({ value: `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}` }))
-const ofMember = (at: number): string =>
-  `members[value eq "00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}"]`
+/** Id of nobody, in the form that people have. */
+const idOf = (at: number): string => `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
+const members = (count: number): object[] => list(count, (at) => ({ value: idOf(at) }))
+const ofMember = (at: number): string => `members[value eq "${idOf(at)}"]`
 
 /** A request about a group holds more values than one about a person, since it names its members. */
 export const scimGroupBodies: Record<string, () => string> = {
