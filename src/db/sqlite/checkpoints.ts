@@ -3,17 +3,17 @@
 import { Worker } from 'node:worker_threads'
 
 const everyMs = 5000
-/** Time of the writer after which the log is looked after at once: it may have become long. */
+/** Milliseconds of writing after which a checkpoint starts at once, since the log may be long. */
 const mostBusyMs = 100
-/** Time of the writer during a checkpoint after which writers wait for its end. */
+/** Milliseconds of writing since the start of a checkpoint after which writers wait for its end. */
 const mostAheadMs = 200
-/** A log of more pages is begun anew. SQLite does so only when all of it was moved, which writers would prevent. */
+/** Pages of a log that SQLite shall restart. It does so only after all pages were moved, which writers would prevent. */
 const manyPages = 2048
 
 export type Checkpoints = {
-  /** Call after each commit, with how long it and the work before it took. */
+  /** Call after each commit. `busyMs` is the duration of the commit and of the work before it. */
   note(busyMs: number): void
-  /** The end of a checkpoint that writers wait for. Undefined if there is none. */
+  /** Resolves at the end of the checkpoint that writers have to wait for. Undefined if there is none. */
   hold(): Promise<void> | undefined
   /** Resolves once the thread has closed its connection, which should not be the last. */
   close(): Promise<void>
@@ -26,7 +26,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
   let isAtWork = false
   let busy = 0
   let held: PromiseWithResolvers<void> | undefined
-  /** Whether the present checkpoint is one that nothing was written during. */
+  /** Whether writers wait for the present checkpoint from its start on. */
   let isLast = false
 
   // A waiting writer keeps the process alive, which the thread alone does not.

@@ -24,7 +24,7 @@ type Parts = {
   commits: ReturnType<typeof createCommits>
   /** Called right before a commit. */
   beforeCommit(): void
-  /** Called after one, with how long it and the work before it took. */
+  /** Called after a commit. `busyMs` is the duration of the commit and of the work before it. */
   afterCommit(busyMs: number): void
   /** The promise that the next batch waits for, if there is one. */
   hold(): Promise<void> | undefined
