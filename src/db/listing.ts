@@ -4,7 +4,7 @@
 // place that the node can be listed from; its primary key is the order of the list. `list_counts` holds how many nodes
 // each such place has; every database connection adds to a row of its own, so no row is hot.
 
-import type { Branch, Page } from '#lib/lists/paging.ts'
+import { type Branch, compareTexts, type Page } from '#lib/lists/paging.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
 import { insertsOf } from './bulk.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
@@ -59,7 +59,7 @@ export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[
   )
   // What lies together is written together.
   if (entries.length > 1) {
-    found.sort((a, b) => compare(a.key, b.key) || compare(a.place, b.place) || compare(a.value, b.value))
+    found.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.place, b.place) || compareTexts(a.value, b.value))
   }
   const rows = found.map(
     ({ key, place, value, uid, id }) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`,
@@ -72,10 +72,6 @@ export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[
     entries.flatMap(({ places }) => places),
     1,
   )
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Moves a node within the orders whose value differs between `before` and `after`. */

@@ -29,7 +29,7 @@ export type ListRules = {
   fields: Readonly<Record<string, Field>>
   /** The default order, as `order_by` would spell it. */
   defaultOrder: string
-  /** The list has no other order, and none has a name. */
+  /** Whether the default order is the only one. Then `order_by` has to be empty. */
   isFixed?: boolean
 }
 
@@ -132,8 +132,8 @@ export function listedUpTo<T, N extends number | undefined>(
 }
 
 /**
- * A page of a list that is in memory, such as one that was computed. The caller bounds its length. `keyOf` tells the values
- * to sort by, and a tie-breaker that is unique and stays the same.
+ * A page of a list that is in memory, such as one that was computed. The caller bounds its length. `keyOf` returns the
+ * value to sort by, and a unique and stable tie-breaker.
  */
 export function pageOf<T>(
   call: PagingCall,
@@ -153,7 +153,8 @@ export function pageOf<T>(
 
 type Key = { value: string; uid: string }
 
-function compareTexts(a: string, b: string): number {
+/** Compares texts by their code units. */
+export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
