@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'
-import { insertEvents } from '#domains/events/outbox/outbox.store.ts'
+import { insertEvents } from '#domains/outbox/outbox.store.ts'
 import { type Client, clientOf, type Json } from '../test/support/pinfold.ts'
 import { cpuSeconds, serverCore } from './load.ts'
 

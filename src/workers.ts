@@ -6,38 +6,8 @@ import { setInterval } from 'node:timers/promises'
 import type { App } from './app.ts'
 import { createLeases, type LastRun, type Lease, LeaseLost, type Leases } from './db/leases.ts'
 import { deleteSilentNodes } from './db/nodes.ts'
-import { sweepAuditLog } from './domains/events/audit/audit.duty.ts'
-import { deliverEvents } from './domains/events/delivery/deliveries.duty.ts'
-import { writeRegistryEvents } from './domains/events/outbox/registry-events.duty.ts'
-import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retention.duty.ts'
-import { sweepRefusals, writeRefusals } from './domains/events/refusals/refusals.duty.ts'
-import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
-import { sweepPushTokensDuty } from './domains/iam/push-tokens/push-tokens.duty.ts'
-import { sweepRequestIds } from './domains/iam/repeats/repeats.duty.ts'
-import { endUntrustedSessions, sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
-import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
-import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
-import { fetchFollowed } from './domains/registry/follows/fetches.duty.ts'
-import { followUpstreams } from './domains/registry/follows/follows.duty.ts'
-import { askForHistories } from './domains/registry/follows/histories.duty.ts'
-import { readAgain } from './domains/registry/images/read-again.duty.ts'
-import { readImages } from './domains/registry/images/read-images.duty.ts'
-import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
-import { compareLedgers, countLedgers } from './domains/registry/proofs/checkpoints.duty.ts'
-import { backfillLedgers, sequenceLedgers, witnessLedgers } from './domains/registry/proofs/sequence.duty.ts'
-import { removeRepos } from './domains/registry/repos/removals.duty.ts'
-import { sweepRetention } from './domains/registry/retention/plans.duty.ts'
-import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
-import { indexTags } from './domains/registry/tags/index-tags.duty.ts'
-import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
-import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
-import { matchPackages } from './domains/scanning/matching/match.duty.ts'
-import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
-import { expireRisksDuty } from './domains/scanning/risks/risks.duty.ts'
-import { askScanners } from './domains/scanning/scanners/ask-scanners.duty.ts'
-import { expireSignersDuty } from './domains/scanning/signers/signers.duty.ts'
-import { syncSources } from './domains/scanning/sources/sync.duty.ts'
-import { sweepScanning } from './domains/scanning/upkeep/upkeep.duty.ts'
+import { domains } from './domains/domains.ts'
+import { collectBlobs } from './domains/registry/blobs/collect-blobs.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 import { version } from './version.ts'
 
@@ -55,50 +25,7 @@ const sweepNodes: Duty = {
 }
 
 /** What a server does besides answering. */
-export const duties: readonly (Duty | LongDuty)[] = [
-  deliverEvents,
-  readImages,
-  readAgain,
-  matchPackages,
-  readReports,
-  askScanners,
-  sweepScanning,
-  tellVulnerabilities,
-  expireRisksDuty,
-  expireSignersDuty,
-  syncSources,
-  copyRepos,
-  followUpstreams,
-  fetchFollowed,
-  askForHistories,
-  writeRegistryEvents,
-  writeUsage,
-  writeRefusals,
-  writeLastSeen,
-  readKeys,
-  rotateKeys,
-  scheduleCollections,
-  collectBlobs,
-  removeRepos,
-  sequenceLedgers,
-  compareLedgers,
-  countLedgers,
-  backfillLedgers,
-  sweepRetention,
-  witnessLedgers,
-  sweepSubscriptions,
-  sweepEvents,
-  judgeTags,
-  indexTags,
-  sweepUsage,
-  sweepRefusals,
-  sweepAuditLog,
-  sweepSessionsDuty,
-  sweepPushTokensDuty,
-  sweepRequestIds,
-  endUntrustedSessions,
-  sweepNodes,
-]
+export const duties: readonly (Duty | LongDuty)[] = [...domains.flatMap((domain) => domain.duties), sweepNodes]
 
 /** What a command of the operator does that opens the data folder itself: only what it may ask for. */
 export const dutiesOfCommands: readonly Duty[] = [collectBlobs]

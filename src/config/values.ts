@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net'
 import { parseBucket } from '#blobs/s3/bucket.ts'
-import { looksLikeView, readView } from '#domains/registry/views/views.model.ts'
+import { looksLikeView, readView } from '#domains/policy/views/views.model.ts'
 import { parseMasterKey } from '#lib/crypto/master-key.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { readHost } from '#lib/net/hosts.ts'

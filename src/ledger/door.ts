@@ -1,8 +1,8 @@
 // The door of the logs that prove the ledger: `/ledger/…`, as c2sp.org/tlog-tiles has it, and the proofs of tags.
 import type { Caller } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/registry/proofs/proofs.service.ts'
-import { cosign, witnessVkey } from '#domains/registry/proofs/witness.service.ts'
+import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/ledger/proofs/proofs.service.ts'
+import { cosign, witnessVkey } from '#domains/ledger/proofs/witness.service.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'

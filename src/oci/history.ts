@@ -1,9 +1,9 @@
 // How a tag moved, at two addresses: ours (behaviour 9.6), and the draft of pull request 606 of the distribution
 // specification, which shows deletions too.
 import { hash } from 'node:crypto'
+import { timePlus } from '#domains/policy/views/views.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { historyText, isInHistory, listHistory } from '#domains/registry/tags/tag-history.service.ts'
-import { timePlus } from '#domains/registry/views/views.model.ts'
 import { allow, isPublic } from './access.ts'
 import { OciError } from './errors.ts'
 import { digestOf, nextLink, numberOf, timeOf } from './parameters.ts'

@@ -1,9 +1,9 @@
 // Repositories that follow an upstream on demand: a pull looks there first, and brings what is not here yet.
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bringsContent } from '#domains/registry/follows/follows.model.ts'
-import { type Missing, makeFollowed as makeRepo } from '#domains/registry/follows/made-repos.service.ts'
-import * as service from '#domains/registry/follows/pull-through.service.ts'
+import { bringsContent } from '#domains/mirrors/follows/follows.model.ts'
+import { type Missing, makeFollowed as makeRepo } from '#domains/mirrors/follows/made-repos.service.ts'
+import * as service from '#domains/mirrors/follows/pull-through.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { AppError } from '#lib/errors.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'

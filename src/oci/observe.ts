@@ -1,7 +1,7 @@
 // Pulls and refused pushes become events, those of a push that succeeds are written with it. What a stranger is refused is
 // no event.
 
-import type { Pulled, Pushed } from '#domains/events/outbox/emit-registry.ts'
+import type { Pulled, Pushed } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { foundAt, isMember } from './access.ts'

@@ -1,4 +1,4 @@
-import type { Origin } from '#domains/events/outbox/emit-registry.ts'
+import type { Origin } from '#domains/outbox/emit-registry.ts'
 import { isDigest } from '#lib/digest.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'

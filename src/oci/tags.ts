@@ -1,9 +1,9 @@
 // /v2/<name>/tags/list (distribution specification, "Listing Tags").
 
+import { type NamePage, tagNamesAs } from '#domains/policy/views/view-lists.service.ts'
 import { freeTags } from '#domains/registry/repos/public-images.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { tagNames } from '#domains/registry/tags/tags.service.ts'
-import { type NamePage, tagNamesAs } from '#domains/registry/views/view-lists.service.ts'
 import { allow, seesOnlyFreeTags } from './access.ts'
 import { nextLink, numberOf } from './parameters.ts'
 import { listingFor } from './views/lists.ts'

@@ -1,9 +1,9 @@
 // One request at the registry's door, and who makes it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { App, Caller, Work } from '#app.ts'
-import type { Judgement } from '#domains/events/outbox/emit-registry.ts'
+import type { Judgement } from '#domains/outbox/emit-registry.ts'
+import type { View } from '#domains/policy/views/views.model.ts'
 import type { Found } from '#domains/registry/repos/repos.model.ts'
-import type { View } from '#domains/registry/views/views.model.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { limitIdle } from '#edge/idle-limit.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'

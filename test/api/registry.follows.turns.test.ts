@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { followUpstreams, followUpstreamsInTurns } from '#domains/registry/follows/follows.duty.ts'
+import { followUpstreams, followUpstreamsInTurns } from '#domains/mirrors/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'

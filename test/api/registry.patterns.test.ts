@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
 import { patterns } from '#lib/patterns/patterns.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertInvalid, ok } from '../support/expect.ts'

@@ -1,8 +1,8 @@
 // Plans where one look does not reach: it goes on with the next one, and what no look is enough for stays, and is counted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { writeUsage } from '#domains/registry/usage/digest-usage.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { newUid } from '#lib/uid.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertError, assertNotFound, ok } from '../support/expect.ts'

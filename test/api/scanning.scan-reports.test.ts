@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'

@@ -1,8 +1,8 @@
 // Whose turn it is at an outside scanner: no organisation and no image keeps those of others from it.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
 import { askScanners } from '#domains/scanning/scanners/ask-scanners.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'

@@ -1,7 +1,7 @@
 // Upstreams, and repositories that follow them, as people type them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { addTold } from '#domains/registry/tags/told-moves.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'

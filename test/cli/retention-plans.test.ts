@@ -1,7 +1,7 @@
 // Plans of retention, what keeps a manifest and the breaking of promises, as people type them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'

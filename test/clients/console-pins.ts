@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { sql } from '#db/sql.ts'
-import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
 import { copied, expect } from '../support/chromium.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'

@@ -1,6 +1,6 @@
 // Who is believed what they sign of vulnerabilities, in a real Chromium: trusted, seen where something is hidden, and trusted no longer.
 import type { Page } from 'playwright-core'
-import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { envelopeOf, type Keys, keysOf, pemOf, pushAttestations, statementAbout } from '../support/attest.ts'
 import { audit, expect, type Opened } from '../support/chromium.ts'
 import { runDuty } from '../support/duties.ts'

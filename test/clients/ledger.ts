@@ -1,7 +1,7 @@
 // The log of a ledger, read by programs that we did not write: the code of Go's checksum database (golang.org/x/mod), in
 // ledger-log, which is built from the folder of that name and has to be on the PATH.
 import { spawn } from 'node:child_process'
-import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { digestOf, plantTag } from '../support/tags.ts'

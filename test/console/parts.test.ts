@@ -1,7 +1,7 @@
 // The parts of the console that know nothing of a browser.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { aboutTags } from '#domains/registry/rules/patterns.model.ts'
+import { aboutTags } from '#domains/rules/patterns.model.ts'
 import { paths, routeOf } from '../../console/src/app/paths.ts'
 import { readMarkdown } from '../../console/src/data/markdown.ts'
 import { isAbout } from '../../console/src/data/patterns.ts'

@@ -7,7 +7,7 @@ import * as deliveries from '#domains/events/delivery/deliveries.store.ts'
 import * as queues from '#domains/events/delivery/queues.store.ts'
 import * as routing from '#domains/events/delivery/routing.store.ts'
 import * as sending from '#domains/events/delivery/sending.store.ts'
-import * as retention from '#domains/events/outbox/retention.store.ts'
+import * as retention from '#domains/events/subscriptions/retention.store.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold

@@ -4,17 +4,17 @@ import { globSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { compile, type Db, ident, type Reader, type Sql, sql } from '#db/sql.ts'
-import { createGrantCache } from '#domains/iam/access/grants.ts'
 import { findPushToken } from '#domains/iam/push-tokens/push-tokens.store.ts'
+import { createGrantCache } from '#domains/iam/roles/grants.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
+import { exceptionList as gateExceptions, gateList } from '#domains/policy/gates/gates.store.ts'
+import { exceptionList, ruleList } from '#domains/policy/pull-rules/pull-rules.store.ts'
+import { markLists, ruleLists } from '#domains/policy/retention/retention.store.ts'
+import type { Question } from '#domains/policy/views/resolve.service.ts'
+import { createViewCache } from '#domains/policy/views/view-cache.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
-import { exceptionList, ruleList } from '#domains/registry/pull-rules/pull-rules.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
-import { markLists, ruleLists } from '#domains/registry/retention/retention.store.ts'
 import { digestOf } from '#domains/registry/tags/tags.store.ts'
-import type { Question } from '#domains/registry/views/resolve.service.ts'
-import { createViewCache } from '#domains/registry/views/view-cache.ts'
-import { exceptionList as gateExceptions, gateList } from '#domains/scanning/gates/gates.store.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { clearOnCommit, resources } from '../../src/resources.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -99,13 +99,17 @@ test('every name that errors have for a resource is that of one row', () => {
   assert.deepEqual([...resources.map(({ type }) => type), ...partsOfOthers].sort(), names.sort())
 })
 
-test('every domain with resources is collected', () => {
-  const files = globSync('src/domains/*/resources.ts', { cwd: root }).map((file) => file.split('/')[2]!)
-  const collected = readFileSync(`${root}/src/resources.ts`, 'utf8')
+test('every domain is listed, with what it keeps', () => {
+  const domains = globSync('src/domains/*/domain.ts', { cwd: root }).map((file) => file.split('/')[2]!)
+  const listed = readFileSync(`${root}/src/domains/domains.ts`, 'utf8')
   assert.deepEqual(
-    files.filter((domain) => !collected.includes(`./domains/${domain}/resources.ts`)),
+    domains.filter((domain) => !listed.includes(`#domains/${domain}/domain.ts`)),
     [],
   )
+  for (const file of globSync('src/domains/*/resources.ts', { cwd: root })) {
+    const domain = readFileSync(`${root}/${file.replace('resources.ts', 'domain.ts')}`, 'utf8')
+    assert.match(domain, /\n {2}resources,\n/, file)
+  }
 })
 
 test('no service clears a cache itself', () => {

@@ -1,8 +1,8 @@
 // What is remembered of the tiles of a log, so that a proof reads little more than those of its own entries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { writeTiles } from '#domains/registry/proofs/logs.store.ts'
-import { createTileCache, type TileCache } from '#domains/registry/proofs/tile-cache.ts'
+import { writeTiles } from '#domains/ledger/proofs/logs.store.ts'
+import { createTileCache, type TileCache } from '#domains/ledger/proofs/tile-cache.ts'
 import { inclusionProof, isIncluded, leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { appended, nodesOf, type TileAt, tileKey } from '#lib/tlog/tiles.ts'
 import { startPinfold } from '../support/pinfold.ts'

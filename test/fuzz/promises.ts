@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'

@@ -52,7 +52,7 @@ const built: Record<string, readonly Pattern[]> = {
       flags: 'm',
     },
   ],
-  'src/domains/registry/follows/upstreams.model.ts': [
+  'src/domains/mirrors/follows/upstreams.model.ts': [
     { source: `^${component}(?:/${component})*$`, flags: '' },
     { source: `^(?:${component}(?:/${component})*)?$`, flags: '' },
   ],

@@ -60,7 +60,7 @@ test('nothing changes the ledger of tags, and only the command that says so eras
   const changes = searched.flatMap((file) => (read(file).match(changing) ?? []).map((text) => `${file}: ${text}`))
   assert.deepEqual(changes, [`${store}: DELETE FROM tag_history WHERE repo_id = `])
   assert.doesNotMatch(read(store), /DO UPDATE/)
-  assert.deepEqual(callersOf('deleteHistory'), ['src/domains/registry/ledgers/ledgers.service.ts'])
+  assert.deepEqual(callersOf('deleteHistory'), ['src/domains/ledger/ledgers/ledgers.service.ts'])
 })
 
 test('tags move, and the ledger gets its rows, in one file', () => {
@@ -129,8 +129,8 @@ test('what every request has is read in one place, and what every answer has is 
     'src/api/port/one-port.ts',
     'src/api/port/waiting.ts',
     'src/issuer/narrowing.ts',
-    'src/domains/iam/access/grants.ts',
-    'src/domains/registry/syncs/syncs.service.ts',
+    'src/domains/iam/roles/grants.ts',
+    'src/domains/mirrors/copies/syncs.service.ts',
   ]
   for (const [home, spelled] of Object.entries(once)) {
     const found = sources.filter(

@@ -1,9 +1,9 @@
 // Indexes that list blobs, as caches of BuildKit do, and what of an index cannot be deleted.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
-import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { fetchFollowed } from '#domains/mirrors/follows/fetches.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'

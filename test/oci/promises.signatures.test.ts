@@ -1,7 +1,7 @@
 // What cosign finds by the name of a tag is kept with what it is about, as is what names its subject.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import type { Answer, Json } from '../support/pinfold.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { copyRepos } from '#domains/registry/syncs/syncs.duty.ts'
+import { copyRepos } from '#domains/mirrors/copies/syncs.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertInvalid, ok } from '../support/expect.ts'

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, sql } from '#db/sql.ts'
+import { resolveTag } from '#domains/policy/views/resolve.service.ts'
+import { tagNamesAs } from '#domains/policy/views/view-lists.service.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
-import { resolveTag } from '#domains/registry/views/resolve.service.ts'
-import { tagNamesAs } from '#domains/registry/views/view-lists.service.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { plantManifest } from '../support/tags.ts'
 

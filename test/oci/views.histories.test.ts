@@ -2,16 +2,16 @@
 // has found. It must answer what the whole history says.
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
-import { findRepoRow, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
-import { insertRecords } from '#domains/registry/tags/tag-history.store.ts'
-import { assignTag } from '#domains/registry/tags/tag-moves.service.ts'
 import {
   type Nothing,
   type Question,
   type Resolved,
   resolveTag,
   type Served,
-} from '#domains/registry/views/resolve.service.ts'
+} from '#domains/policy/views/resolve.service.ts'
+import { findRepoRow, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import { insertRecords } from '#domains/registry/tags/tag-history.store.ts'
+import { assignTag } from '#domains/registry/tags/tag-moves.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
 import { onPostgres, roleUids } from '../support/pinfold.ts'

@@ -1,7 +1,7 @@
 // Views and rules of pulls where tags are those of an upstream: what could not be pulled here has no age yet.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'

@@ -1,8 +1,8 @@
 // The server that the calls of the reference are made at, with what no call can make: images, people and a sink.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
 import { runDuty } from '../support/duties.ts'

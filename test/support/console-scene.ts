@@ -1,8 +1,8 @@
 // A server with something to see on every screen of the console.
 
+import { backfillLedgers, sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
-import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { keysOf, pemOf } from './attest.ts'
 import { runDuty } from './duties.ts'
 import { pushLayers, pushSbom } from './images.ts'

@@ -1,8 +1,8 @@
 // Upstreams that are hostile are followed in one of the modes, looked at and pulled from, and what has come of it is judged.
 import { sql } from '#db/sql.ts'
-import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
-import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
-import { askForHistories } from '#domains/registry/follows/histories.duty.ts'
+import { fetchFollowed } from '#domains/mirrors/follows/fetches.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
+import { askForHistories } from '#domains/mirrors/follows/histories.duty.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from './duties.ts'

@@ -1,5 +1,5 @@
 // A repo with images of the same packages, about which somebody signs what was made of their vulnerabilities.
-import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { envelopeOf, type Keys, pemOf, pushAttestations, statementAbout } from './attest.ts'
 import { runDuty } from './duties.ts'
 import { ok } from './expect.ts'

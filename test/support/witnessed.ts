@@ -1,7 +1,7 @@
 // A server whose log other servers witness.
 import type { Config } from '#config.ts'
-import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
-import { createWitnessing } from '#domains/registry/proofs/witnessing.ts'
+import { sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
+import { createWitnessing } from '#domains/ledger/proofs/witnessing.ts'
 import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { runDuty } from './duties.ts'

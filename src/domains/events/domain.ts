@@ -1,31 +1,32 @@
-import type { Service } from '#app.ts'
+import type { Domain } from '#domain.ts'
 import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { RefusalsService } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
 import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
 import { Subscriptions } from '#gen/pinfold/events/v1/subscriptions_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
-import type { EventBody } from '#lib/events/event-body.ts'
 import { audit } from './audit/audit.control.ts'
+import { sweepAuditLog } from './audit/audit.duty.ts'
 import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
-import { registryEvents } from './outbox/registry-events.control.ts'
+import { deliverEvents } from './delivery/deliveries.duty.ts'
 import { refusals } from './refusals/refusals.control.ts'
+import { sweepRefusals, writeRefusals } from './refusals/refusals.duty.ts'
+import { resources } from './resources.ts'
 import { eventStream } from './stream/stream.control.ts'
+import { sweepEvents, sweepSubscriptions } from './subscriptions/retention.duty.ts'
 import { subscriptionEventsV1, subscriptionsV1 } from './subscriptions/subscriptions.v1.ts'
 import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 
-export const services: readonly Service[] = [
-  { desc: SubscriptionsService, handlers: subscriptions },
-  { desc: Subscriptions, handlers: subscriptionsV1 },
-  { desc: AuditService, handlers: audit },
-  { desc: DeliveriesService, handlers: deliveries },
-  { desc: RefusalsService, handlers: refusals },
-  { desc: EventStreamService, handlers: eventStream },
-]
-
-export const eventBodies: readonly EventBody[] = [
-  ...subscriptionEvents,
-  ...subscriptionEventsV1,
-  ...deliveryEvents,
-  ...registryEvents,
-]
+export const events: Domain = {
+  services: [
+    { desc: SubscriptionsService, handlers: subscriptions },
+    { desc: Subscriptions, handlers: subscriptionsV1 },
+    { desc: AuditService, handlers: audit },
+    { desc: DeliveriesService, handlers: deliveries },
+    { desc: RefusalsService, handlers: refusals },
+    { desc: EventStreamService, handlers: eventStream },
+  ],
+  eventBodies: [...subscriptionEvents, ...subscriptionEventsV1, ...deliveryEvents],
+  resources,
+  duties: [deliverEvents, writeRefusals, sweepSubscriptions, sweepEvents, sweepRefusals, sweepAuditLog],
+}

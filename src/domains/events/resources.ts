@@ -1,5 +1,5 @@
+import { auditEntryType } from '#domains/outbox/audit.model.ts'
 import type { Resource } from '#lib/resource.ts'
-import { auditEntryType } from './audit/audit.model.ts'
 import { deliveryType } from './delivery/deliveries.model.ts'
 import { subscriptionType } from './subscriptions/subscriptions.model.ts'
 

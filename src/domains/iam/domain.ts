@@ -1,4 +1,4 @@
-import type { Service } from '#app.ts'
+import type { Domain } from '#domain.ts'
 import { AccessService } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import { AccessRequestsService } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import { ClaimChecksService } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
@@ -26,7 +26,6 @@ import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers
 import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
-import type { EventBody } from '#lib/events/event-body.ts'
 import { accessRequestEvents, accessRequests } from './access-requests/access-requests.control.ts'
 import { accountAssociationEventsV1, accountAssociationsV1 } from './accounts/account-associations.v1.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
@@ -37,6 +36,7 @@ import { claimChecks } from './identities/claim-checks.control.ts'
 import { eventsIdentitiesV1 } from './identities/events-identities.v1.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
 import { identities, identityEvents } from './identities/identities.v2.ts'
+import { writeLastSeen } from './identities/last-seen.duty.ts'
 import {
   externalGroupRoleMappingsV1,
   groupMappingEventsV1,
@@ -48,7 +48,10 @@ import { providerDiscovery } from './identity-providers/provider-discovery.contr
 import { groupInviteEventsV1, groupInvitesV1 } from './invites/group-invites.v1.ts'
 import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
 import { pushTokenEvents, pushTokens } from './push-tokens/push-tokens.control.ts'
+import { sweepPushTokensDuty } from './push-tokens/push-tokens.duty.ts'
 import { organizationQuotas, quotaEvents } from './quotas/quotas.control.ts'
+import { sweepRequestIds } from './repeats/repeats.duty.ts'
+import { resources } from './resources.ts'
 import { pendingBindings } from './roles/pending-bindings.control.ts'
 import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts'
 import { roleBindingEvents, roleBindings } from './roles/role-bindings.v2.ts'
@@ -57,62 +60,75 @@ import { roleEvents, roles } from './roles/roles.v2.ts'
 import { scimGroupEvents } from './scim/scim-groups.control.ts'
 import { scimUserEvents } from './scim/scim-users.control.ts'
 import { sessionEvents, sessions } from './sessions/sessions.control.ts'
+import { endUntrustedSessions, sweepSessionsDuty } from './sessions/sessions.duty.ts'
+import { readKeys, rotateKeys } from './signing-keys/signing-keys.duty.ts'
 import { termsEventsV1, termsV1 } from './terms/terms.v1.ts'
 import { terms, termsEvents } from './terms/terms.v2.ts'
 
-export const services: readonly Service[] = [
-  { desc: GroupsService, handlers: groups },
-  { desc: AccessRequestsService, handlers: accessRequests },
-  { desc: AccessService, handlers: access },
-  { desc: IdentitiesService, handlers: identities },
-  { desc: ClaimChecksService, handlers: claimChecks },
-  { desc: RolesService, handlers: roles },
-  { desc: RoleBindingsService, handlers: roleBindings },
-  { desc: PendingBindingsService, handlers: pendingBindings },
-  { desc: IdentityProvidersService, handlers: identityProviders },
-  { desc: ProviderDiscoveryService, handlers: providerDiscovery },
-  { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
-  { desc: GroupInvitesService, handlers: groupInvites },
-  { desc: AccountAssociationsService, handlers: accountAssociations },
-  { desc: TermsService, handlers: terms },
-  { desc: SessionsService, handlers: sessions },
-  { desc: PushTokensService, handlers: pushTokens },
-  { desc: QuotasService, handlers: organizationQuotas },
-  { desc: Groups, handlers: groupsV1 },
-  { desc: Identities, handlers: identitiesV1 },
-  { desc: EventsIdentities, handlers: eventsIdentitiesV1 },
-  { desc: Roles, handlers: rolesV1 },
-  { desc: RoleBindings, handlers: roleBindingsV1 },
-  { desc: IdentityProviders, handlers: identityProvidersV1 },
-  { desc: ExternalGroupRoleMappings, handlers: externalGroupRoleMappingsV1 },
-  { desc: GroupInvites, handlers: groupInvitesV1 },
-  { desc: GroupAccountAssociations, handlers: accountAssociationsV1 },
-  { desc: Terms, handlers: termsV1 },
-]
-
-export const eventBodies: readonly EventBody[] = [
-  ...groupEvents,
-  ...accessRequestEvents,
-  ...identityEvents,
-  ...roleEvents,
-  ...roleBindingEvents,
-  ...identityProviderEvents,
-  ...groupMappingEvents,
-  ...groupInviteEvents,
-  ...accountAssociationEvents,
-  ...termsEvents,
-  ...quotaEvents,
-  ...sessionEvents,
-  ...pushTokenEvents,
-  ...scimUserEvents,
-  ...scimGroupEvents,
-  ...groupEventsV1,
-  ...roleEventsV1,
-  ...identityEventsV1,
-  ...roleBindingEventsV1,
-  ...identityProviderEventsV1,
-  ...groupMappingEventsV1,
-  ...groupInviteEventsV1,
-  ...accountAssociationEventsV1,
-  ...termsEventsV1,
-]
+export const iam: Domain = {
+  services: [
+    { desc: GroupsService, handlers: groups },
+    { desc: AccessRequestsService, handlers: accessRequests },
+    { desc: AccessService, handlers: access },
+    { desc: IdentitiesService, handlers: identities },
+    { desc: ClaimChecksService, handlers: claimChecks },
+    { desc: RolesService, handlers: roles },
+    { desc: RoleBindingsService, handlers: roleBindings },
+    { desc: PendingBindingsService, handlers: pendingBindings },
+    { desc: IdentityProvidersService, handlers: identityProviders },
+    { desc: ProviderDiscoveryService, handlers: providerDiscovery },
+    { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
+    { desc: GroupInvitesService, handlers: groupInvites },
+    { desc: AccountAssociationsService, handlers: accountAssociations },
+    { desc: TermsService, handlers: terms },
+    { desc: SessionsService, handlers: sessions },
+    { desc: PushTokensService, handlers: pushTokens },
+    { desc: QuotasService, handlers: organizationQuotas },
+    { desc: Groups, handlers: groupsV1 },
+    { desc: Identities, handlers: identitiesV1 },
+    { desc: EventsIdentities, handlers: eventsIdentitiesV1 },
+    { desc: Roles, handlers: rolesV1 },
+    { desc: RoleBindings, handlers: roleBindingsV1 },
+    { desc: IdentityProviders, handlers: identityProvidersV1 },
+    { desc: ExternalGroupRoleMappings, handlers: externalGroupRoleMappingsV1 },
+    { desc: GroupInvites, handlers: groupInvitesV1 },
+    { desc: GroupAccountAssociations, handlers: accountAssociationsV1 },
+    { desc: Terms, handlers: termsV1 },
+  ],
+  eventBodies: [
+    ...groupEvents,
+    ...accessRequestEvents,
+    ...identityEvents,
+    ...roleEvents,
+    ...roleBindingEvents,
+    ...identityProviderEvents,
+    ...groupMappingEvents,
+    ...groupInviteEvents,
+    ...accountAssociationEvents,
+    ...termsEvents,
+    ...quotaEvents,
+    ...sessionEvents,
+    ...pushTokenEvents,
+    ...scimUserEvents,
+    ...scimGroupEvents,
+    ...groupEventsV1,
+    ...roleEventsV1,
+    ...identityEventsV1,
+    ...roleBindingEventsV1,
+    ...identityProviderEventsV1,
+    ...groupMappingEventsV1,
+    ...groupInviteEventsV1,
+    ...accountAssociationEventsV1,
+    ...termsEventsV1,
+  ],
+  resources,
+  duties: [
+    writeLastSeen,
+    readKeys,
+    rotateKeys,
+    sweepSessionsDuty,
+    sweepPushTokensDuty,
+    sweepRequestIds,
+    endUntrustedSessions,
+  ],
+}

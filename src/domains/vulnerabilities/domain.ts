@@ -1,4 +1,4 @@
-import type { Service } from '#app.ts'
+import type { Domain } from '#domain.ts'
 import { SecurityAdvisory } from '#gen/pinfold/advisory/v1/security_advisory_pb.ts'
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
 import { VulnerabilityControlService } from '#gen/pinfold/control/advisory/v1/vulnerabilities_pb.ts'
@@ -15,6 +15,7 @@ import { listVulnerabilityMetadata as listMetadataV1 } from './metadata/vulnerab
 import { listVulnerabilityMetadata } from './metadata/vulnerabilities.v2.ts'
 import { listResolvedVulnsReports as listResolvedV1 } from './reports/resolved-reports.v1.ts'
 import { listResolvedVulnsReports } from './reports/resolved-reports.v2.ts'
+import { resources } from './resources.ts'
 
 const securityAdvisoryV1 = {
   listDocuments: listDocumentsV1,
@@ -22,11 +23,16 @@ const securityAdvisoryV1 = {
   listResolvedVulnsReports: listResolvedV1,
 }
 
-export const services: readonly Service[] = [
-  { desc: AdvisoriesService, handlers: advisories },
-  { desc: AdvisoryControlService, handlers: advisoryControl },
-  { desc: SecurityAdvisoryService, handlers: { listDocuments, listVulnerabilityMetadata, listResolvedVulnsReports } },
-  { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
-  { desc: Advisories, handlers: advisoriesV1 },
-  { desc: SecurityAdvisory, handlers: securityAdvisoryV1 },
-]
+export const vulnerabilities: Domain = {
+  services: [
+    { desc: AdvisoriesService, handlers: advisories },
+    { desc: AdvisoryControlService, handlers: advisoryControl },
+    { desc: SecurityAdvisoryService, handlers: { listDocuments, listVulnerabilityMetadata, listResolvedVulnsReports } },
+    { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
+    { desc: Advisories, handlers: advisoriesV1 },
+    { desc: SecurityAdvisory, handlers: securityAdvisoryV1 },
+  ],
+  eventBodies: [],
+  resources,
+  duties: [],
+}

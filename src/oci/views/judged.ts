@@ -1,8 +1,8 @@
 // What rules say of a pull, for the visitor and for the event of the pull.
-import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
-import type { PullRule } from '#domains/registry/pull-rules/pull-rules.model.ts'
+import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import type { PullRule } from '#domains/policy/pull-rules/pull-rules.model.ts'
+import { durationText } from '#domains/policy/views/views.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { durationText } from '#domains/registry/views/views.model.ts'
 import { OciError } from '../errors.ts'
 import type { Visit } from '../visit.ts'
 

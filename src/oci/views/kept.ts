@@ -1,7 +1,8 @@
 // What people have said of a manifest that is pulled: that nobody is to have it, or that it will go.
+
+import { sunsetOf } from '#domains/policy/retention/promises.service.ts'
+import { quarantinedAs, type Wanted } from '#domains/policy/retention/quarantine.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { sunsetOf } from '#domains/registry/retention/promises.service.ts'
-import { quarantinedAs, type Wanted } from '#domains/registry/retention/quarantine.service.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'

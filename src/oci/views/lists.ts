@@ -1,11 +1,11 @@
 // Lists of tags in a view, or for somebody whom a rule is for: what they can pull.
-import { askedOf, isRefused, pullStatement } from '#domains/registry/pull-rules/asked-tags.service.ts'
-import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import { askedOf, isRefused, pullStatement } from '#domains/policy/pull-rules/asked-tags.service.ts'
+import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
+import { rowsOf } from '#domains/policy/views/resolve.service.ts'
+import type { Listing } from '#domains/policy/views/view-lists.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { quarantinedAs } from '#domains/registry/retention/quarantine.service.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
-import { rowsOf } from '#domains/registry/views/resolve.service.ts'
-import type { Listing } from '#domains/registry/views/view-lists.service.ts'
 import type { Visit } from '../visit.ts'
 import { questionOf } from './pulls.ts'
 

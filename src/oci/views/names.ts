@@ -1,6 +1,6 @@
 // From the path of a repository as the client wrote it to the repository's own: without the view that it is read in, and
 // with what the settings put before every path at a host.
-import { looksLikeView, readView, type View, ViewProblem } from '#domains/registry/views/views.model.ts'
+import { looksLikeView, readView, type View, ViewProblem } from '#domains/policy/views/views.model.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { OciError } from '../errors.ts'
 import type { Named, Registry } from '../visit.ts'

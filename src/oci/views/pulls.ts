@@ -1,13 +1,13 @@
 // Pulls by tag that are not plain ones: in a view of the repository, or by somebody whom a rule holds back from what is
 // too young.
 
+import { type Asked, askedOf, isRefused, pullStatement } from '#domains/policy/pull-rules/asked-tags.service.ts'
+import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import { strictest } from '#domains/policy/pull-rules/pull-rules.model.ts'
+import { explain, type Nothing, type Question, type Served } from '#domains/policy/views/resolve.service.ts'
+import { durationText, timePlus, type View } from '#domains/policy/views/views.model.ts'
 import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
-import { type Asked, askedOf, isRefused, pullStatement } from '#domains/registry/pull-rules/asked-tags.service.ts'
-import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
-import { strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { explain, type Nothing, type Question, type Served } from '#domains/registry/views/resolve.service.ts'
-import { durationText, timePlus, type View } from '#domains/registry/views/views.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'

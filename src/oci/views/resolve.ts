@@ -1,8 +1,8 @@
 // /v2/<name>/_svc/resolve/<tag>: what a tag stands for as of a moment or at an age, why newer assignments are passed over,
 // and what is served next.
-import { askedOf, explainAsked } from '#domains/registry/pull-rules/asked-tags.service.ts'
-import { boundBy } from '#domains/registry/pull-rules/bound-pulls.service.ts'
-import type { Chosen, Explanation, Question, Resolved } from '#domains/registry/views/resolve.service.ts'
+import { askedOf, explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
+import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import type { Chosen, Explanation, Question, Resolved } from '#domains/policy/views/resolve.service.ts'
 import {
   defaultHold,
   durationText,
@@ -10,7 +10,7 @@ import {
   maxHold,
   readDuration,
   type View,
-} from '#domains/registry/views/views.model.ts'
+} from '#domains/policy/views/views.model.ts'
 import { allow } from '../access.ts'
 import { OciError } from '../errors.ts'
 import { timeOf } from '../parameters.ts'

@@ -1,9 +1,9 @@
 import type { Handlers } from '#app.ts'
+import { type AuditEntry, type AuditFilter, auditFields } from '#domains/outbox/audit.model.ts'
 import type { AuditEntry as AuditEntryMessage, AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
-import { type AuditEntry, type AuditFilter, auditFields } from './audit.model.ts'
 import * as service from './audit.service.ts'
 
 const rules = { fields: auditFields, defaultOrder: 'create_time desc' }

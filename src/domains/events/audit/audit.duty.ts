@@ -1,5 +1,5 @@
+import * as store from '#domains/outbox/audit.store.ts'
 import type { Duty } from '#duty.ts'
-import * as store from './audit.store.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 /** Small, so that other writers do not wait for the sweep. */

@@ -1,11 +1,11 @@
 import type { Call } from '#app.ts'
-import { listNodes } from '#domains/iam/access/list-nodes.ts'
+import { listNodes } from '#domains/iam/groups/list-nodes.ts'
+import { type AuditEntry, type AuditFilter, auditEntryType } from '#domains/outbox/audit.model.ts'
+import * as store from '#domains/outbox/audit.store.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid } from '#lib/uid.ts'
-import { type AuditEntry, type AuditFilter, auditEntryType } from './audit.model.ts'
-import * as store from './audit.store.ts'
 
 export async function getAuditEntry(call: Call, uid: string): Promise<AuditEntry> {
   return found(await store.findEntry(call.app.db, uid), auditEntryType, uid)

@@ -1,5 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
+import { emit, newEvent, withId } from '#domains/outbox/emit.ts'
+import { insertSentEvent } from '#domains/outbox/outbox.store.ts'
 import {
   type AppError,
   type FieldViolation,
@@ -14,9 +16,7 @@ import type { Kind } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import { type Listed, toListed } from '#lib/lists/paging.ts'
-import { emit, newEvent, withId } from '../outbox/emit.ts'
-import { insertSentEvent } from '../outbox/outbox.store.ts'
-import { trimDeliveries } from '../outbox/retention.store.ts'
+import { trimDeliveries } from '../subscriptions/retention.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import { attempt } from './attempt.ts'

@@ -2,10 +2,10 @@
 // has syncs. The first attempt of an event writes its delivery, and moves the queue on in the same transaction.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { type NewEvent, newEvent, queueEvents } from '#domains/outbox/emit.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { ownCause } from '#lib/cause.ts'
-import { type NewEvent, newEvent, queueEvents } from '../outbox/emit.ts'
-import { trimDeliveries } from '../outbox/retention.store.ts'
+import { trimDeliveries } from '../subscriptions/retention.store.ts'
 import type { Outcome } from './attempt.ts'
 import { type Checkpoint, saveProgress } from './behind.store.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'

@@ -2,8 +2,8 @@
 // read it.
 import { randomUUID } from 'node:crypto'
 import type { StreamCall } from '#app.ts'
-import { deleteStream, renewStream, setStream } from '../outbox/audience.store.ts'
-import { aPull, aPush } from '../outbox/registry-events.model.ts'
+import { aPull, aPush } from '#domains/outbox/registry-events.model.ts'
+import { deleteStream, renewStream, setStream } from '../subscriptions/audience.store.ts'
 import { matchesType } from '../subscriptions/type-patterns.ts'
 
 /** From more places than this none are written for a stream alone. */

@@ -1,8 +1,9 @@
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { limitsOf, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, found, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
@@ -10,7 +11,6 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { routeBacklog, routeEverything, tellRouted } from '../delivery/routing.ts'
-import { emit } from '../outbox/emit.ts'
 import { newSecret } from './secrets.ts'
 import {
   aSubscription,

@@ -4,7 +4,7 @@ import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import { operatorRole } from '../access/built-in-roles.ts'
 import { capabilities, capabilityNumber, maskOf } from '../access/capabilities.ts'
-import { holdsByBindings } from '../access/grants.ts'
+import { holdsByBindings } from '../roles/grants.ts'
 import {
   type Effect,
   type ExplainedBinding,

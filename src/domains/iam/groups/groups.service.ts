@@ -1,6 +1,6 @@
 import type { Call, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { forgetUsage } from '#domains/registry/blobs/usage.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import {
@@ -21,13 +21,13 @@ import type { Branch, Listed } from '#lib/lists/paging.ts'
 import { reservedReason } from '#lib/oci-names.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
-import { listNodes } from '../access/list-nodes.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '../quotas/limits.service.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
 import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
+import { listNodes } from './list-nodes.ts'
 import { bindOwner, unbindGroup } from './owners.service.ts'
 
 const create = capabilityNumber('groups.create')

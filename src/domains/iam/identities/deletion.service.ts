@@ -1,7 +1,7 @@
 // What goes with an identity, by whichever door it is deleted.
 import type { Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import { withdrawRequests } from '../access-requests/access-requests.service.ts'

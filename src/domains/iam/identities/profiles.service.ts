@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { found, permissionDenied } from '#lib/errors.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { parentOf, top } from '#lib/uid.ts'

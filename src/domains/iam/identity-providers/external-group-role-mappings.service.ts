@@ -1,14 +1,14 @@
 import type { Call } from '#app.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, found, invalid } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { listNodes } from '../access/list-nodes.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { groupExists } from '../groups/groups.service.ts'
+import { listNodes } from '../groups/list-nodes.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
   aGroupMapping,

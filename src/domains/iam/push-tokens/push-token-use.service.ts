@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { isPushSecret } from '#lib/crypto/push-secret.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { isGood } from './live-push-tokens.ts'

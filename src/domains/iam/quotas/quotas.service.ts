@@ -1,7 +1,7 @@
 // The quotas of an organisation: whoever sees it reads them, and the operator sets them.
 import type { Call } from '#app.ts'
 import { pendingOf } from '#domains/events/delivery/room.service.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { usageOf } from '#domains/registry/blobs/usage.service.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import { parentOf, top } from '#lib/uid.ts'

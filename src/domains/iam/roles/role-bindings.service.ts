@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import {
   type AppError,
   alreadyExists,
@@ -15,9 +15,9 @@ import { applyPatch, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { listNodes } from '../access/list-nodes.ts'
 import type { Group } from '../groups/groups.model.ts'
 import { groupsByUid, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../groups/list-nodes.ts'
 import { keepAnOwner } from '../groups/owners.service.ts'
 import { identityType } from '../identities/identities.model.ts'
 import { identityExists } from '../identities/identities.service.ts'

@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Db, Reader } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { chunks } from '#lib/chunks.ts'
 import {
   type AppError,
@@ -19,9 +19,9 @@ import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { builtInRoles, builtInVersion, operatorRole, ownerRole } from '../access/built-in-roles.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
-import { listNodes } from '../access/list-nodes.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../groups/list-nodes.ts'
 import { isRoleMapped } from '../identity-providers/external-group-role-mappings.store.ts'
 import { isDefaultRole } from '../identity-providers/identity-providers.store.ts'
 import { isRoleOffered } from '../invites/group-invites.store.ts'

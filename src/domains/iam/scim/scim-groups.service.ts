@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { alreadyExists, found, invalid, limitExceeded } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { ScimFilter } from './scim-filter.model.ts'

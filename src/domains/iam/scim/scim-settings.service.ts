@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { AppError, failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import type { Resource } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { AppError, alreadyExists, found, limitExceeded, unauthenticated } from '#lib/errors.ts'
 import { turns } from '#lib/turns/turns.ts'
 import { parentOf } from '#lib/uid.ts'

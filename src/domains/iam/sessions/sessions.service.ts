@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { App, Call, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { found, notFound, unauthenticated } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { listFrom } from '../access/list-nodes.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
 import { requireGroup } from '../groups/groups.service.ts'
+import { listFrom } from '../groups/list-nodes.ts'
 import { endPushTokensOfSession } from '../push-tokens/push-token-use.service.ts'
 import {
   aSessionEnd,

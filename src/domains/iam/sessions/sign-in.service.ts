@@ -2,7 +2,7 @@
 // roles their external groups give.
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { AppError } from '#lib/errors.ts'
 import { newUid, parentOf, rootOf, top } from '#lib/uid.ts'

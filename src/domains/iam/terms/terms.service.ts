@@ -1,11 +1,11 @@
 import type { Call } from '#app.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { invalid } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { lineage } from '#lib/uid.ts'
-import { listFrom } from '../access/list-nodes.ts'
 import { requireGroup } from '../groups/groups.service.ts'
+import { listFrom } from '../groups/list-nodes.ts'
 import { acceptedTerms, type TermsAcceptance } from './terms.model.ts'
 import * as store from './terms.store.ts'
 

@@ -2,7 +2,7 @@
 import type { Work } from '#app.ts'
 import { type Content, ContentMissing, type Reading } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
-import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { emitDeletion, emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'

@@ -1,7 +1,10 @@
 // Manifests: pushing by tag and digest, pulling, deleting, and who refers to whom.
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { emitDeletion, emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
+import { heldOf, keptOf, Look } from '#domains/policy/retention/kept.service.ts'
+import { promiseUntagged, refusal, requireMovers } from '#domains/policy/retention/promises.service.ts'
+import type { Kept } from '#domains/policy/retention/retention.model.ts'
 import {
   attestedByTag,
   forgetReportsOf,
@@ -16,9 +19,6 @@ import { requireBytes } from '../blobs/usage.service.ts'
 import { queueAttested, queueContents } from '../images/image-contents.service.ts'
 import { isScannable } from '../images/scannable.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { heldOf, keptOf, Look } from '../retention/kept.service.ts'
-import { promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
-import type { Kept } from '../retention/retention.model.ts'
 import { actorOf, assignTag, removeTagNamed, removeTagsOf, requireTagAt } from '../tags/tag-moves.service.ts'
 import {
   type Manifest,

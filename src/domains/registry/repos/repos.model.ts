@@ -1,8 +1,8 @@
+import type { SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
+import type { FollowMode } from '#domains/mirrors/follows/follows.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
 import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
-import type { FollowMode } from '../follows/follows.model.ts'
-import type { SyncConfig } from '../syncs/syncs.model.ts'
 
 /** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
 export type Repo = {

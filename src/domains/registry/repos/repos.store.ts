@@ -1,10 +1,10 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { openLedger } from '#domains/ledger/ledgers/ledgers.store.ts'
+import type { StoredSync, SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
+import type { FollowMode } from '#domains/mirrors/follows/follows.model.ts'
 import { parentOf } from '#lib/uid.ts'
-import type { FollowMode } from '../follows/follows.model.ts'
-import { openLedger } from '../ledgers/ledgers.store.ts'
-import type { StoredSync, SyncConfig } from '../syncs/syncs.model.ts'
 import type { Repo } from './repos.model.ts'
 
 /** What the catalogue says of a repo; most say nothing, which is stored as an empty text. */

@@ -2,6 +2,7 @@
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
+import type { SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import {
   CatalogTier,
@@ -15,7 +16,6 @@ import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import type { SyncConfig } from '../syncs/syncs.model.ts'
 import { aRepo, type Repo } from './repos.model.ts'
 import * as service from './repos.service.ts'
 

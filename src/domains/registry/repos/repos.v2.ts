@@ -1,4 +1,5 @@
 import type { Call, Handlers } from '#app.ts'
+import type { SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
 import {
   CatalogTier,
   CatalogTierSchema,
@@ -12,7 +13,6 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import type { SyncConfig } from '../syncs/syncs.model.ts'
 import { refuseOverlay } from './overlays.ts'
 import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'

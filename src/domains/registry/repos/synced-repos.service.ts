@@ -1,7 +1,7 @@
 // What a repo has of the one that it is copied from: everything that the catalogue says, and the readme.
 import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { parentOf } from '#lib/uid.ts'

@@ -3,12 +3,17 @@
 // deletes a tag writes its event here too; that of an assignment is the door's own, a push or a call of the API.
 import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
-import { emitEach } from '#domains/events/outbox/emit.ts'
+import { emitEach } from '#domains/outbox/emit.ts'
+import {
+  promiseFirstTag,
+  promiseLeft,
+  requireDeletable,
+  requireMovable,
+} from '#domains/policy/retention/promises.service.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { holds, type Precondition, preconditionFailed } from '#lib/preconditions.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
 import type { Removal } from '../repos/removals.model.ts'
-import { promiseFirstTag, promiseLeft, requireDeletable, requireMovable } from '../retention/promises.service.ts'
 import { type HistoryRecord, timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'

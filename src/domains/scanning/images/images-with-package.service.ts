@@ -10,7 +10,7 @@ import {
   type PackagePattern,
   patternOf,
 } from '#contents/package-pattern.ts'
-import { placesFor } from '#domains/registry/rules/places.service.ts'
+import { placesFor } from '#domains/rules/places.service.ts'
 import type { FieldViolation } from '#lib/errors.ts'
 import { invalid, refuseIfAny } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'

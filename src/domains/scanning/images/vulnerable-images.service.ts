@@ -2,7 +2,7 @@
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
-import { placesFor } from '#domains/registry/rules/places.service.ts'
+import { placesFor } from '#domains/rules/places.service.ts'
 import { invalid } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'

@@ -2,7 +2,7 @@
 // longer. What was signed counts from when it is looked at, and no more from the moment that the trust ends.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import {
   asOf,
   type EndingKind,
@@ -10,8 +10,8 @@ import {
   problemOfLength,
   problemOfUntil,
   revokeNow,
-} from '#domains/registry/rules/endings.service.ts'
-import { groupOf, listBelow } from '#domains/registry/rules/places.service.ts'
+} from '#domains/rules/endings.service.ts'
+import { groupOf, listBelow } from '#domains/rules/places.service.ts'
 import { publicKeyOf } from '#lib/crypto/public-keys.ts'
 import { AppError, type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'

@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto'
 import type { Call } from '#app.ts'
-import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { queueAdvisories } from '#domains/scanning/queue/queue.service.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'

@@ -1,0 +1,16 @@
+// The type of what a domain adds to the server; no code, so that the domains can write theirs and domains.ts can list them.
+import type { Service } from './app.ts'
+import type { Duty, LongDuty } from './duty.ts'
+import type { EventBody } from './lib/events/event-body.ts'
+import type { Resource } from './lib/resource.ts'
+
+/** What a domain adds to the server. Handlers of one service may stand in several domains. */
+export type Domain = {
+  services: readonly Service[]
+  /** The bodies of its events. */
+  eventBodies: readonly EventBody[]
+  /** What it keeps. */
+  resources: readonly Resource[]
+  /** Its work in the background. */
+  duties: readonly (Duty | LongDuty)[]
+}

@@ -1,0 +1,27 @@
+import type { Domain } from '#domain.ts'
+import { events } from '#domains/events/domain.ts'
+import { iam } from '#domains/iam/domain.ts'
+import { ledger } from '#domains/ledger/domain.ts'
+import { libraries } from '#domains/libraries/domain.ts'
+import { mirrors } from '#domains/mirrors/domain.ts'
+import { outbox } from '#domains/outbox/domain.ts'
+import { ping } from '#domains/ping/domain.ts'
+import { policy } from '#domains/policy/domain.ts'
+import { registry } from '#domains/registry/domain.ts'
+import { scanning } from '#domains/scanning/domain.ts'
+import { vulnerabilities } from '#domains/vulnerabilities/domain.ts'
+
+/** Every domain, the lowest layer first: a domain imports only domains before it. A new domain is one line here. */
+export const domains: readonly Domain[] = [
+  outbox,
+  iam,
+  registry,
+  events,
+  ledger,
+  vulnerabilities,
+  scanning,
+  policy,
+  mirrors,
+  libraries,
+  ping,
+]

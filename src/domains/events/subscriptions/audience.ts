@@ -1,0 +1,72 @@
+// Whether anybody wants to hear of pulls in a group, or of refused pushes. Nobody must wait for the answer, so it is
+// remembered for half a second, and forgotten with the commits of this process that may change it.
+import type { Change, Db } from '#db/sql.ts'
+import { Newest } from '#lib/caches/newest.ts'
+import { lineage, top } from '#lib/uid.ts'
+import { hasStream, typesAt } from './audience.store.ts'
+import { matchesType } from './type-patterns.ts'
+
+export type Audience = {
+  /** Whether it is known that there is nobody; `false` when there is somebody, or nothing is known. */
+  isEmpty(group: string): boolean
+  /** Whether a subscription or a stream that is open now wants the events of the group. */
+  includes(group: string): Promise<boolean>
+}
+
+/** With other servers, so that what happens on one of them counts within a second; else until the next commit. */
+const maxAgeMs = { shared: 500, alone: 60_000 }
+const maxEntries = 10_000
+
+const changes: readonly Change[] = [
+  'insert subscriptions',
+  'update subscriptions',
+  'delete subscriptions',
+  'insert pull_streams',
+  'delete pull_streams',
+]
+
+/**
+ * `type` is that of the events, which has another name under the `token` of a vendor; `monotonic` gives milliseconds of a
+ * clock that never steps.
+ */
+export function createAudience(
+  db: Db,
+  type: string,
+  clock: () => Date,
+  monotonic: () => number,
+  token?: string,
+): Audience {
+  const entries = new Newest<string, { wanted: boolean; at: number }>(maxEntries)
+  const ageMs = db.shared ? maxAgeMs.shared : maxAgeMs.alone
+  let epoch = 0
+  db.onCommit((committed) => {
+    if (!changes.some((one) => committed.has(one))) return
+    epoch++
+    entries.clear()
+  })
+  const find = (group: string): boolean | undefined => {
+    const entry = entries.get(group)
+    return entry && monotonic() - entry.at < ageMs ? entry.wanted : undefined
+  }
+  return {
+    isEmpty: (group) => find(group) === false,
+    async includes(group) {
+      const known = find(group)
+      if (known !== undefined) return known
+      const [started, at] = [epoch, monotonic()]
+      const wanted = await load(db, group, { type, token }, clock().toISOString())
+      if (started === epoch) entries.set(group, { wanted, at })
+      return wanted
+    },
+  }
+}
+
+type EventsType = { type: string; token: string | undefined }
+
+async function load(db: Db, group: string, { type, token }: EventsType, now: string): Promise<boolean> {
+  const groups = lineage(group)
+  const subscribed = await typesAt(db, groups)
+  if (subscribed.some(({ types, vendor }) => matchesType(JSON.parse(types) as string[], type, vendor || token)))
+    return true
+  return hasStream(db, [...groups, top], now)
+}

@@ -1,0 +1,86 @@
+import type { Call } from '#app.ts'
+import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import type { UidpFilter } from '#lib/lists/lists.ts'
+import type { Branch } from '#lib/lists/paging.ts'
+import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
+import { groupType } from './groups.model.ts'
+import { groupExists } from './groups.store.ts'
+import { nodeExists } from './nodes.store.ts'
+
+export type ScopeRules = {
+  /** The lists of groups: a place where the caller holds the capability is itself listed, not only what is below. */
+  inclusive?: boolean
+  /** The nodes without a parent are listed for everybody: built-in roles. */
+  publicRoots?: boolean
+  /** The type of the nodes that can be a parent, and whether there is one of this uid; groups unless given. */
+  parentType?: string
+  parentExists?: (uid: string) => Promise<boolean>
+}
+
+const maxIds = 1000
+
+/** Which parts of the hierarchy a list covers: what the filter asks for, cut to what the caller may see. */
+export async function listScope(call: Call, filter: UidpFilter | undefined, rules: ScopeRules): Promise<Branch[]> {
+  const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
+  const { parentExists = (uid) => groupExists(call.app.db, uid) } = rules
+  // What is above can be asked of any node, what is below only of one that can be a parent.
+  await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
+  await checkPlace(call, 'descendants_of', descendantsOf, rules, parentExists)
+  await checkPlace(call, 'children_of', childrenOf, rules, parentExists)
+
+  if (ids.length > 0 || ancestorsOf !== '') {
+    const wanted = (ids.length > 0 ? checkIds(ids) : lineage(ancestorsOf).slice(1)).filter(
+      (uid) =>
+        isVisible(call, uid, rules) &&
+        (ancestorsOf === '' || (uid !== ancestorsOf && isAtOrBelow(ancestorsOf, uid))) &&
+        (descendantsOf === '' || (uid !== descendantsOf && isAtOrBelow(uid, descendantsOf))) &&
+        (childrenOf === '' || parentOf(uid) === childrenOf) &&
+        (!inRoot || parentOf(uid) === top),
+    )
+    return wanted.length > 0 ? [{ uids: [...new Set(wanted)] }] : []
+  }
+  if (inRoot) return childrenOf === '' && descendantsOf === '' ? visibleRoots(call, rules) : []
+  if (childrenOf !== '') {
+    return descendantsOf === '' || isAtOrBelow(childrenOf, descendantsOf) ? [{ childrenOf }] : []
+  }
+  if (descendantsOf !== '') return [{ below: descendantsOf }]
+  return everythingVisible(call, rules)
+}
+
+/** Permission comes before existence, so that a stranger cannot tell one from the other. */
+async function checkPlace(
+  call: Call,
+  member: string,
+  uid: string,
+  { parentType = groupType }: ScopeRules,
+  exists: (uid: string) => Promise<boolean>,
+): Promise<void> {
+  if (uid === '') return
+  if (!isUid(uid)) throw invalid({ field: `uidp.${member}`, description: 'is not a uid' })
+  if (!call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
+  if (!(await exists(uid))) throw notFound(parentType, uid)
+}
+
+function checkIds(ids: readonly string[]): readonly string[] {
+  if (ids.length > maxIds) throw invalid({ field: 'uidp.ids', description: `must hold at most ${maxIds} uids` })
+  if (!ids.every(isUid)) throw invalid({ field: 'uidp.ids', description: 'holds a text that is not a uid' })
+  return ids
+}
+
+function isVisible(call: Call, uid: string, rules: ScopeRules): boolean {
+  if (rules.publicRoots && parentOf(uid) === top) return true
+  return call.reach.some((place) => isAtOrBelow(uid, place) && (rules.inclusive || uid !== place))
+}
+
+function visibleRoots(call: Call, rules: ScopeRules): Branch[] {
+  if (rules.publicRoots || call.reach.includes(top)) return [{ childrenOf: top }]
+  const roots = rules.inclusive ? call.reach.filter((place) => parentOf(place) === top) : []
+  return roots.length > 0 ? [{ uids: roots }] : []
+}
+
+function everythingVisible(call: Call, rules: ScopeRules): Branch[] {
+  const below = call.reach.map((place): Branch => ({ below: place }))
+  if (call.reach.includes(top)) return below
+  if (rules.inclusive && call.reach.length > 0) return [...below, { uids: [...call.reach] }]
+  return rules.publicRoots ? [...below, { childrenOf: top }] : below
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Reader, Sql } from '#db/sql.ts'
+import { maskOf } from '../access/capabilities.ts'
+import { createGrantCache } from './grants.ts'
+
+const identity = 'c'.repeat(40)
+const [group, other] = ['a'.repeat(40), 'b'.repeat(40)]
+const [groupsList, repoList] = [103, 1605]
+
+type Row = { place: string | null; capabilities: string }
+const nothing: Row[] = [{ place: null, capabilities: '' }]
+const rowOf = (place: string, ...numbers: number[]): Row => ({ place, capabilities: JSON.stringify(numbers) })
+
+/** A database whose answers the test gives, one for each query, when it wants to. */
+function fakeReader() {
+  const asked: { query: Sql; answer: (rows: Row[]) => void; fail: (error: Error) => void }[] = []
+  const reader = {
+    all: (query: Sql) => new Promise<Row[]>((resolve, reject) => asked.push({ query, answer: resolve, fail: reject })),
+  } as unknown as Reader
+  return { reader, asked }
+}
+
+function startCache() {
+  const { reader, asked } = fakeReader()
+  const clock = { now: 1000 }
+  return { asked, clock, cache: createGrantCache(reader, () => clock.now) }
+}
+
+test('the roles of one place count together', async () => {
+  const { cache, asked } = startCache()
+  const grants = cache.of(identity)
+  assert.deepEqual(asked[0]!.query.values, [identity])
+  asked[0]!.answer([rowOf(group, groupsList), rowOf(group, repoList), rowOf(other, repoList)])
+  assert.deepEqual(
+    await grants,
+    new Map([
+      [group, maskOf([groupsList, repoList])],
+      [other, maskOf([repoList])],
+    ]),
+  )
+})
+
+test('a capability of a newer version in a stored role is passed over', async () => {
+  const { cache, asked } = startCache()
+  const grants = cache.of(identity)
+  asked[0]!.answer([rowOf(group, groupsList, 999_999)])
+  assert.deepEqual(await grants, new Map([[group, maskOf([groupsList])]]))
+})
+
+test('an identity without bindings holds nothing, and one that is gone is told from it', async () => {
+  const { cache, asked } = startCache()
+  const [there, gone] = [cache.of(identity), cache.of(other)]
+  asked[0]!.answer([{ place: null, capabilities: '' }])
+  asked[1]!.answer([])
+  assert.deepEqual(await there, new Map())
+  assert.equal(await gone, undefined)
+
+  // It may be made at any moment, so that is not remembered.
+  assert.equal(cache.of(identity), there)
+  const made = cache.of(other)
+  asked[2]!.answer(nothing)
+  assert.deepEqual(await made, new Map())
+})
+
+test('an answer is used for half a second from when it was asked for, and no longer', async () => {
+  const { cache, asked, clock } = startCache()
+  const first = cache.of(identity)
+  clock.now += 499
+  assert.equal(cache.of(identity), first)
+  asked[0]!.answer([rowOf(group, repoList)])
+  assert.equal((await cache.of(identity))?.size, 1)
+  assert.equal(asked.length, 1)
+
+  clock.now += 1
+  const second = cache.of(identity)
+  assert.equal(asked.length, 2)
+  asked[1]!.answer(nothing)
+  assert.equal((await second)?.size, 0)
+})
+
+test('clear makes the next question go to the database', async () => {
+  const { cache, asked } = startCache()
+  const before = cache.of(identity)
+  asked[0]!.answer([rowOf(group, repoList)])
+  await before
+
+  cache.clear()
+  const after = cache.of(identity)
+  assert.equal(asked.length, 2)
+  asked[1]!.answer(nothing)
+  assert.equal((await after)?.size, 0)
+})
+
+test('what was being read when clear was called serves nobody who asks later', async () => {
+  const { cache, asked } = startCache()
+  const early = cache.of(identity)
+  cache.clear()
+  const late = cache.of(identity)
+  asked[1]!.answer(nothing)
+  assert.equal((await late)?.size, 0)
+
+  asked[0]!.answer([rowOf(group, repoList)])
+  assert.equal((await early)?.size, 1)
+  assert.equal((await cache.of(identity))?.size, 0)
+  assert.equal(asked.length, 2)
+})
+
+test('a read that fails is told to those who wait for it, and tried again for the next', async () => {
+  const { cache, asked } = startCache()
+  const first = cache.of(identity)
+  asked[0]!.fail(new Error('connection lost'))
+  await assert.rejects(first, /connection lost/)
+
+  const second = cache.of(identity)
+  asked[1]!.answer([rowOf(group, repoList)])
+  assert.equal((await second)?.size, 1)
+})
+
+test('a read that fails after clear does not take the newer answer with it', async () => {
+  const { cache, asked } = startCache()
+  const early = cache.of(identity)
+  cache.clear()
+  const late = cache.of(identity)
+  asked[1]!.answer([rowOf(group, repoList)])
+  await late
+  asked[0]!.fail(new Error('connection lost'))
+  await assert.rejects(early)
+  assert.equal(cache.of(identity), late)
+})
+
+test('identities do not see each other', async () => {
+  const { cache, asked } = startCache()
+  const [mine, theirs] = [cache.of(identity), cache.of(other)]
+  asked[0]!.answer([rowOf(group, repoList)])
+  asked[1]!.answer(nothing)
+  assert.equal((await mine)?.size, 1)
+  assert.equal((await theirs)?.size, 0)
+})
+
+test('what is kept is bounded: of ten thousand and one the oldest is read again', () => {
+  const { cache, asked } = startCache()
+  const uid = (i: number) => i.toString(16).padStart(40, '0')
+  for (let i = 0; i <= 10_000; i++) void cache.of(uid(i))
+  void cache.of(uid(1))
+  assert.equal(asked.length, 10_001)
+  void cache.of(uid(0))
+  assert.equal(asked.length, 10_002)
+})

@@ -1,0 +1,38 @@
+import type { Reader } from '#db/sql.ts'
+import { createBriefCache } from '#lib/caches/brief-cache.ts'
+import { maskOf } from '../access/capabilities.ts'
+import type { GrantCache, Grants } from '../access/grants.model.ts'
+import { createRights } from '../access/rights.ts'
+import { listGrants } from './role-bindings.store.ts'
+
+/** `monotonic` gives milliseconds of a clock that never steps. */
+export function createGrantCache(reader: Reader, monotonic: () => number): GrantCache {
+  return createBriefCache((identity) => loadGrants(reader, identity), monotonic)
+}
+
+/** What an identity is bound to now; `undefined` when there is no such identity. */
+export async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
+  const rows = await listGrants(reader, identity)
+  return rows && grantsOf(rows)
+}
+
+/** Grants of roles: each role with its place, and its capability numbers as JSON. */
+export function grantsOf(roles: readonly { place: string; capabilities: string }[]): Grants {
+  const grants = new Map<string, bigint>()
+  for (const { place, capabilities } of roles) {
+    const mask = maskOf(JSON.parse(capabilities) as number[])
+    grants.set(place, (grants.get(place) ?? 0n) | mask)
+  }
+  return grants
+}
+
+/** Whether an identity holds all of the capabilities at a place by its bindings alone, without what a session adds. */
+export async function holdsByBindings(
+  reader: Reader,
+  identity: string,
+  place: string,
+  capabilities: Iterable<number>,
+): Promise<boolean> {
+  const grants = await loadGrants(reader, identity)
+  return grants !== undefined && createRights({ identity, grants }).holds(place, capabilities)
+}

@@ -1,0 +1,85 @@
+// Ledgers whose repo is gone: who may see them finds them, and the operator can erase one.
+import type { Call } from '#app.ts'
+import { listNodes } from '#domains/iam/groups/list-nodes.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { deleteHistory } from '#domains/registry/tags/tag-history.store.ts'
+import { failedPrecondition, found } from '#lib/errors.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import { aLogKey, ledgerLogType, resumedLogs } from '../proofs/logs.model.ts'
+import { endLogs, suspendedOrganizations } from '../proofs/logs.store.ts'
+import { rotateLogKey } from '../proofs/sequence.service.ts'
+import {
+  anErasedLedger,
+  type DeletedRepo,
+  type DeletedRepoFilter,
+  deletedRepoType,
+  type ErasedLedger,
+} from './deleted-repos.model.ts'
+import * as store from './ledgers.store.ts'
+
+export async function listDeletedRepos(call: Call, query: ListQuery<DeletedRepoFilter>): Promise<Listed<DeletedRepo>> {
+  return listNodes(call, query, store.deletedRepoList)
+}
+
+export async function getDeletedRepo(call: Call, uid: string): Promise<DeletedRepo> {
+  return found(await store.findDeletedRepo(call.app.db, uid), deletedRepoType, uid)
+}
+
+/** A history may have millions of rows. */
+const ofAnySize = { aside: 'disk' } as const
+
+/** Erases the ledger of a deleted repo for good. Refused while a repo that was made again in its place writes to it. */
+export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLedger> {
+  const erased = await call.app.db.tx(async (tx): Promise<ErasedLedger> => {
+    const { ledger } = found(await store.findDeletedRepo(tx, repoUid), deletedRepoType, repoUid)
+    const writer = await store.writerOf(tx, ledger)
+    if (writer !== '') {
+      const description =
+        'a repo that was made again in its place goes on with the ledger, or what it had is still being removed; delete the one, or wait for the other'
+      throw failedPrecondition({ type: 'LEDGER_IN_USE', subject: writer, description })
+    }
+    const gone = await store.deletedReposOf(tx, ledger)
+    for (const one of gone) await store.deleteDeletedRepo(tx, one)
+    const records = await deleteHistory(tx, ledger)
+    await store.deleteLedger(tx, ledger)
+    const all: ErasedLedger = { repoUid, paths: [...new Set(gone.map(({ path }) => path))], records }
+    const about = { subject: repoUid, group: parentOf(repoUid), resource: anErasedLedger(all) }
+    await emit(tx, call, 'control.registry.ledger.erased', about)
+    return all
+  }, ofAnySize)
+  call.log.info('ledger erased', erased)
+  return erased
+}
+
+/** Others take the places of the ledger logs for which nothing is signed any more; answers with how many there were. */
+export async function resumeLedgerLogs(call: Call): Promise<number> {
+  const logs = await call.app.db.tx(async (tx) => {
+    const ended = await suspendedOrganizations(tx)
+    if (ended.length > 0) await endLogs(tx, 'suspended')
+    for (const { organization, logs } of ended) {
+      const about = { subject: organization, group: organization, resource: resumedLogs({ logs }) }
+      await emit(tx, call, 'control.registry.ledger.resumed', about)
+    }
+    return ended.reduce((sum, one) => sum + one.logs, 0)
+  })
+  if (logs > 0) call.log.info('ledger logs resumed', { logs })
+  return logs
+}
+
+/** Gives the ledger log of the organisation a new key, and answers with it. */
+export async function rotateLedgerLogKey(call: Call, organization: string): Promise<string> {
+  const key = await call.app.db.tx(
+    async (tx) => {
+      const made = found(await rotateLogKey(tx, call.app, organization), ledgerLogType, organization)
+      const about = { subject: organization, group: organization, resource: aLogKey({ key: made }) }
+      await emit(tx, call, 'control.registry.ledger.key_rotated', about)
+      return made
+    },
+    // What it locks is the log.
+    { isolation: 'rowLocks' },
+  )
+  call.log.info('key of a ledger log rotated', { organization })
+  return key
+}

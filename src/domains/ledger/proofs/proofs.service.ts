@@ -1,0 +1,153 @@
+// What others read of the logs: checkpoints, tiles, policies, and the proof of what a tag was.
+import type { App } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { repoType } from '#domains/registry/repos/repos.model.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { tagType } from '#domains/registry/tags/tags.model.ts'
+import { AppError, notFound } from '#lib/errors.ts'
+import { inclusionProof, type Nodes } from '#lib/tlog/merkle.ts'
+import { vkeyOf } from '#lib/tlog/notes.ts'
+import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
+import { tagProofText } from '#lib/tlog/tag-proof.ts'
+import { bundleOf, type TileAsked, tileKey, tileWidth } from '#lib/tlog/tiles.ts'
+import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
+import { rootOf } from '#lib/uid.ts'
+import { cosignedHeads, cosignedOf, type Head } from './cosignatures.store.ts'
+import { logKeysNow } from './log-keys.service.ts'
+import { type EntryRow, type LedgerLog, ledgerLogType, saltedBy } from './logs.model.ts'
+import * as store from './logs.store.ts'
+
+/** A log of an organisation; those of later generations took the place of the first. */
+export type LogAt = { organization: string; name: string }
+
+async function getLog(reader: Reader, at: LogAt): Promise<LedgerLog> {
+  const log = (await store.listLogs(reader, at.organization)).find(({ origin }) => nameIn(origin) === at.name)
+  // Before it is signed there is nothing to show.
+  if (!log || log.checkpoint === '') throw notFound(ledgerLogType, idOf(at))
+  return log
+}
+
+/** What stands behind the organisation in an origin; empty for the first log. */
+function nameIn(origin: string): string {
+  return /\/ledger\/[0-9a-f]{40}\/(.+)/.exec(origin)?.[1] ?? ''
+}
+
+const idOf = ({ organization, name }: LogAt): string => (name === '' ? organization : `${organization}/${name}`)
+
+/** The last signed note, with what witnesses have signed of it. */
+export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promise<string> {
+  const log = await getLog(db, at)
+  const cosigned = await cosignedOf(db, log.id)
+  return cosigned?.size === log.checkpointSize ? cosigned.checkpoint : log.checkpoint
+}
+
+/** What a proof of this entry ends in: where there are witnesses, the last head that enough of them have signed, once it has the entry. */
+function headOf(log: LedgerLog, cosigned: readonly Head[], index: number): Head {
+  const own = { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
+  return cosigned.find((head) => head.log === log.id && index < head.size) ?? own
+}
+
+/** The bytes of a tile, or of a bundle of entries, as far as the checkpoint goes. Throws NOT_FOUND for what is not full yet. */
+export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAsked): Promise<Buffer> {
+  const { id, checkpointSize } = await getLog(db, at)
+  const { kind, level, index, width } = asked
+  const first = index * tileWidth
+  const count = Math.floor(checkpointSize / tileWidth ** level)
+  const missing = () => notFound(ledgerLogType, `a tile of ${idOf(at)}`)
+  if (first + width > count) throw missing()
+  if (kind === 'entries') {
+    const entries = await store.readEntries(db, id, first, first + width)
+    return bundleOf(entries.map((entry) => Buffer.from(entry)))
+  }
+  const tile = (await store.readTiles(db, id, [{ level, index }])).get(tileKey({ level, index }))
+  if (!tile) throw missing()
+  return tile.subarray(0, width * 32)
+}
+
+/** Which logs to believe, the newest first (c2sp.org/tlog-policy). `url` is what clients call us. */
+export async function policyOf(
+  app: Pick<App, 'db' | 'config' | 'clock'>,
+  organization: string,
+  url: string,
+): Promise<string> {
+  const { db, config } = app
+  const logs = await store.listLogs(db, organization)
+  if (logs.length === 0) throw notFound(ledgerLogType, organization)
+  const keys = await logKeysNow(
+    db,
+    app,
+    logs.map(({ id }) => id),
+  )
+  const lines = logs.flatMap(({ id, origin }) => {
+    const place = `${url}/ledger/${idOf({ organization, name: nameIn(origin) })}`
+    return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${place}`)
+  })
+  return `${[...lines, ...quorumLines(config.ledgerWitnesses)].join('\n')}\n`
+}
+
+/** More than half of the witnesses. */
+function quorumLines(witnesses: readonly Witness[]): string[] {
+  if (witnesses.length === 0) return ['quorum none']
+  const names = witnesses.map((_witness, i) => `W${i + 1}`)
+  return [
+    ...witnesses.map(({ key, url }, i) => `witness ${names[i]} ${vkeyOf(key)} ${url}`),
+    `group witnesses ${quorumOf(witnesses.length)} ${names.join(' ')}`,
+    'quorum witnesses',
+  ]
+}
+
+export type ProofAsked = { repo: string; tag: string; at: string }
+
+/**
+ * The proof of what the tag was at a time, and where there is one of the row that follows. Throws ProofPending while the row
+ * waits for its entry, which takes about a second, and longer for what was there before the log.
+ */
+export async function proofOf(
+  app: Pick<App, 'db' | 'sealer' | 'config' | 'tiles'>,
+  asked: ProofAsked,
+): Promise<string> {
+  const { db, sealer, config, tiles } = app
+  const { repo: uid, tag, at } = asked
+  const organization = rootOf(uid)
+  // First what there is a head of, so that all of it is found in what is read after that.
+  const [repo, logs, cosigned] = await Promise.all([
+    findRepoRow(db, { uid }),
+    store.listLogs(db, organization),
+    config.ledgerWitnesses.length > 0 ? cosignedHeads(db, organization) : [],
+  ])
+  if (!repo) throw notFound(repoType, uid)
+  const row = await store.rowAt(db, repo.ledger, tag, at)
+  if (!row) throw notFound(tagType, `${uid} ${tag} at ${at}`)
+  if (row.log === null) throw new ProofPending()
+  const log = logs.find(({ id }) => id === row.log)
+  if (!log || row.index >= log.checkpointSize) throw new ProofPending()
+  const [began, found] = await Promise.all([
+    store.beganAt(db, log.id, row.chain),
+    store.findInChain(db, log.id, row.chain, row.seq + 1),
+  ])
+  if (began === undefined) throw new ProofPending()
+  const secret = sealer.unseal('ledger-secret', log.secret)
+  if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
+  const opening = openingText({ ...row, organization })
+  const head = headOf(log, cosigned, row.index)
+  const salt = saltOf(secret, saltedBy(row, began))
+  const next = found && found.index < head.size ? [found] : []
+  const leaves = [row, ...next].map(({ index }) => index)
+  const nodes = await tiles.nodesFor(head, leaves)
+  return tagProofText([
+    { ...included(head, row, nodes), beside: { entry: row.entry, opening, salt } },
+    ...next.map((one) => ({ ...included(head, one, nodes), beside: { entry: one.entry } })),
+  ])
+}
+
+/** The proof comes by itself: nothing is wrong that anybody would have to be told of. */
+export class ProofPending extends AppError {
+  constructor() {
+    const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const
+    super('UNAVAILABLE', 'what the tag was then is not in the log yet; try again in a moment', { details })
+  }
+}
+
+function included({ checkpoint, size }: Head, { index }: EntryRow, nodes: Nodes) {
+  return { index, hashes: inclusionProof(index, size, nodes), checkpoint }
+}

@@ -1,0 +1,43 @@
+// The transparency logs against their checkpoints in the store of the blobs.
+import type { Blobs } from '#blobs/blobs.ts'
+import type { Db } from '#db/sql.ts'
+import type { Watch } from '#domains/registry/verification/verification.model.ts'
+import { checkpointName, type LedgerLog } from './logs.model.ts'
+import { contradictionOf, storeSigned } from './stored-checkpoints.service.ts'
+import { storedLogs } from './stored-checkpoints.store.ts'
+
+const page = 500
+
+/** Every log that has not ended extends its stored checkpoint, and one that was signed has a stored checkpoint. */
+export async function verifyCheckpoints(at: { db: Db; blobs: Blobs }, watch: Watch): Promise<void> {
+  for (let after = 0; ; ) {
+    const logs = await storedLogs(at.db, after, page)
+    for (const log of logs) await verifyCheckpoint(at, log, watch)
+    watch.examined('checkpoints', logs.length)
+    if (logs.length < page) return
+    after = logs.at(-1)!.id
+  }
+}
+
+async function verifyCheckpoint(
+  { db, blobs: { checkpoints } }: { db: Db; blobs: Blobs },
+  log: LedgerLog,
+  watch: Watch,
+): Promise<void> {
+  const { origin, storedSize, checkpoint } = log
+  const of = { check: 'checkpoints', subject: origin } as const
+  const name = checkpointName(origin)
+  const stored = await checkpoints.read(name)
+  if (stored) {
+    const detail = await contradictionOf(db, log, stored.text)
+    if (detail !== undefined) {
+      watch.found({ ...of, problem: 'log does not extend its stored checkpoint', detail, repaired: false })
+    }
+    return
+  }
+  // An earlier release has signed it, or nobody has.
+  if (storedSize === 0 || checkpoint === '') return
+  if (watch.repair) await storeSigned(checkpoints, log)
+  const detail = 'the store of the blobs has lost it'
+  watch.found({ ...of, problem: 'stored checkpoint is missing', detail, repaired: watch.repair })
+}

@@ -1,0 +1,10 @@
+import type { Resource } from '#lib/resource.ts'
+import { deletedRepoType } from './ledgers/deleted-repos.model.ts'
+import { ledgerLogType } from './proofs/logs.model.ts'
+
+export const resources: readonly Resource[] = [
+  // Not a place any more, since nothing can be below it.
+  { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
+  // What was signed for an organisation outlives it.
+  { type: ledgerLogType, table: 'ledger_logs', kinds: [], uid: 'none', groupDeletion: 'stays' },
+]

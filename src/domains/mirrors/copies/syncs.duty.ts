@@ -1,0 +1,169 @@
+// Copies repos from others of the server. Each run goes on where the last one ended, a hundred tags at a time, and looks
+// first whether whoever has set it may still pull the one, all of it, and push to the other.
+import type { App, Work } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { noRights } from '#domains/iam/access/rights.ts'
+import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { followSource } from '#domains/registry/repos/synced-repos.service.ts'
+import type { Duty } from '#duty.ts'
+import { ownCause } from '#lib/cause.ts'
+import { AppError } from '#lib/errors.ts'
+import { CopyEnded, type Copying, copyReferrers, copyRefused, copyTags } from './copies.service.ts'
+import { mostRefused, type Sync, type SyncCursor, type SyncState, syncStates } from './syncs.model.ts'
+import { mayStillCopy, requireCopyTerms } from './syncs.service.ts'
+import * as store from './syncs.store.ts'
+
+const everyMs = 5_000
+/** How soon a repo is looked at again of which all is copied, or which failed. */
+const againMs = 60_000
+/** A change may be committed so long after the time that it bears. */
+const overlapMs = 5 * 60_000
+/** So often all is compared, whatever has changed. */
+const fullMs = 24 * 3_600_000
+
+/** How long the repos of one organisation are copied before those of another have their turn. */
+const turnMs = 2000
+
+export const copyRepos = copyReposInTurns(turnMs)
+
+/** Organisations take turns, and so do the repos of one. Each turn copies something, however short it is. */
+export function copyReposInTurns(turnMs: number): Duty {
+  return {
+    name: 'registry.sync',
+    everyMs,
+    runsOn: 'one node',
+    async run(app, lease) {
+      const sum = { tags: 0, manifests: 0, failed: 0 }
+      const now = () => app.clock().toISOString()
+      while (lease.holds()) {
+        const organizations = await store.dueOrganizations(app.db, now())
+        if (organizations.length === 0) break
+        for (const organization of organizations) {
+          const until = performance.now() + turnMs
+          const turnIsOver = () => performance.now() >= until
+          do {
+            // One at a time, as it is now: somebody may have turned off, or pointed elsewhere, what waits.
+            const sync = await store.nextDue(app.db, organization, now())
+            if (!sync) break
+            const { tags, manifests, failed } = await runSync(app, lease, sync, turnIsOver)
+            sum.tags += tags
+            sum.manifests += manifests
+            sum.failed += Number(failed)
+          } while (!turnIsOver() && lease.holds())
+        }
+      }
+      return sum
+    },
+  }
+}
+
+type Outcome = { tags: number; manifests: number; failed: boolean }
+const nothing: Outcome = { tags: 0, manifests: 0, failed: false }
+
+async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boolean): Promise<Outcome> {
+  const now = app.clock()
+  const note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor = sync.cursor) => {
+    const due = waitMs === undefined ? '' : new Date(now.getTime() + waitMs).toISOString()
+    const progress = { state, now: now.toISOString(), due, cursor }
+    return lease.tx((tx) => store.noteProgress(tx, sync, progress), { isolation: 'rowLocks', durability: 'later' })
+  }
+  const fail = async (reason: string, cursor?: SyncCursor): Promise<Outcome> => {
+    if (sync.state !== syncStates.failed) app.log.warn('repo is not copied', { repo: sync.repo, reason })
+    await note(syncStates.failed, againMs, cursor)
+    return { ...nothing, failed: true }
+  }
+  if (sync.expirationTime <= now.toISOString()) {
+    await note(syncStates.unknown, undefined)
+    return nothing
+  }
+  const from = await findRepoRow(app.db, { uid: sync.source })
+  const to = await findRepoRow(app.db, { uid: sync.repo })
+  if (!to) {
+    await note(syncStates.unknown, undefined)
+    return nothing
+  }
+  if (!from) return fail('the source is gone')
+  if (!(await mayStillCopy(app, sync)))
+    return fail('whoever has set it may not pull the source and push to it any more')
+  const work = workOf(app, sync)
+  const bound = await boundBy(work, from)
+  if (bound && bound.enforced.length > 0) return fail('a rule of pulls at the source binds whoever has set it')
+  try {
+    await requireCopyTerms(app, sync.repo)
+    const uniqueTags = await followSource(work, lease, sync)
+    return await copySome({ work, lease, sync, from, to, uniqueTags, turnIsOver }, note)
+  } catch (error) {
+    if (!lease.holds()) throw error
+    // What is to be done now is seen when it is looked for again.
+    if (error instanceof CopyEnded) return nothing
+    if (!(error instanceof AppError)) app.log.error('repo could not be copied', { repo: sync.repo, error })
+    return fail(error instanceof AppError ? error.message : 'it could not be copied')
+  }
+}
+
+type Note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor) => Promise<void>
+
+async function copySome(copying: Copying, note: Note): Promise<Outcome> {
+  const { sync } = copying
+  const { now } = copying.work.cause
+  const cursor = sync.state === syncStates.inProgress ? sync.cursor : begin(sync.cursor, now)
+  if (sync.state !== syncStates.inProgress && sync.state !== syncStates.unknown) {
+    await note(syncStates.inProgress, 0, cursor)
+  }
+  const tags = await copyTags(copying, cursor.tags)
+  // What refers to an image may have been pushed long before the image was copied.
+  const referrers = tags.copied.manifests > 0 ? fromStart : cursor.referrers
+  const refused = [...new Set([...(cursor.refused ?? []), ...tags.refused])].slice(0, mostRefused)
+  const next = { ...cursor, tags: tags.after, referrers, refused }
+  if (!tags.done) {
+    await note(syncStates.inProgress, 0, next)
+    return { ...tags.copied, failed: false }
+  }
+  const { after, done, copied } = await copyReferrers(copying, referrers)
+  const ended = { ...next, referrers: done && copied.manifests > 0 ? fromStart : after }
+  const sum = { tags: tags.copied.tags, manifests: tags.copied.manifests + copied.manifests, failed: false }
+  if (!done) {
+    await note(syncStates.inProgress, 0, ended)
+    return sum
+  }
+  return endRound(copying, note, ended, sum)
+}
+
+/** Tries what rules have kept from being copied once more; a round that leaves such tags has failed, and all others are there. */
+async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before: Outcome): Promise<Outcome> {
+  const { work, sync } = copying
+  const { refused = [] } = cursor
+  const again = refused.length === 0 ? { copied: nothing, refused: [] } : await copyRefused(copying, refused)
+  const failed = again.refused.length > 0
+  if (failed && again.refused.join() !== sync.cursor.refused?.join()) {
+    work.app.log.warn('rules keep tags from being copied', { repo: sync.repo, tags: again.refused })
+  }
+  await note(failed ? syncStates.failed : syncStates.unknown, againMs, { ...cursor, refused: again.refused })
+  return {
+    tags: before.tags + again.copied.tags,
+    manifests: before.manifests + again.copied.manifests,
+    failed,
+  }
+}
+
+const fromStart: SyncCursor['referrers'] = { time: '', digest: '' }
+
+/** Where to begin: a little before the end of the last time, or once a day at the start. */
+function begin({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: string): SyncCursor {
+  if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
+    return { tags: undefined, referrers: fromStart, fullTime: now }
+  }
+  const earlier = new Date(Date.parse(now) - overlapMs).toISOString()
+  return {
+    fullTime,
+    refused,
+    tags: tags && tags.value > earlier ? { value: earlier, uid: '' } : tags,
+    referrers: referrers.time > earlier ? { time: earlier, digest: '' } : referrers,
+  }
+}
+
+/** In the name of whoever has set it, whose rights have been looked at. */
+function workOf(app: App, { setter, operator }: Sync): Work {
+  return { app, caller: { uid: setter, operator, rights: noRights }, cause: ownCause(app.clock, setter), log: app.log }
+}

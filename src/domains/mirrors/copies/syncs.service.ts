@@ -1,0 +1,177 @@
+// Which repo a repo is copied from, in whose name, and how that goes.
+import type { App, Call, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { createRights } from '#domains/iam/access/rights.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { isBound } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import { findByPath } from '#domains/registry/repos/paths.service.ts'
+import { repoType } from '#domains/registry/repos/repos.model.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { findSettings } from '#domains/registry/settings/settings.store.ts'
+import { AppError, type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
+import { isUid, rootOf, top } from '#lib/uid.ts'
+import { requireOwnTags } from '../follows/follows.service.ts'
+import { countByUpstream, findFollowState, followStatesBelow } from '../follows/follows.store.ts'
+import {
+  destinations,
+  maxChain,
+  maxDestination,
+  type Sync,
+  type SyncConfig,
+  type SyncStatus,
+  syncStates,
+  usualTermMs,
+} from './syncs.model.ts'
+import * as store from './syncs.store.ts'
+
+const pull = ['repo.list', 'manifest.list', 'tag.list', 'repo.blobs.get'].map(capabilityNumber)
+const push = ['manifest.create', 'tag.create', 'tag.update'].map(capabilityNumber)
+
+/** Whoever has a repo copied does what a pull and a push would do. */
+export function mayCopy(rights: Work['caller']['rights'], source: string, repo: string): boolean {
+  return rights.holds(source, pull) && rights.holds(repo, push)
+}
+
+/** What whoever has set it may do now; a token of theirs does not count. */
+export async function mayStillCopy(app: App, { setter, operator, source, repo }: Sync): Promise<boolean> {
+  const grants = operator ? new Map<string, bigint>() : await app.grants.of(setter)
+  return grants !== undefined && mayCopy(createRights({ identity: setter, grants, operator }), source, repo)
+}
+
+/** A copy would have, where no rule is, what the rule holds back. */
+const boundThere = 'is a repo where a rule of pulls binds the caller, who cannot have it copied'
+
+/** What is to be stored for a repo. `setter` is there when the copying begins again, in the name of the caller. */
+export type SettledSync = {
+  config: SyncConfig
+  /** Whether the caller may pull the source and push to the repo. */
+  mayCopy: boolean
+  setter: { uid: string; operator: boolean } | undefined
+}
+
+/**
+ * What a repo is copied from as it was asked for: checked, its source as a uid. Throws PERMISSION_DENIED unless the caller
+ * may pull the source and push to the repo, and INVALID_ARGUMENT where a rule of pulls binds the caller at the source; who may
+ * not can only leave both as they are.
+ */
+export async function settleSync(
+  tx: Tx,
+  work: Work,
+  { repo, before, asked }: { repo: string; before: SyncConfig | undefined; asked: SyncConfig },
+): Promise<SettledSync> {
+  checkDestinations(asked)
+  await requireOwnTags(tx, repo)
+  const { caller, cause } = work
+  const source = asked.source === before?.source ? asked.source : await resolveSource(tx, work, asked.source)
+  const isSame = source === before?.source
+  const may = mayCopy(caller.rights, source, repo)
+  const bound = may && (await isBound(tx, caller.uid, source))
+  const anew = new Date(Date.parse(cause.now) + usualTermMs).toISOString()
+  const { expirationTime: earlier = anew } = before ?? {}
+  const wanted = asked.expirationTime === '' ? (may && !bound ? anew : earlier) : (asked.expirationTime ?? earlier)
+  const isRenewed = !isSame || wanted !== earlier
+  if (isRenewed && !may) throw permissionDenied('the caller must be able to pull the source and to push to the repo')
+  if (isRenewed && bound) throw invalid({ field: 'sync_config.source', description: boundThere })
+  if (!isSame) await checkChain(tx, source, repo)
+  const expirationTime = isSame ? wanted : asked.expirationTime || anew
+  const syncApks = asked.syncApks ?? before?.syncApks ?? false
+  const settings = await findSettings(tx, rootOf(repo))
+  return {
+    config: {
+      ...asked,
+      source,
+      expirationTime,
+      syncApks,
+      uniqueTags: settings?.uniqueTags ?? false,
+      gracePeriod: settings?.eolGracePeriod ?? false,
+    },
+    mayCopy: may,
+    setter: isRenewed ? { uid: caller.uid, operator: caller.operator } : undefined,
+  }
+}
+
+/** Stores where the copying of a repo stands, or that it is copied from nowhere. */
+export async function saveSync(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void> {
+  if (!settled) return store.deleteSync(tx, repo)
+  const { source, expirationTime } = settled.config
+  const { setter } = settled
+  await store.saveSync(tx, repo, { source, expirationTime: expirationTime!, ...(setter ? { setter } : {}) }, now)
+}
+
+/** To have tags copied is no way around the terms that guard setting them. Call it before the transaction. */
+export async function requireSyncTerms({ app }: Work, place: string, asked: SyncConfig | undefined): Promise<void> {
+  if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
+}
+
+/** The same for a run of the copying, however long ago it was set: terms may be asked for since. */
+export async function requireCopyTerms({ terms, eventTable }: App, repo: string): Promise<void> {
+  await terms.check(repo, ...eventTable.methods('registry.tag.created'))
+}
+
+function checkDestinations(asked: SyncConfig): void {
+  const problems = destinations.flatMap((cloud): FieldViolation[] => {
+    const field = `sync_config.${cloud}`
+    if (asked[cloud].length > maxDestination) {
+      return [{ field, description: `must be at most ${maxDestination} characters long` }]
+    }
+    return /^\S*$/.test(asked[cloud]) ? [] : [{ field, description: 'must not contain spaces' }]
+  })
+  if (asked.source === '') problems.push({ field: 'sync_config.source', description: 'is required' })
+  refuseIfAny(problems)
+}
+
+/** Permission comes before existence: who may not pull there is told the same of what is not there. */
+async function resolveSource(tx: Tx, { caller }: Work, text: string): Promise<string> {
+  const unknown = invalid({ field: 'sync_config.source', description: 'is not a repo of this server' })
+  if (isUid(text)) {
+    if (!caller.rights.holds(text, pull)) throw permissionDenied()
+    if (!(await findRepoRow(tx, { uid: text }))) throw unknown
+    return text
+  }
+  const at = await findByPath(tx, text)
+  const place = at.repo ? at.repo.uid : at.group || top
+  if (!caller.rights.holds(place, pull)) throw permissionDenied()
+  if (!at.repo) throw unknown
+  return at.repo.uid
+}
+
+async function checkChain(tx: Tx, source: string, repo: string): Promise<void> {
+  let at: string | undefined = source
+  for (let length = 1; at !== undefined; length++) {
+    if (at === repo) throw invalid({ field: 'sync_config.source', description: 'is copied from this repo itself' })
+    if (length > maxChain) {
+      const description = `is the last of more than ${maxChain} repos that are copied from one another`
+      throw invalid({ field: 'sync_config.source', description })
+    }
+    at = await store.sourceOf(tx, at)
+  }
+}
+
+/** How many repos are copied from this one, or follow this upstream. */
+export async function countCopies(call: Call, source: string): Promise<number> {
+  const { db } = call.app
+  return (await store.countBySource(db, source, call.now)) + (await countByUpstream(db, source))
+}
+
+export async function getSyncStatus(call: Call, repo: string): Promise<Omit<SyncStatus, 'since'> & { since?: string }> {
+  found(await findRepoRow(call.app.db, { uid: repo }), repoType, repo)
+  const status = (await store.findStatus(call.app.db, repo)) ?? (await findFollowState(call.app.db, repo, call.now))
+  return status ?? { repo, state: syncStates.unknown }
+}
+
+const maxStatuses = 100_000
+
+/** Of all repos of the organisation that are copied from others, or follow an upstream. */
+export async function listSyncStatuses({ app, now }: Call, organization: string): Promise<SyncStatus[]> {
+  if (organization !== rootOf(organization)) {
+    throw invalid({ field: 'registry_id', description: 'is not an organisation' })
+  }
+  await requireGroup(app.db, organization)
+  const copied = await store.statusesBelow(app.db, organization, maxStatuses + 1)
+  const following = await followStatesBelow(app.db, organization, now, maxStatuses + 1)
+  const statuses = [...copied, ...following].sort((a, b) => (a.repo < b.repo ? -1 : 1))
+  if (statuses.length <= maxStatuses) return statuses
+  const message = `the organisation has more than ${maxStatuses} copied repos; ask for the status of each`
+  throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
+}

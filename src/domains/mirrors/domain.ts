@@ -1,0 +1,23 @@
+import type { Domain } from '#domain.ts'
+import { FollowsService } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
+import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
+import { copyRepos } from './copies/syncs.duty.ts'
+import { syncsV1 } from './copies/syncs.v1.ts'
+import { fetchFollowed } from './follows/fetches.duty.ts'
+import { followEvents, follows } from './follows/follows.control.ts'
+import { followUpstreams } from './follows/follows.duty.ts'
+import { askForHistories } from './follows/histories.duty.ts'
+import { upstreamEvents, upstreams } from './follows/upstreams.control.ts'
+import { resources } from './resources.ts'
+
+export const mirrors: Domain = {
+  services: [
+    { desc: UpstreamsService, handlers: upstreams },
+    { desc: FollowsService, handlers: follows },
+    { desc: Registry, handlers: syncsV1 },
+  ],
+  eventBodies: [...upstreamEvents, ...followEvents],
+  resources,
+  duties: [copyRepos, followUpstreams, fetchFollowed, askForHistories],
+}

@@ -1,0 +1,235 @@
+// Brings what a repo follows before anybody pulls it, and with each manifest what is about it: signatures and the like,
+// which may come later than what they are about and are therefore looked for again.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { findRepoBlobs } from '#domains/registry/blobs/blobs.store.ts'
+import { listedFor, readManifest } from '#domains/registry/manifests/manifest-document.ts'
+import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
+import { pathIn } from '#domains/registry/repos/paths.service.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { tagsAbout } from '#domains/registry/tags/tags.model.ts'
+import { findTagNamed } from '#domains/registry/tags/tags.store.ts'
+import { AppError } from '#lib/errors.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
+import { parentOf } from '#lib/uid.ts'
+import * as store from './fetches.store.ts'
+import { bringsContent, type FollowStatus, followModes } from './follows.model.ts'
+import { findFollowAlone } from './follows.store.ts'
+import { askedBy, bringBlob, bringManifest, type Pulling } from './pull-through.service.ts'
+import { FollowEnded, recordMove } from './upstream-moves.service.ts'
+
+/** `longestMs` is how long it may take. */
+export type Fetching = { app: App; lease: Lease; fetch: store.Fetch; longestMs: number }
+/** `slow` tells that it took longer than it may. */
+export type Fetched = { fetched: number; failed: number; slow: boolean }
+
+const hourMs = 3_600_000
+/** When to look again for what is about a manifest, after each time that it was all here. */
+const againMs = [hourMs, 24 * hourMs, 7 * 24 * hourMs]
+const firstRetryMs = 60_000
+/** How often something is tried that cannot be had whole, before it waits for a day. */
+const mostTries = 5
+/** Of what is about one manifest. */
+const mostReferrers = 100
+const mostListed = 2500
+const patienceMs = 60_000
+
+/** Brings one of what waits, and notes when to go on. Throws only what is nobody's fault but ours. */
+export async function bringOne(fetching: Fetching): Promise<Fetched> {
+  const { app, lease, fetch, longestMs } = fetching
+  const signal = AbortSignal.any([lease.signal, AbortSignal.timeout(longestMs)])
+  try {
+    const follow = await findFollowAlone(app.db, fetch.repo)
+    const pulling = follow && bringsContent(follow.mode) ? await pullingOf(app, fetch.repo, signal) : undefined
+    if (!follow || !pulling) {
+      await end(fetching)
+      return { fetched: 0, failed: 0, slow: false }
+    }
+    await bringAll({ pulling, follow, lease, signal }, fetch.digest)
+    const waitMs = againMs[fetch.round]
+    if (waitMs === undefined) await end(fetching)
+    else await note(fetching, { round: fetch.round + 1, failures: 0 }, '', waitMs)
+    return { fetched: 1, failed: 0, slow: false }
+  } catch (error) {
+    if (!lease.holds()) throw error
+    const slow = signal.aborted
+    return { fetched: 0, failed: await noteFailure(fetching, slow ? new NotWhole('it takes too long') : error), slow }
+  }
+}
+
+const write = { isolation: 'rowLocks', durability: 'later' } as const
+
+function end({ lease, fetch }: Fetching): Promise<void> {
+  return lease.tx((tx) => store.endFetch(tx, fetch), write)
+}
+
+function note(
+  { app, lease, fetch }: Fetching,
+  { round, failures }: Pick<store.Fetch, 'round' | 'failures'>,
+  problem: string,
+  waitMs: number,
+): Promise<void> {
+  const dueTime = new Date(app.clock().getTime() + waitMs).toISOString()
+  return lease.tx((tx) => store.noteFetch(tx, fetch, { round, failures, problem, dueTime }), write)
+}
+
+/** 0 where only the turn of the host has to be waited for. */
+async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
+  const { app, fetch } = fetching
+  const waitMs = error instanceof UpstreamError ? (error.waitMs ?? 0) : 0
+  if (error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')) {
+    await note(fetching, fetch, '', waitMs)
+    return 0
+  }
+  const problem = problemOf(error)
+  if (problem === undefined) app.log.error('content could not be brought', { repo: fetch.repo, error })
+  const failures = fetch.failures + 1
+  if (error instanceof FollowEnded) {
+    await end(fetching)
+    return 1
+  }
+  const isHopeless = error instanceof NotWhole && failures >= mostTries
+  const retryMs = isHopeless ? 24 * hourMs : Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
+  await note(fetching, { ...fetch, failures }, problem ?? 'it could not be brought', Math.max(waitMs, retryMs))
+  return 1
+}
+
+/** It cannot be had whole, and the message says why. */
+class NotWhole extends Error {
+  override name = 'NotWhole'
+}
+
+/** All else of it is here. */
+class NoPlatform extends NotWhole {
+  override name = 'NoPlatform'
+}
+
+const unknown = (): NotWhole => new NotWhole('the upstream does not have all of it')
+
+function problemOf(error: unknown): string | undefined {
+  if (error instanceof UpstreamError) return error.message
+  if (error instanceof FollowEnded) return 'it is not followed any more'
+  if (error instanceof NotWhole) return error.message
+  // How much the organisation has is not for all who may see the repo.
+  const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
+  return isFull ? 'there is no room for all of it' : undefined
+}
+
+async function pullingOf(app: App, uid: string, beforehand: AbortSignal): Promise<Pulling | undefined> {
+  const row = await findRepoRow(app.db, { uid })
+  if (!row) return undefined
+  const group = parentOf(uid)
+  const path = await pathIn(app.db, group, row.name)
+  const { url, listen } = app.config
+  const host = url === '' ? `${listen.host}:${listen.port}` : new URL(url).host
+  const repo = { id: row.id, uid, ledger: row.ledger, group, path }
+  return { app, repo, origin: { host, subdomain: '', repository: path }, beforehand }
+}
+
+type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: AbortSignal }
+
+/** On demand, content comes with its pull, and only what is about it beforehand. */
+async function bringAll(bringing: Bringing, digest: string): Promise<void> {
+  let missing: NotWhole | undefined
+  if (bringing.follow.mode === followModes.full) {
+    await bringWhole(bringing, digest).catch((error: unknown) => {
+      if (!(error instanceof NoPlatform)) throw error
+      missing = error
+    })
+  }
+  const { digests, lost } = await referrersOf(bringing, digest)
+  const about = [...new Set(digests)]
+  for (const one of about.slice(0, mostReferrers)) {
+    await bringWhole(bringing, one).catch((error: unknown) => {
+      if (!(error instanceof NotWhole)) throw error
+      missing = error
+    })
+  }
+  await bringNamed(bringing, digest)
+  if (lost) missing ??= new NotWhole(lost.message)
+  if (about.length > mostReferrers) missing ??= new NotWhole('more refers to it than is brought beforehand')
+  // Of what is about it, one keeps the others from nothing.
+  if (missing) throw missing
+}
+
+/** The manifest, what it lists, and their contents; nothing is asked for that is here. */
+async function bringWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
+  const { app, repo } = pulling
+  const wanted = new Set([root])
+  let lacksPlatforms = false
+  let overLimit = ''
+  const listedBlobs = new Set<string>()
+  for (const digest of wanted) {
+    lease.check()
+    if (listedBlobs.has(digest) && (await isBlob(pulling, digest))) continue
+    try {
+      if (!(await bringManifest(pulling, digest))) throw unknown()
+    } catch (error) {
+      // The others of an index can be brought all the same.
+      if (!(error instanceof UpstreamError && error.reason === 'over-limit')) throw error
+      overLimit ||= error.message
+      continue
+    }
+    const manifest = await findManifest(app.db, repo.id, digest)
+    if (!manifest) throw unknown()
+    const document = readManifest(manifest.content, manifest.mediaType)
+    const isPart = follow.platforms.length > 0 && document.kind === 'index'
+    const part = isPart ? listedFor(document.listed.entries, follow.platforms) : undefined
+    if (part?.lacksAll) lacksPlatforms = true
+    for (const listed of document.listedBlobs) listedBlobs.add(listed)
+    for (const child of part?.digests ?? document.manifests) if (wanted.size < mostListed) wanted.add(child)
+    const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
+    for (const blob of document.blobs) {
+      lease.check()
+      if (!here.has(blob) && (await bringBlob(pulling, blob)) === 'unknown') throw unknown()
+    }
+  }
+  if (overLimit !== '') throw new NotWhole(overLimit)
+  if (wanted.size >= mostListed) throw new NotWhole('it lists more than is brought beforehand')
+  if (lacksPlatforms) throw new NoPlatform('an index has no image of the platforms that were asked for')
+}
+
+/** Whether what an index lists is a blob, which is here from now on. */
+async function isBlob(pulling: Pulling, digest: string): Promise<boolean> {
+  const here = await findRepoBlobs(pulling.app.db, pulling.repo.id, [digest])
+  return here.length > 0 || (await bringBlob(pulling, digest)) !== 'unknown'
+}
+
+/** What the registry says refers to the manifest, or an index under the name that stands for that says so. */
+async function referrersOf(
+  { pulling, follow, signal }: Bringing,
+  digest: string,
+): Promise<{ digests: readonly string[]; lost?: UpstreamError | undefined }> {
+  const { app, repo } = pulling
+  const { upstream, path } = await askedBy(pulling, follow)
+  const options = { patienceMs, signal }
+  const asked = { digest, most: mostReferrers }
+  const told = await app.upstreams.referrers(upstream, path, asked, options).catch((error: unknown) => {
+    // Not every registry knows the question.
+    if (error instanceof UpstreamError && error.reason === 'malformed') return undefined
+    throw error
+  })
+  if (told) return told
+  const pointed = await app.upstreams.head(upstream, path, digest.replace(':', '-'), options)
+  if (!pointed || !(await bringManifest(pulling, pointed.digest))) return { digests: [] }
+  const index = await findManifest(app.db, repo.id, pointed.digest)
+  return { digests: index ? readManifest(index.content, index.mediaType).manifests : [] }
+}
+
+/** Tags by which cosign names what is about the manifest; they are tags here as well, and the ledger says so. */
+async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
+  const { pulling, follow, lease, signal } = bringing
+  const { app, repo } = pulling
+  const { upstream, path } = await askedBy(pulling, follow)
+  for (const tag of tagsAbout(digest)) {
+    const sent = app.clock().toISOString()
+    const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal })
+    if (!pointed || (await findTagNamed(app.db, repo.id, tag))?.digest === pointed.digest) continue
+    await bringWhole(bringing, pointed.digest)
+    const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }
+    await recordMove({ app, tx: lease.tx, follow, path }, move).catch((error: unknown) => {
+      // What a rule keeps here stays as it is.
+      if (!(error instanceof UpstreamError && error.reason === 'guarded')) throw error
+    })
+  }
+}

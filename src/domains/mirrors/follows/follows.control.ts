@@ -1,0 +1,137 @@
+import type { Handlers } from '#app.ts'
+import {
+  Follow_History,
+  Follow_Mode,
+  Follow_ModeSchema,
+  Follow_State,
+  type Follow as FollowMessage,
+  FollowsService,
+  UpstreamMovedSchema,
+} from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
+import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { changedOrders } from '#lib/lists/orders.ts'
+import { readPage } from '#lib/lists/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { duration, empty, milliseconds } from '#lib/wire.ts'
+import { type SyncState, syncStates } from '../copies/syncs.model.ts'
+import {
+  aFollow,
+  anUpstreamMove,
+  type FollowMode,
+  type FollowStatus,
+  followModes,
+  type HistoryApi,
+  historyApis,
+  type UpstreamMove,
+} from './follows.model.ts'
+import * as service from './follows.service.ts'
+import { storedPatternProblem, tagLimits } from './tag-patterns.ts'
+
+export const follows: Handlers<typeof FollowsService> = {
+  async followRepo(call, { repoUid, upstreamUid, path, mode, tags, platforms, interval, staleFor }) {
+    const intervalMs = interval && milliseconds(interval)
+    const staleForMs = staleFor && milliseconds(staleFor)
+    const input = { upstream: upstreamUid, path, mode: modeOf(mode), tags, platforms, intervalMs, staleForMs }
+    return withProblem(await service.followRepo(call, repoUid, input))
+  },
+
+  async getFollow(call, { repoUid }) {
+    return withProblem(await service.getFollow(call, repoUid))
+  },
+
+  async listFollows(call, request) {
+    const page = readPage(call, request, { fields: changedOrders, defaultOrder: 'uid' }, [request.group])
+    const listed = await service.listFollows(call, request.group, page)
+    return listResponse('pinfold.control.registry.v1.ListFollowsResponse', 'follows', listed, toMessage, request)
+  },
+
+  async checkFollow(call, { repoUid }) {
+    return withProblem(await service.checkNow(call, repoUid))
+  },
+
+  async unfollowRepo(call, { repoUid }) {
+    await service.unfollowRepo(call, repoUid)
+    return empty
+  },
+}
+
+export const followEvents: readonly EventBody[] = [
+  eventBody(FollowsService.method.followRepo, aFollow, toMessage),
+  eventBody(FollowsService.method.unfollowRepo, aDeletion, ({ uid }) => ({
+    $typeName: 'pinfold.control.registry.v1.UnfollowRepoRequest' as const,
+    repoUid: uid,
+  })),
+  eventBody(UpstreamMovedSchema, anUpstreamMove, movedMessage),
+]
+
+function modeOf(mode: Follow_Mode): FollowMode {
+  if (mode === Follow_Mode.UNSPECIFIED || mode === Follow_Mode.WATCH) return followModes.watch
+  if (mode === Follow_Mode.ON_DEMAND) return followModes.onDemand
+  if (mode === Follow_Mode.FULL) return followModes.full
+  throw invalid({ field: 'mode', description: noKnownValue(Follow_ModeSchema) })
+}
+
+const modes: Record<FollowMode, Follow_Mode> = {
+  [followModes.watch]: Follow_Mode.WATCH,
+  [followModes.onDemand]: Follow_Mode.ON_DEMAND,
+  [followModes.full]: Follow_Mode.FULL,
+}
+const states: Record<SyncState, Follow_State> = {
+  [syncStates.unknown]: Follow_State.WAITING,
+  [syncStates.queued]: Follow_State.QUEUED,
+  [syncStates.inProgress]: Follow_State.IN_PROGRESS,
+  [syncStates.failed]: Follow_State.FAILED,
+}
+
+const histories: Record<HistoryApi, Follow_History> = {
+  [historyApis.unknown]: Follow_History.UNSPECIFIED,
+  [historyApis.service]: Follow_History.SERVICE,
+  [historyApis.draft]: Follow_History.DRAFT,
+  [historyApis.none]: Follow_History.NONE,
+}
+
+/** Not in lists, where reading the patterns of all of them would take long. */
+function withProblem(follow: FollowStatus): FollowMessage {
+  const message = toMessage(follow)
+  return { ...message, problem: message.problem || storedPatternProblem('tags', follow.tags, tagLimits) }
+}
+
+function toMessage(follow: FollowStatus): FollowMessage {
+  const { repo, upstream, path, tags, platforms, problem, tagCount, waiting, fetchProblem } = follow
+  return {
+    $typeName: 'pinfold.control.registry.v1.Follow',
+    repoUid: repo,
+    upstreamUid: upstream,
+    path,
+    mode: modes[follow.mode],
+    tags,
+    platforms,
+    interval: duration(follow.intervalMs),
+    staleFor: duration(follow.staleForMs),
+    state: states[follow.state],
+    problem,
+    tagCount,
+    waitingCount: waiting,
+    fetchProblem,
+    history: histories[follow.historyApi],
+    historyWaitingCount: follow.histories,
+    historyProblem: follow.historyProblem,
+    stateTime: timestamp(follow.stateTime),
+    dueTime: timestamp(follow.dueTime),
+    createTime: timestamp(follow.createTime),
+    updateTime: timestamp(follow.updateTime),
+  }
+}
+
+function movedMessage({ repo, upstream, time, checkedBefore, ...move }: UpstreamMove) {
+  return {
+    $typeName: 'pinfold.control.registry.v1.UpstreamMoved' as const,
+    ...move,
+    repoUid: repo,
+    upstreamUid: upstream,
+    time: timestamp(time),
+    ...(checkedBefore === '' ? {} : { checkedBefore: timestamp(checkedBefore) }),
+  }
+}

@@ -1,0 +1,209 @@
+// What repos follow elsewhere, and how that goes.
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { requireUnguarded } from '#domains/policy/retention/promises.service.ts'
+import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { repoType } from '#domains/registry/repos/repos.model.ts'
+import { findRepo, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import {
+  busy,
+  type FieldViolation,
+  failedPrecondition,
+  found,
+  invalid,
+  notFound,
+  permissionDenied,
+  refuseIfAny,
+} from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
+import { type Page, toListed } from '#lib/lists/paging.ts'
+import { maxPathLength } from '#lib/oci-names.ts'
+import { isAtOrBelow, parentOf } from '#lib/uid.ts'
+import { forgetFetches, queueTags } from './fetches.store.ts'
+import {
+  aFollow,
+  bringsContent,
+  checkedAgainMs,
+  type Follow,
+  type FollowMode,
+  type FollowStatus,
+  followModes,
+  followType,
+  longestIntervalMs,
+  longestStaleForMs,
+  maxPlatforms,
+  maxTagPatterns,
+  newProgress,
+  platformPattern,
+  shortestIntervalMs,
+  usualIntervalMs,
+  usualStaleForMs,
+  withStanding,
+} from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { forgetHistories } from './histories.store.ts'
+import { matchesNames, patternProblems, tagLimits } from './tag-patterns.ts'
+import { upstreamPathPattern } from './upstreams.model.ts'
+import { pathAt, requireUpstream } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
+
+const settingsUpdate = [capabilityNumber('registry.settings.update')]
+
+/** Times are undefined for the usual ones. */
+export type FollowInput = {
+  upstream: string
+  path: string
+  mode: FollowMode
+  tags: string[]
+  platforms: string[]
+  intervalMs: number | undefined
+  staleForMs: number | undefined
+}
+
+export async function getFollow(call: Call, repo: string): Promise<FollowStatus> {
+  return withStanding(found(await store.findFollow(call.app.db, repo), followType, repo), call.now)
+}
+
+/** A page of those at a group and below it. */
+export async function listFollows(call: Call, group: string, page: Page) {
+  const { db } = call.app
+  const rows = await store.followsBelow(db, group, page)
+  return toListed(
+    call,
+    page,
+    rows.map((row) => ({ ...withStanding(row, call.now), uid: row.repo })),
+    await store.countFollowsBelow(db, group),
+  )
+}
+
+/** Where only patterns or times change, it goes on from where it is. */
+export async function followRepo(call: Call, repo: string, input: FollowInput): Promise<FollowStatus> {
+  checkFollow(input, (await store.findFollowAlone(call.app.db, repo))?.tags)
+  const allows = await readAllowed(call, input)
+  const { intervalMs = usualIntervalMs, staleForMs = usualStaleForMs, ...asked } = input
+  const saved = await call.app.db.tx(async (tx) => {
+    const row = await requireFollowable(tx, call, repo, { ...input, allows })
+    const before = await store.findFollow(tx, repo)
+    const isSame = before?.upstream === asked.upstream && before.path === asked.path
+    if (!isSame) await requireUnguarded(tx, call, row)
+    // What a pattern asks for anew may have been there all the time.
+    const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
+    const createTime = isSame ? before.createTime : call.now
+    const setter = call.caller.uid
+    const follow: Follow = { ...asked, repo, intervalMs, staleForMs, setter, createTime, updateTime: call.now }
+    if (!isSame) await store.forgetTags(tx, repo)
+    if (!isSame) await forgetHistories(tx, repo)
+    if (!isSame || !bringsContent(follow.mode)) await forgetFetches(tx, repo)
+    await store.saveFollow(tx, follow, { ...newProgress(call.now), listTime })
+    if (follow.mode === followModes.full) {
+      const brought = before?.mode === followModes.full && JSON.stringify(before.platforms)
+      await queueTags(tx, row, call.now, brought !== JSON.stringify(follow.platforms))
+    }
+    const after = (await store.findFollow(tx, repo))!
+    const event = { subject: repo, group: parentOf(repo), resource: aFollow(after) }
+    await emit(tx, call, 'control.registry.follow.updated', event)
+    return after
+  }, inRepo)
+  call.app.follows.due.notify()
+  call.app.follows.fetches.notify()
+  call.log.info('repo follows an upstream', { repo, upstream: asked.upstream })
+  return saved
+}
+
+/** Has everything looked at as soon as possible; more often than once a minute it changes nothing. */
+export async function checkNow(call: Call, repo: string): Promise<FollowStatus> {
+  const before = new Date(Date.parse(call.now) - checkedAgainMs).toISOString()
+  const { follow, isDue } = await call.app.db.tx(async (tx) => {
+    found(await store.findFollow(tx, repo), followType, repo)
+    const isDue = await store.makeDue(tx, repo, call.now, before)
+    return { follow: withStanding((await store.findFollow(tx, repo))!, call.now), isDue }
+  })
+  if (isDue) call.app.follows.due.notify()
+  return follow
+}
+
+/** The repo keeps what it has. */
+export async function unfollowRepo(call: Call, repo: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    await lockRepoRow(tx, repo, 'alone')
+    if (!(await store.deleteFollow(tx, repo))) throw notFound(followType, repo)
+    const event = { subject: repo, group: parentOf(repo), resource: aDeletion({ uid: repo }) }
+    await emit(tx, call, 'control.registry.follow.deleted', event)
+  }, inRepo)
+  call.log.info('repo follows nothing any more', { repo })
+}
+
+/** Throws FAILED_PRECONDITION where the repo has its tags from an upstream, so that nobody else changes them. */
+export async function requireOwnTags(reader: Reader, repo: string): Promise<void> {
+  if (await store.findFollowAlone(reader, repo)) throw followed(repo)
+}
+
+function followed(repo: string) {
+  const description = 'the repo follows an upstream and has the tags of that'
+  return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })
+}
+
+/** Whether the patterns of an upstream allow the path. Read before the transaction, since matching lets others run. */
+type Allows = { allow: string; isAllowed: boolean }
+
+async function readAllowed({ app, caller }: Call, { upstream: uid, path }: FollowInput): Promise<Allows | undefined> {
+  const upstream = caller.rights.holds(uid, settingsUpdate) ? await findUpstream(app.db, uid) : undefined
+  if (!upstream) return undefined
+  return { allow: JSON.stringify(upstream.allow), isAllowed: await matchesNames(upstream.allow, path) }
+}
+
+/** Permission comes before existence, for the upstream as well: with it goes what its account may read there. */
+async function requireFollowable(
+  tx: Tx,
+  { caller }: Call,
+  repo: string,
+  { upstream: uid, path, allows }: FollowInput & { allows: Allows | undefined },
+): Promise<RepoRow> {
+  if (!caller.rights.holds(uid, settingsUpdate)) throw permissionDenied()
+  const upstream = await requireUpstream(tx, uid)
+  const row = found(await lockRepoRow(tx, repo, 'alone'), repoType, repo)
+  if (!isAtOrBelow(repo, parentOf(uid))) {
+    throw invalid({ field: 'upstream_uid', description: 'is not of a group that the repo is in' })
+  }
+  if (allows?.allow !== JSON.stringify(upstream.allow)) throw busy('the upstream was changed at the same time')
+  if (!allows.isAllowed) {
+    throw invalid({ field: 'path', description: 'is not among the paths that the upstream allows' })
+  }
+  if (pathAt(upstream, path).length > maxPathLength) {
+    throw invalid({ field: 'path', description: `must be at most ${maxPathLength} characters long with the prefix` })
+  }
+  if ((await findRepo(tx, repo))?.syncConfig) {
+    const description = 'the repo is copied from another one of the server'
+    throw failedPrecondition({ type: 'REPO_SYNCED', subject: repo, description })
+  }
+  return row
+}
+
+/** Patterns that are there already may be above limits that came later. */
+function checkFollow(input: FollowInput, before?: readonly string[]): void {
+  const { upstream, path, tags, platforms, mode, intervalMs = usualIntervalMs, staleForMs = 0 } = input
+  const isSame = JSON.stringify(tags) === JSON.stringify(before)
+  const problems: FieldViolation[] = isSame
+    ? []
+    : patternProblems('tags', tags, { most: maxTagPatterns, limits: tagLimits })
+  if (upstream === '') problems.push({ field: 'upstream_uid', description: 'is required' })
+  if (!upstreamPathPattern.test(path)) {
+    problems.push({ field: 'path', description: `path must match "${upstreamPathPattern.source}"` })
+  }
+  if (intervalMs < shortestIntervalMs || intervalMs > longestIntervalMs) {
+    problems.push({ field: 'interval', description: 'must be between five minutes and seven days' })
+  }
+  if (staleForMs < 0 || staleForMs > longestStaleForMs) {
+    problems.push({ field: 'stale_for', description: 'must be at most ten years' })
+  }
+  if (platforms.length > maxPlatforms) {
+    problems.push({ field: 'platforms', description: `must hold at most ${maxPlatforms} entries` })
+  } else if (!platforms.every((one) => platformPattern.test(one))) {
+    problems.push({ field: 'platforms', description: `must each match "${platformPattern.source}"` })
+  } else if (platforms.length > 0 && mode !== followModes.full) {
+    problems.push({ field: 'platforms', description: 'is for MODE_FULL, which alone brings content beforehand' })
+  }
+  refuseIfAny(problems)
+}

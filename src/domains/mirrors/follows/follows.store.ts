@@ -1,0 +1,292 @@
+import { insertsOf } from '#db/bulk.ts'
+import { after } from '#db/listing.ts'
+import { pageTail } from '#db/listing-beyond.ts'
+import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { type SyncStatus, syncStates } from '../copies/syncs.model.ts'
+import { type Follow, type FollowedTag, type FollowProgress, type FollowStatus, withStanding } from './follows.model.ts'
+
+type Row = Omit<FollowStatus, 'tags' | 'platforms'> & { tags: string; platforms: string }
+
+const columns = sql`
+  f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.platforms, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
+  f.create_time AS "createTime", f.update_time AS "updateTime", s.state, s.state_time AS "stateTime", s.problem,
+  s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime", s.check_time AS "checkTime", f.setter,
+  s.history_api AS "historyApi"`
+const tagCount = sql`(SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount"`
+const fetchCounts = sql`
+  (SELECT count(*) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid AND w.round = 0) AS waiting,
+  coalesce((SELECT w.problem FROM follow_fetches w
+             WHERE w.repo_uid = f.repo_uid AND w.problem <> '' LIMIT 1), '') AS "fetchProblem"`
+const historyCounts = sql`
+  (SELECT count(*) FROM follow_histories q WHERE q.repo_uid = f.repo_uid) AS histories,
+  coalesce(NULLIF(s.history_problem, ''), (SELECT q.problem FROM follow_histories q
+             WHERE q.repo_uid = f.repo_uid AND q.problem <> '' LIMIT 1), '') AS "historyProblem"`
+const noFetches = sql`0 AS waiting, '' AS "fetchProblem", 0 AS histories, '' AS "historyProblem"`
+const noCounts = sql`0 AS "tagCount", ${noFetches}`
+const from = sql`follows f JOIN follow_states s ON s.repo_uid = f.repo_uid`
+
+function fromRow(row: Row): FollowStatus {
+  return { ...row, tags: JSON.parse(row.tags) as string[], platforms: JSON.parse(row.platforms) as string[] }
+}
+
+export async function findFollow(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns}, ${tagCount}, ${fetchCounts}, ${historyCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
+  return row && fromRow(row)
+}
+
+/** The same without counting its tags, which pulls need not know. */
+export async function findFollowAlone(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns}, ${noCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
+  return row && fromRow(row)
+}
+
+/** A page of those below a group, and one more; without what they are to bring. */
+export async function followsBelow(reader: Reader, place: string, page: Page): Promise<FollowStatus[]> {
+  const key = page.order.column === 'uid' ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns}, ${tagCount}, ${noFetches} FROM ${from}
+     WHERE ${isBelow(place)} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, [key, sql`f.repo_uid`])}`)
+  return rows.map(fromRow)
+}
+
+export async function countFollowsBelow(reader: Reader, place: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM follows f WHERE ${isBelow(place)}`)
+  return row?.total ?? 0
+}
+
+const isBelow = (place: string): Sql => sql`f.repo_uid > ${`${place}/`} AND f.repo_uid < ${`${place}0`}`
+
+type StateRow = { repo: string } & Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>
+
+const stateColumns = sql`repo_uid AS repo, state, state_time AS "stateTime", due_time AS "dueTime"`
+
+const statusAt =
+  (now: string) =>
+  (row: StateRow): SyncStatus => {
+    const { state, stateTime: since } = withStanding(row, now)
+    return { repo: row.repo, state, since }
+  }
+
+/** As the copying of repos tells how it goes. */
+export async function findFollowState(reader: Reader, repo: string, now: string): Promise<SyncStatus | undefined> {
+  const row = await reader.get<StateRow>(sql`SELECT ${stateColumns} FROM follow_states WHERE repo_uid = ${repo}`)
+  return row && statusAt(now)(row)
+}
+
+/** In the order of the uids of the repos. */
+export async function followStatesBelow(
+  reader: Reader,
+  place: string,
+  now: string,
+  most: number,
+): Promise<SyncStatus[]> {
+  const rows = await reader.all<StateRow>(sql`
+    SELECT ${stateColumns} FROM follow_states
+     WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
+  return rows.map(statusAt(now))
+}
+
+export async function countByUpstream(reader: Reader, upstream: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM follows WHERE upstream_uid = ${upstream}`)
+  return row!.total
+}
+
+/** Begins from the start where the repo follows something else from now on. */
+export async function saveFollow(tx: Tx, one: Follow, progress: FollowProgress): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO follows
+           (repo_uid, upstream_uid, path, mode, tags, interval_ms, stale_for_ms, create_time, update_time, setter,
+            platforms)
+    VALUES (${one.repo}, ${one.upstream}, ${one.path}, ${one.mode}, ${JSON.stringify(one.tags)}, ${one.intervalMs},
+            ${one.staleForMs}, ${one.createTime}, ${one.updateTime}, ${one.setter}, ${JSON.stringify(one.platforms)})
+        ON CONFLICT (repo_uid) DO UPDATE SET upstream_uid = excluded.upstream_uid, path = excluded.path,
+           mode = excluded.mode, tags = excluded.tags, interval_ms = excluded.interval_ms,
+           stale_for_ms = excluded.stale_for_ms, setter = excluded.setter, platforms = excluded.platforms,
+           create_time = excluded.create_time, update_time = excluded.update_time`)
+  await tx.run(sql`
+    INSERT INTO follow_states (repo_uid, state, state_time, problem, failures, list_time, list_due, due_time)
+    VALUES (${one.repo}, ${progress.state}, ${progress.stateTime}, ${progress.problem}, ${progress.failures},
+            ${progress.listTime}, ${progress.listDue}, ${progress.dueTime})
+        ON CONFLICT (repo_uid) DO UPDATE SET state = excluded.state, state_time = excluded.state_time,
+           problem = excluded.problem, failures = excluded.failures, list_time = excluded.list_time,
+           list_due = excluded.list_due, due_time = excluded.due_time`)
+}
+
+/** With its progress and the tags that it looks at. `false` when the repo follows nothing. */
+export async function deleteFollow(tx: Tx, repo: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM follows WHERE repo_uid = ${repo}`)) > 0
+}
+
+/** Whether nobody has changed meanwhile what the repo follows. Whoever does has locked the repo. */
+export async function isCurrentFollow(reader: Reader, { repo, updateTime }: Follow): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM follows WHERE repo_uid = ${repo} AND update_time = ${updateTime}`)
+  return row !== undefined
+}
+
+export async function forgetTags(tx: Tx, repo: string): Promise<void> {
+  await tx.run(sql`DELETE FROM follow_tags WHERE repo_uid = ${repo}`)
+}
+
+const dueNow = (now: string): Sql => sql`s.due_time <= ${now}`
+
+/** The organisations with something to look at, the one that has waited longest first. */
+export async function organizationsWithDue(reader: Reader, now: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ organization: string }>(sql`
+    SELECT substr(s.repo_uid, 1, 40) AS organization FROM follow_states s
+     WHERE ${dueNow(now)} GROUP BY 1 ORDER BY min(s.due_time), 1 LIMIT ${most}`)
+  return rows.map(({ organization }) => organization)
+}
+
+/** Of an organisation, the one that has waited longest. */
+export async function nextDueFollow(
+  reader: Reader,
+  organization: string,
+  now: string,
+): Promise<FollowStatus | undefined> {
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns}, ${noCounts} FROM ${from}
+     WHERE ${dueNow(now)} AND s.repo_uid > ${`${organization}/`} AND s.repo_uid < ${`${organization}0`}
+     ORDER BY s.due_time, s.repo_uid LIMIT 1`)
+  return row && fromRow(row)
+}
+
+/** Forgets when the repos that follow the upstream were looked at, and ends the looks under way. */
+export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<void> {
+  const followers = sql`(SELECT repo_uid FROM follows WHERE upstream_uid = ${upstream})`
+  await tx.run(sql`UPDATE follow_tags SET checked_time = '', missed = 0 WHERE repo_uid IN ${followers}`)
+  await tx.run(sql`DELETE FROM follow_histories WHERE repo_uid IN ${followers}`)
+  await tx.run(sql`
+    UPDATE follow_states
+       SET list_time = '', list_due = ${now}, history_api = 0, history_due = '', history_problem = ''
+     WHERE repo_uid IN ${followers}`)
+  await tx.run(sql`UPDATE follows SET update_time = ${now} WHERE upstream_uid = ${upstream}`)
+}
+
+/**
+ * Has everything looked at from now on, but for what was missing lately: whoever asks again and again deletes nothing sooner.
+ * Does nothing, and answers `false`, where that was asked for after `before`.
+ */
+export async function makeDue(tx: Tx, repo: string, now: string, before: string): Promise<boolean> {
+  const asked = await tx.run(sql`
+    UPDATE follow_states SET check_time = ${now} WHERE repo_uid = ${repo} AND check_time <= ${before}`)
+  if (asked === 0) return false
+  await tx.run(
+    sql`UPDATE follow_tags SET due_time = ${now} WHERE repo_uid = ${repo} AND due_time > ${now} AND missed = 0`,
+  )
+  await tx.run(sql`
+    UPDATE follow_states
+       SET state = ${syncStates.queued}, list_due = ${now}, due_time = ${now}, failures = 0,
+           state_time = CASE WHEN state = ${syncStates.queued} THEN state_time ELSE ${now} END
+     WHERE repo_uid = ${repo}`)
+  return true
+}
+
+/** What failed stays so until a look does not. Does nothing where the repo follows something else by now. */
+export async function noteLookBegun(tx: Tx, { repo, updateTime }: Follow, now: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE follow_states SET state = ${syncStates.inProgress}, state_time = ${now}
+     WHERE repo_uid = ${repo} AND state <> ${syncStates.failed} AND ${isStill(repo, updateTime)}`)
+}
+
+const isStill = (repo: string, updateTime: string): Sql =>
+  sql`EXISTS (SELECT 1 FROM follows f WHERE f.repo_uid = ${repo} AND f.update_time = ${updateTime})`
+
+export type ProgressPatch = Omit<FollowProgress, 'stateTime'> & { now: string }
+
+/** Does nothing where the repo follows something else by now. */
+export async function noteFollowProgress(tx: Tx, { repo, updateTime }: Follow, patch: ProgressPatch): Promise<void> {
+  const { state, problem, failures, listTime, listDue, dueTime, now } = patch
+  await tx.run(sql`
+    UPDATE follow_states
+       SET state_time = CASE WHEN state = ${state} THEN state_time ELSE ${now} END,
+           state = ${state}, problem = ${problem}, failures = ${failures}, list_time = ${listTime},
+           list_due = ${listDue}, due_time = ${dueTime}
+     WHERE repo_uid = ${repo} AND ${isStill(repo, updateTime)}`)
+}
+
+/** The tags to look at now, those that have waited longest first. */
+export async function dueTags(reader: Reader, repo: string, now: string, most: number): Promise<FollowedTag[]> {
+  return reader.all<FollowedTag>(sql`
+    SELECT tag, checked_time AS "checkedTime", missed FROM follow_tags
+     WHERE repo_uid = ${repo} AND due_time <= ${now} ORDER BY due_time, tag LIMIT ${most}`)
+}
+
+/** When the next tag is due; empty without tags. */
+export async function nextTagDue(reader: Reader, repo: string): Promise<string> {
+  const row = await reader.get<{ due: string }>(sql`
+    SELECT due_time AS due FROM follow_tags WHERE repo_uid = ${repo} ORDER BY due_time LIMIT 1`)
+  return row?.due ?? ''
+}
+
+/** A tag that is looked at, by its name. */
+export async function findFollowedTag(reader: Reader, repo: string, tag: string): Promise<FollowedTag | undefined> {
+  return reader.get<FollowedTag>(sql`
+    SELECT tag, checked_time AS "checkedTime", missed FROM follow_tags WHERE repo_uid = ${repo} AND tag = ${tag}`)
+}
+
+export async function countFollowedTags(reader: Reader, repo: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM follow_tags WHERE repo_uid = ${repo}`)
+  return row!.total
+}
+
+export async function followedTagNames(reader: Reader, repo: string): Promise<string[]> {
+  const rows = await reader.all<{ tag: string }>(sql`SELECT tag FROM follow_tags WHERE repo_uid = ${repo} ORDER BY tag`)
+  return rows.map(({ tag }) => tag)
+}
+
+/** Tags to look at from now on; those that are there stay as they are. */
+export async function addFollowedTags(
+  tx: Tx,
+  repo: string,
+  tags: readonly string[],
+  { checkedTime, now }: { checkedTime: string; now: string },
+): Promise<void> {
+  const rows = tags.map((tag) => sql`(${repo}, ${tag}, ${checkedTime}, 0, ${now})`)
+  const into = sql`INSERT INTO follow_tags (repo_uid, tag, checked_time, missed, due_time)`
+  const orNothing = sql`ON CONFLICT (repo_uid, tag) DO NOTHING`
+  for (const insert of insertsOf(into, rows, orNothing)) await tx.run(insert)
+}
+
+export async function dropFollowedTags(tx: Tx, repo: string, tags: readonly string[]): Promise<void> {
+  for (const some of chunks(tags, 1000)) {
+    await tx.run(sql`DELETE FROM follow_tags WHERE repo_uid = ${repo} AND tag IN (${list(some)})`)
+  }
+}
+
+/** What a look at tags came to that were as the ledger has them. A later look stays the last one. */
+export async function noteChecked(
+  tx: Tx,
+  repo: string,
+  tags: readonly string[],
+  { checkedTime, dueTime }: { checkedTime: string; dueTime: string },
+): Promise<void> {
+  if (tags.length === 0) return
+  await tx.run(sql`
+    UPDATE follow_tags
+       SET checked_time = CASE WHEN checked_time > ${checkedTime} THEN checked_time ELSE ${checkedTime} END,
+           missed = 0, due_time = ${dueTime}
+     WHERE repo_uid = ${repo} AND tag IN (${list(tags)})`)
+}
+
+export async function noteMissed(tx: Tx, repo: string, tag: string, missed: number, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE follow_tags SET missed = ${missed}, due_time = ${dueTime} WHERE repo_uid = ${repo} AND tag = ${tag}`)
+}
+
+/** Adds to the ledger what its row cannot say: the last look before. Nothing changes a row. */
+export async function insertObservation(
+  tx: Tx,
+  ledger: number,
+  { tag, time, checkedBefore }: { tag: string; time: string; checkedBefore: string },
+): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO tag_observations (repo_id, tag, time, checked_before)
+    VALUES (${ledger}, ${tag}, ${time}, ${checkedBefore})`)
+}

@@ -1,0 +1,233 @@
+// Asks upstreams for the past of the tags that are followed there, where they tell of it. What they say is theirs: it is kept apart
+// from the ledger, which has what was seen from here.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
+import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import * as told from '#domains/registry/tags/told-moves.store.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
+import type { HistoryApi, HistoryPage, ToldMove } from '#lib/registries/registry-histories.ts'
+import { UpstreamError, type UpstreamReason } from '#lib/registries/upstream-error.ts'
+import { type FollowStatus, historyApis, maxTold, maxToldOfTag } from './follows.model.ts'
+import { findFollowAlone } from './follows.store.ts'
+import * as store from './histories.store.ts'
+import { FollowEnded, requireFollow } from './upstream-moves.service.ts'
+import { askedFor } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
+
+export type AskingOne = { app: App; lease: Lease; asking: store.Asking }
+/** `waitsFor` is the upstream whose turn did not come, or empty. */
+export type AskedOne = { told: number; failed: number; waitsFor: string }
+
+const hourMs = 3_600_000
+const firstRetryMs = 60_000
+/** When a tag is asked for again of which an upstream tells what cannot be, and with whose move one that tells nothing. */
+const restMs = 24 * hourMs
+/** How often a tag is tried that others would not fare better than, before it rests; and a repo that was never told anything. */
+const mostTries = 5
+/** How long the turn of the host is waited for. */
+const patienceMs = 1_000
+/** The same in the midst of a draft, of which nothing counts until all of it is there. */
+const patienceOfDraftMs = 15_000
+/** How many pages are read of one tag before others have their turn. */
+const mostPages = 10
+const rowsAtOnce = 500
+
+/** Asks for the past of one tag, and notes when to go on. Throws only what is nobody's fault but ours. */
+export async function askForOne(one: AskingOne): Promise<AskedOne> {
+  const { app, lease, asking } = one
+  const follow = await findFollowAlone(app.db, asking.repo)
+  try {
+    return follow ? await askOrFail(one, follow) : await end(one)
+  } catch (error) {
+    if (lease.holds() && error instanceof FollowEnded) return nothing
+    throw error
+  }
+}
+
+const nothing: AskedOne = { told: 0, failed: 0, waitsFor: '' }
+const write = { isolation: 'rowLocks', durability: 'later' } as const
+
+async function askOrFail(one: AskingOne, follow: FollowStatus): Promise<AskedOne> {
+  try {
+    const way = await wayOf(one.app, follow)
+    return way ? await askFor(one, way) : await end(one)
+  } catch (error) {
+    if (!one.lease.holds() || error instanceof FollowEnded) throw error
+    return noteFailure(one, follow, error)
+  }
+}
+
+async function end({ lease, asking }: AskingOne): Promise<AskedOne> {
+  await lease.tx((tx) => store.endAsking(tx, asking), write)
+  return nothing
+}
+
+/** Does nothing, and throws, where the repo follows something else by now: that upstream has said nothing so far. */
+function note({ lease }: AskingOne, follow: FollowStatus, change: (tx: Tx) => Promise<void>): Promise<void> {
+  return lease.tx(async (tx) => {
+    await requireFollow(tx, follow)
+    await change(tx)
+  }, write)
+}
+
+type Way = { follow: FollowStatus; upstream: Asked; path: string; teller: told.Teller }
+
+async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
+  const row = await findRepoRow(app.db, { uid: follow.repo })
+  const known = await findUpstream(app.db, follow.upstream)
+  if (!row || !known) return undefined
+  const { upstream, path } = await askedFor(app, known, follow.path)
+  const teller = { ledger: row.ledger, upstream: follow.upstream, origin: upstream.origin, path }
+  // Nobody waits for what was: it takes the turns that others leave.
+  return { follow, upstream: { ...upstream, spare: true }, path, teller }
+}
+
+async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
+  const { app, lease, asking } = one
+  const { follow, teller } = way
+  const last = await told.lastTold(app.db, teller, asking.tag)
+  const after = last?.time ?? ''
+  const found = await firstPage(one, way, after)
+  if (!found) {
+    await note(one, follow, (tx) => store.noteHistoryApi(tx, asking.repo, restUntil(app, historyApis.none, '')))
+    return nothing
+  }
+  const { api, page } = found
+  const { moves, isAll, waits } = page ? await restOf(one, way, { api, page, after }) : noMoves
+  const room = Math.min(
+    maxTold - (await told.countTold(app.db, teller.ledger)),
+    maxToldOfTag - (await told.countOfTag(app.db, teller.ledger, asking.tag)),
+  )
+  const now = isoOf(app)
+  let sum = 0
+  for (const some of chunks(moves.slice(0, Math.max(room, 0)), rowsAtOnce)) {
+    sum += await lease.tx(async (tx) => {
+      await requireFollow(tx, follow)
+      return told.addTold(tx, teller, asking.tag, some, now)
+    }, inRepo)
+  }
+  const isFull = moves.length > room
+  await note(one, follow, async (tx) => {
+    if (follow.historyApi !== api) {
+      await store.noteHistoryApi(tx, asking.repo, { api, due: '', problem: '' })
+    }
+    if (isFull) await store.noteAsking(tx, asking, rest(app, asking, tooMuch))
+    else if (isAll) await store.endAsking(tx, asking)
+    else await store.noteAsking(tx, asking, { failures: 0, problem: '', dueTime: isoOf(app) })
+  })
+  return { told: sum, failed: 0, waitsFor: waits ? follow.upstream : '' }
+}
+
+const tooMuch = `it tells of more moves than are kept: ${maxToldOfTag} of a tag, ${maxTold} of a repository`
+
+type Api = Exclude<(typeof historyApis)[keyof typeof historyApis], 0 | 3>
+const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [historyApis.draft]: 'draft' }
+
+/** By what it is known to answer with, or by whatever it answers with. `undefined` where it tells nothing at all. */
+async function firstPage(one: AskingOne, way: Way, after: string) {
+  const { historyApi } = way.follow
+  const { service, draft } = historyApis
+  const known = historyApi === service || historyApi === draft ? historyApi : undefined
+  let refusal: UpstreamError | undefined
+  for (const api of known === draft ? ([draft, service] as const) : ([service, draft] as const)) {
+    try {
+      const page = await ask(one, way, { api, after })
+      // One that has told of this tag would tell of it again; of another one it may tell in the other way.
+      if (page || (api === known && after !== '')) return { api, page }
+    } catch (error) {
+      if (api === known || !(error instanceof UpstreamError && isRefusal(error.reason))) throw error
+      refusal ??= error
+    }
+  }
+  if (known) return { api: known, page: undefined }
+  if (refusal) throw refusal
+  return undefined
+}
+
+const refusals: readonly UpstreamReason[] = ['malformed', 'unauthorized', 'forbidden']
+const isRefusal = (reason: UpstreamReason): boolean => refusals.includes(reason)
+
+type Page = { api: Api; after: string; page?: string; patience?: number }
+
+function ask({ app, lease, asking }: AskingOne, way: Way, { api, after, page, patience = patienceMs }: Page) {
+  const asked = { api: ways[api], tag: asking.tag, after, page }
+  return app.upstreams.history(way.upstream, way.path, asked, { patienceMs: patience, signal: lease.signal })
+}
+
+type Pages = { api: Api; page: HistoryPage; after: string }
+type Moves = { moves: ToldMove[]; isAll: boolean; waits: boolean }
+const noMoves: Moves = { moves: [], isAll: true, waits: false }
+
+/** Oldest first, as many as could be had. Of a draft, which tells the newest first, all of it or nothing. */
+async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pages): Promise<Moves> {
+  if (api === historyApis.draft) return allOfDraft(one, way, first, after)
+  const { moves } = first
+  let { next } = first
+  for (let pages = 1; next !== undefined && pages < mostPages; pages++) {
+    try {
+      const page = await ask(one, way, { api, after: moves.at(-1)!.time, page: next })
+      moves.push(...(page?.moves ?? []))
+      next = page && page.moves.length > 0 ? page.next : undefined
+    } catch (error) {
+      if (!isWait(error)) throw error
+      return { moves, isAll: false, waits: true }
+    }
+  }
+  return { moves, isAll: next === undefined, waits: false }
+}
+
+async function allOfDraft(one: AskingOne, way: Way, first: HistoryPage, after: string): Promise<Moves> {
+  const api = historyApis.draft
+  const pages = [first]
+  let { next } = first
+  while (next !== undefined && pages.length < mostPages) {
+    const page = await ask(one, way, { api, after, page: next, patience: patienceOfDraftMs })
+    // Each page is older than the one before.
+    const newest = page?.moves.at(-1)
+    if (newest && newest.time >= pages.at(-1)!.moves[0]!.time) throw new UpstreamError('malformed')
+    next = newest && page?.next
+    if (page) pages.push(page)
+  }
+  if (next !== undefined) throw new UpstreamError('too-large')
+  return { ...noMoves, moves: pages.toReversed().flatMap(({ moves }) => moves) }
+}
+
+/** Only the turn of the host has to be waited for. */
+const isWait = (error: unknown): boolean =>
+  error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')
+
+async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown): Promise<AskedOne> {
+  const { app, asking } = one
+  if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
+  const isTheirs = error instanceof UpstreamError
+  // So that it does not keep others waiting.
+  if (!isTheirs) app.log.error('the past of a tag could not be asked for', { repo: asking.repo, error })
+  const { reason, message, waitMs = 0 } = isTheirs ? error : new UpstreamError('unavailable')
+  const isUnknown = follow.historyApi === historyApis.unknown || follow.historyApi === historyApis.none
+  // Whom it refuses one tag it refuses all, and who has never answered as one that tells of tags is none.
+  const isNone = reason === 'malformed' ? isUnknown : isRefusal(reason) || reason === 'not-allowed'
+  const isPassing = reason === 'throttled' || reason === 'unavailable'
+  const failures = asking.failures + 1
+  const retryMs = Math.min(firstRetryMs * 2 ** Math.min(asking.failures, 10), hourMs)
+  const rests = !isPassing || failures >= mostTries
+  const dueTime = later(app, Math.max(waitMs, rests ? restMs : retryMs))
+  await note(one, follow, async (tx) => {
+    if (isNone) return store.noteHistoryApi(tx, asking.repo, restUntil(app, historyApis.none, message))
+    await store.noteAsking(tx, asking, { failures, problem: message, dueTime })
+    const triesAll = isUnknown && isPassing && (await store.failuresOf(tx, asking.repo)) >= mostTries
+    if (triesAll) await store.delayAskings(tx, asking.repo, later(app, restMs))
+  })
+  return { ...nothing, failed: 1 }
+}
+
+const isoOf = ({ clock }: App): string => clock().toISOString()
+const later = ({ clock }: App, ms: number): string => new Date(clock().getTime() + ms).toISOString()
+const restUntil = (app: App, api: number, problem: string) => ({ api, due: later(app, restMs), problem })
+const rest = (app: App, { failures }: store.Asking, problem: string) => ({
+  failures: failures + 1,
+  problem,
+  dueTime: later(app, restMs),
+})

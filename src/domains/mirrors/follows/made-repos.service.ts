@@ -1,0 +1,108 @@
+// Repositories that a pull makes below a group, because an upstream of that is to make them and has what is pulled.
+import type { App } from '#app.ts'
+import { checkGroup } from '#domains/iam/groups/groups.service.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { pathIn } from '#domains/registry/repos/paths.service.ts'
+import { checkRepoBelow, pushToNewRepo, type RepoBelow } from '#domains/registry/repos/repos.service.ts'
+import { AppError } from '#lib/errors.ts'
+import { maxPathLength } from '#lib/oci-names.ts'
+import { createYielder } from '#lib/turns/yielder.ts'
+import { lineage, parentOf } from '#lib/uid.ts'
+import { followerWork, oneFlight } from './follower.service.ts'
+import {
+  aFollow,
+  type Follow,
+  followModes,
+  freshMs,
+  newProgress,
+  usualIntervalMs,
+  usualStaleForMs,
+} from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { lookMs } from './pull-through.service.ts'
+import { matchesNames } from './tag-patterns.ts'
+import { type Upstream, upstreamPathPattern } from './upstreams.model.ts'
+import { askedFor, pathAt } from './upstreams.service.ts'
+import { findUpstream, upstreamsMaking } from './upstreams.store.ts'
+
+/** What somebody pulls where there is no repo; `reference` is a tag or a digest. */
+export type Missing = { below: RepoBelow; reference: string }
+
+/**
+ * Makes the repo, in the name of the service that follows, when an upstream of the groups above has what is asked for.
+ * `false` where none is to, or has it not. Throws an UpstreamError where it cannot be asked, RESOURCE_EXHAUSTED where the
+ * organisation has no room.
+ */
+export async function makeFollowed(app: App, { below, reference }: Missing): Promise<boolean> {
+  if (!(await mayBe(app, below))) return false
+  const source = await sourceFor(app, below)
+  if (!source) return false
+  const { upstream, path } = source
+  const key = `${upstream.uid} ${upstream.updateTime} ${path} ${reference}`
+  const { silent, flights } = app.follows
+  if (silent.get(key, app.clock().getTime()) !== undefined) return false
+  return oneFlight(flights, `repo ${key} ${below.group}`, async () => {
+    const asked = await askedFor(app, upstream, path)
+    const options = { timeoutMs: lookMs, patienceMs: lookMs }
+    if (!(await app.upstreams.head(asked.upstream, asked.path, reference, options))) {
+      silent.set(key, '', app.clock().getTime() + freshMs)
+      return false
+    }
+    return make(app, below, source)
+  })
+}
+
+/** Whether there can be such a repo, whoever makes it: groups nest only so deep, and not every name is one. */
+async function mayBe(app: App, below: RepoBelow): Promise<boolean> {
+  try {
+    await checkRepoBelow(followerWork(app), below, async (work, parent, folder) => checkGroup(work, folder, parent))
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'INVALID_ARGUMENT') return false
+    throw error
+  }
+}
+
+type Source = { upstream: Upstream; path: string }
+
+/** The upstream that decides about the path, and the path there. One that does not allow it leaves it to the next. */
+async function sourceFor({ db }: App, { group, folders, name }: RepoBelow): Promise<Source | undefined> {
+  const upstreams = await upstreamsMaking(db, lineage(group))
+  if (upstreams.length === 0) return undefined
+  const names = (await pathIn(db, group, [...folders, name].join('/'))).split('/')
+  const yielder = createYielder()
+  for (const upstream of upstreams) {
+    const path = names.slice(lineage(parentOf(upstream.uid)).length).join('/')
+    const fits = upstreamPathPattern.test(path) && pathAt(upstream, path).length <= maxPathLength
+    if (fits && (await matchesNames(upstream.allow, path, yielder))) return { upstream, path }
+  }
+  return undefined
+}
+
+async function make(app: App, below: RepoBelow, { upstream, path }: Source): Promise<boolean> {
+  const work = followerWork(app)
+  const { now } = work.cause
+  await app.terms.check(below.group, ...app.eventTable.methods('registry.repo.created'))
+  if (below.folders.length > 0) await app.terms.check(below.group, ...app.eventTable.methods('iam.group.created'))
+  try {
+    return await pushToNewRepo(work, below, async (tx, repo) => {
+      // It may have been told otherwise, or deleted, since it was asked.
+      const still = await findUpstream(tx, upstream.uid)
+      if (still?.updateTime !== upstream.updateTime) return false
+      const { uid, group } = await repo()
+      // Nobody has asked for this repo, so rules of movers know nobody to judge.
+      const setter = ''
+      const what = { repo: uid, upstream: upstream.uid, path, mode: followModes.onDemand, tags: [], platforms: [] }
+      const times = { intervalMs: usualIntervalMs, staleForMs: usualStaleForMs, createTime: now, updateTime: now }
+      const follow: Follow = { ...what, ...times, setter }
+      await store.saveFollow(tx, follow, newProgress(now))
+      const resource = aFollow((await store.findFollow(tx, uid))!)
+      await emit(tx, work, 'control.registry.follow.updated', { subject: uid, group, resource })
+      return true
+    })
+  } catch (error) {
+    // Another server has made it at the same time, or somebody has.
+    if (error instanceof AppError && error.code === 'ALREADY_EXISTS') return true
+    throw error
+  }
+}

@@ -1,0 +1,310 @@
+// What a pull finds out about a repo that follows on demand: where its tags point by now, and content that is not here yet.
+import { createHash } from 'node:crypto'
+import type { App } from '#app.ts'
+import type { Origin } from '#domains/outbox/emit-registry.ts'
+import { atRepo } from '#domains/registry/blobs/blobs.service.ts'
+import { findRepoBlobs, inRepo, manifestsWithBlob } from '#domains/registry/blobs/blobs.store.ts'
+import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
+import { meterOf } from '#domains/registry/blobs/usage.service.ts'
+import { queueContents } from '#domains/registry/images/image-contents.service.ts'
+import {
+  ManifestLimit,
+  ManifestProblem,
+  readManifest,
+  readNewManifest,
+} from '#domains/registry/manifests/manifest-document.ts'
+import type { ManifestDocument } from '#domains/registry/manifests/manifests.model.ts'
+import { pushManifest } from '#domains/registry/manifests/manifests.service.ts'
+import { findManifest, hasManifest, indexesWith, subjectOf } from '#domains/registry/manifests/manifests.store.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { digestAbout } from '#domains/registry/tags/tags.model.ts'
+import { findTagNamed } from '#domains/registry/tags/tags.store.ts'
+import { algorithmOf } from '#lib/digest.ts'
+import type { Upstream as Asked, TakeBlob } from '#lib/registries/registry-client.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
+import { noteProblem, queueFetch } from './fetches.store.ts'
+import { followerWork, oneFlight } from './follower.service.ts'
+import { bringsContent, type FollowStatus, followModes, freshMs, maxFollowedTags } from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { namedTags, tagMatcher } from './tag-patterns.ts'
+import { FollowEnded, recordMove } from './upstream-moves.service.ts'
+import { askedFor } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
+
+/**
+ * One pull; `origin` is what its events say of where it came from. `beforehand` is there where nobody waits for it: it ends
+ * with that signal, and takes only turns that others leave.
+ */
+export type Pulling = { app: App; repo: RepoRef; origin: Origin; beforehand?: AbortSignal }
+
+/** Where a blob goes besides the store, as it comes. */
+export type Tee = {
+  /** Before the first bytes; not called where nobody knows how many will come. */
+  begin(size: number): void
+  /** `false` where it takes no more: nobody waits for it then, and it is told no more of the blob. */
+  write(chunk: Uint8Array): Promise<boolean>
+}
+
+/** How long a pull waits to hear where a tag points. */
+export const lookMs = 3000
+/** How long content waits for the turn of its host: an image may have many layers. */
+const patienceMs = 60_000
+/** How many images that have the same layer are looked at when it comes. */
+const maxQueued = 20
+
+/**
+ * Finds out where a tag points by now, and brings the manifest. Answers with a warning where it is not known but may be
+ * served as it was. Throws an UpstreamError where neither.
+ */
+export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
+  const { app, repo } = pulling
+  const follow = await followOnDemand(pulling)
+  if (!follow || !((await asksFor(follow, tag)) || (await isAboutSomething(pulling, tag)))) return undefined
+  const here = await findTagNamed(app.db, repo.id, tag)
+  const looked = await store.findFollowedTag(app.db, repo.uid, tag)
+  const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
+  const ageMs = looked?.checkedTime ? app.clock().getTime() - Date.parse(looked.checkedTime) : Number.POSITIVE_INFINITY
+  if (whole && ageMs < freshMs) return undefined
+  // What it follows is in the name, so that nothing of before counts where that changes.
+  const key = `${repo.uid} ${follow.updateTime} ${follow.checkTime} ${tag}`
+  const silent = app.follows.silent.get(key, app.clock().getTime())
+  if (silent !== undefined && (whole || here === undefined)) return silent || undefined
+  const stayQuiet = (because: string): string | undefined => {
+    app.follows.silent.set(key, because, app.clock().getTime() + freshMs)
+    return because || undefined
+  }
+  try {
+    const seen = await inFlight(pulling, `tag ${key}`, () => lookAt(pulling, follow, tag))
+    return seen === 'gone' ? stayQuiet(here ? 'the upstream has no such tag now' : '') : undefined
+  } catch (error) {
+    if (error instanceof FollowEnded) return undefined
+    if (error instanceof UpstreamError && error.reason === 'guarded') return stayQuiet(whole ? error.message : '')
+    if (!(error instanceof UpstreamError) || !whole || ageMs >= follow.staleForMs) throw error
+    return `the upstream was last seen at ${looked!.checkedTime}: ${error.message}`
+  }
+}
+
+/** `false` where the upstream has no such manifest. Throws an UpstreamError. */
+export async function bringManifest(pulling: Pulling, digest: string): Promise<boolean> {
+  const { app, repo } = pulling
+  if (await hasManifest(app.db, repo.id, digest)) return true
+  const follow = await followOnDemand(pulling)
+  if (!follow) return false
+  return inFlight(pulling, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
+}
+
+/**
+ * Brings a blob into the repo and, for whoever asks first, into `tee`. `sent` where all of it went there, `stored` where
+ * it is here now, `unknown` where the upstream has none. Throws an UpstreamError; then nothing is stored.
+ */
+export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Promise<'sent' | 'stored' | 'unknown'> {
+  const { app, repo } = pulling
+  const follow = await followOnDemand(pulling)
+  if (!follow) return 'unknown'
+  let sent = false
+  const isThere = await inFlight(pulling, `blob ${repo.uid} ${digest}`, async () => {
+    const asked = await askedBy(pulling, follow)
+    const take: TakeBlob<boolean> = async (chunks, size) => {
+      if (tee && size !== undefined) tee.begin(size)
+      return storeBlob(pulling, digest, chunks, { size, tee: size === undefined ? undefined : tee })
+    }
+    const fetched = await app.upstreams.blob(asked.upstream, asked.path, digest, take, contentOptions(pulling))
+    sent = fetched === true
+    return fetched !== undefined
+  })
+  return sent ? 'sent' : isThere ? 'stored' : 'unknown'
+}
+
+/** How large a blob is that is not here; `undefined` where the upstream has none. */
+export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<number | undefined> {
+  const follow = await followOnDemand(pulling)
+  if (!follow) return undefined
+  const { upstream, path } = await askedBy(pulling, follow)
+  return pulling.app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
+}
+
+async function followOnDemand({ app, repo }: Pulling): Promise<FollowStatus | undefined> {
+  const follow = await store.findFollowAlone(app.db, repo.uid)
+  return follow && bringsContent(follow.mode) ? follow : undefined
+}
+
+async function asksFor({ tags }: FollowStatus, tag: string): Promise<boolean> {
+  return namedTags(tags).includes(tag) || (await tagMatcher(tags)?.(tag)) === true
+}
+
+/** What is about an image is named after it, and not as tags are. */
+async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<boolean> {
+  const about = digestAbout(tag)
+  return about !== undefined && hasManifest(app.db, repo.id, about.digest)
+}
+
+export async function askedBy(
+  { app, beforehand }: Pulling,
+  follow: FollowStatus,
+): Promise<{ upstream: Asked; path: string }> {
+  const upstream = await findUpstream(app.db, follow.upstream)
+  if (!upstream) throw new FollowEnded('the upstream is gone')
+  const asked = await askedFor(app, upstream, follow.path)
+  return beforehand ? { ...asked, upstream: { ...asked.upstream, spare: true } } : asked
+}
+
+const contentOptions = ({ beforehand }: Pulling) => ({ patienceMs, ...(beforehand && { signal: beforehand }) })
+
+/** What ends with a signal is not what a pull waits for. */
+function inFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
+  return oneFlight(app.follows.flights, beforehand ? `beforehand ${what}` : what, fly)
+}
+
+/** `gone` where the upstream has no such tag. */
+async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<'seen' | 'gone'> {
+  const { app, repo } = pulling
+  const { upstream, path } = await askedBy(pulling, follow)
+  const sent = app.clock().toISOString()
+  const seen = await app.upstreams.head(upstream, path, tag, { timeoutMs: lookMs, patienceMs: lookMs })
+  const here = (await findTagNamed(app.db, repo.id, tag))?.digest ?? ''
+  const looked = await store.findFollowedTag(app.db, repo.uid, tag)
+  const lookLater = async () => {
+    if (looked || (await store.countFollowedTags(app.db, repo.uid)) >= maxFollowedTags) return
+    await app.db.tx((tx) => store.addFollowedTags(tx, repo.uid, [tag], { checkedTime: '', now: sent }), inRepo)
+  }
+  if (!seen) {
+    if (here === '') return 'gone'
+    await lookLater()
+    // Whether it is gone for good is for the duty to find out, which looks again, and then again.
+    await app.db.tx((tx) => store.noteMissed(tx, repo.uid, tag, looked?.missed ?? 0, sent), inRepo)
+    return 'gone'
+  }
+  if (!(await bringManifest(pulling, seen.digest))) throw new UpstreamError('malformed')
+  await lookLater()
+  const dueTime = new Date(Date.parse(sent) + follow.intervalMs).toISOString()
+  if (seen.digest === here) {
+    await app.db.tx((tx) => store.noteChecked(tx, repo.uid, [tag], { checkedTime: sent, dueTime }), inRepo)
+  } else {
+    const recording = { app, tx: app.db.tx.bind(app.db), follow, path }
+    const checkedBefore = looked?.checkedTime ?? ''
+    const now = app.clock().toISOString()
+    await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
+  }
+  // Content may have been long in coming, and a look of meanwhile has seen the tag elsewhere.
+  const noted = (await findTagNamed(app.db, repo.id, tag))?.digest ?? seen.digest
+  if (noted !== seen.digest) await bringManifest(pulling, noted)
+  return 'seen'
+}
+
+async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: string): Promise<boolean> {
+  const { app, repo, origin } = pulling
+  const { upstream, path } = await askedBy(pulling, follow)
+  const fetched = await app.upstreams.manifest(upstream, path, digest, contentOptions(pulling))
+  if (!fetched) return false
+  const { content } = fetched
+  const document = await readFetched(pulling, digest, fetched)
+  const result = await pushManifest(followerWork(app), {
+    target: atRepo(app.db, repo),
+    manifest: { digest, content, mediaType: document.mediaType },
+    document,
+    tags: [],
+    precondition: undefined,
+    checkTag() {},
+    origin,
+    sparse: true,
+  })
+  if (result !== 'stored') throw new UpstreamError('malformed')
+  await queueIfWhole(pulling, digest, document)
+  if (follow.mode === followModes.onDemand) await queueReferrers(pulling, document.subject, digest)
+  return true
+}
+
+/** What is about it is looked for, unless it is part of something, or about what is about something itself. */
+async function queueReferrers({ app, repo }: Pulling, subject: string, digest: string): Promise<void> {
+  if (subject !== '' && (await subjectOf(app.db, repo.id, subject)) !== '') return
+  if ((await indexesWith(app.db, repo.id, digest, 1)).length > 0) return
+  await app.db.tx((tx) => queueFetch(tx, repo.uid, digest, app.clock().toISOString()), inRepo)
+  app.follows.fetches.notify()
+}
+
+/** Images of which all is here are read, as those are that were pushed. */
+async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): Promise<void> {
+  for (const digest of digests) {
+    const manifest = await findManifest(app.db, repo.id, digest)
+    if (!manifest) continue
+    await queueIfWhole({ app, repo }, digest, readManifest(manifest.content, manifest.mediaType))
+  }
+}
+
+async function queueIfWhole({ app, repo }: Pick<Pulling, 'app' | 'repo'>, digest: string, document: ManifestDocument) {
+  const here = await findRepoBlobs(app.db, repo.id, document.blobs)
+  if (here.length < document.blobs.length) return
+  const now = app.clock().toISOString()
+  await app.db.tx((tx) => queueContents(tx, repo.id, digest, document, now), inRepo)
+  app.images.pushed.notify()
+}
+
+const dayMs = 24 * 3_600_000
+
+/** Throws UpstreamError. If a pull brings a manifest above a limit, the status of the mirror shows that for a day at least. */
+async function readFetched(
+  { app, repo, beforehand }: Pulling,
+  digest: string,
+  { content, mediaType }: { content: Buffer; mediaType: string },
+): Promise<ManifestDocument> {
+  try {
+    return readNewManifest(content, mediaType)
+  } catch (cause) {
+    if (!(cause instanceof ManifestProblem)) throw cause
+    if (!(cause instanceof ManifestLimit)) throw new UpstreamError('malformed', { cause })
+    const error = new UpstreamError('over-limit', { limit: cause.message, cause })
+    const dueTime = new Date(app.clock().getTime() + dayMs).toISOString()
+    // What is brought beforehand has a status of its own.
+    if (!beforehand) {
+      await app.db.tx((tx) => noteProblem(tx, repo.uid, { digest, problem: error.message, dueTime }), inRepo)
+    }
+    throw error
+  }
+}
+
+/**
+ * Stores what has the digest, and nothing else. The last bytes go to the client once it is stored. Answers with whether the
+ * client has got all.
+ */
+async function storeBlob(
+  { app, repo, origin }: Pulling,
+  digest: string,
+  chunks: AsyncIterable<Uint8Array>,
+  { size: announced = 0, tee }: { size: number | undefined; tee: Tee | undefined },
+): Promise<boolean> {
+  let keepsUp = tee !== undefined
+  const pass = async (chunk: Uint8Array | undefined): Promise<void> => {
+    if (chunk && keepsUp) keepsUp = await tee!.write(chunk)
+  }
+  const work = followerWork(app)
+  const meter = await meterOf(work, repo, announced)
+  const part = await app.blobs.begin(announced, meter.organization)
+  const algorithm = algorithmOf(digest)
+  const hash = createHash(algorithm)
+  let size = 0
+  let held: Uint8Array | undefined
+  let isBegun = true
+  try {
+    for await (const chunk of chunks) {
+      meter.take(chunk.length)
+      hash.update(chunk)
+      size += chunk.length
+      await part.write([Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)])
+      await pass(held)
+      held = chunk
+    }
+    if (`${algorithm}:${hash.digest('hex')}` !== digest) throw new UpstreamError('wrong-digest')
+    // From here on the content may be in use, also where this fails, and whoever keeps it knows.
+    isBegun = false
+    const kept = await keepBlob(work, atRepo(app.db, repo), { digest, size, part, meter }, origin)
+    if (!kept) throw new FollowEnded('the repo is gone')
+    await queueWhole({ app, repo, origin }, await manifestsWithBlob(app.db, repo.id, digest, maxQueued))
+  } catch (error) {
+    if (isBegun) await part.discard()
+    throw error
+  } finally {
+    meter.end()
+  }
+  await pass(held)
+  return keepsUp
+}

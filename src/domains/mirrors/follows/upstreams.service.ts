@@ -1,0 +1,172 @@
+// The registries elsewhere that repos follow. Their passwords are sealed, and leave only towards them.
+import type { App, Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/groups/list-nodes.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { alreadyExists, type FieldViolation, failedPrecondition, found, invalid, limitExceeded } from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
+import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
+import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { beginAnew, countByUpstream } from './follows.store.ts'
+import { matchesNames, pathLimits, patternProblems } from './tag-patterns.ts'
+import {
+  anUpstream,
+  maxAllowed,
+  maxPassword,
+  maxRequestsPerSecond,
+  maxUpstreams,
+  type Upstream,
+  type UpstreamInput,
+  upstreamFields,
+  upstreamType,
+  usualRequestsPerSecond,
+} from './upstreams.model.ts'
+import * as store from './upstreams.store.ts'
+
+const purpose = 'upstream-password'
+
+export async function getUpstream(call: Call, uid: string): Promise<Upstream> {
+  return requireUpstream(call.app.db, uid)
+}
+
+export async function requireUpstream(reader: Reader, uid: string): Promise<Upstream> {
+  return found(await store.findUpstream(reader, uid), upstreamType, uid)
+}
+
+export async function listUpstreams(call: Call, query: ListQuery<store.UpstreamFilter>): Promise<Listed<Upstream>> {
+  return listNodes(call, query, store.upstreamList)
+}
+
+export async function createUpstream(call: Call, parent: string, input: UpstreamInput): Promise<Upstream> {
+  const { password, ...said } = input
+  const requestsPerSecond = said.requestsPerSecond || usualRequestsPerSecond
+  const times = { createTime: call.now, updateTime: call.now }
+  const created: Upstream = { ...said, requestsPerSecond, uid: newUid(parent), hasPassword: password !== '', ...times }
+  checkUpstream(call, { upstream: created, password })
+  const sealed = seal(call, password)
+  await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    const used = await store.countUpstreams(tx, rootOf(parent))
+    if (used >= maxUpstreams) throw limitExceeded('upstreams', 'upstreams', used, maxUpstreams)
+    if (!(await store.insertUpstream(tx, created, sealed))) throw nameTaken(created.name)
+    const resource = anUpstream(created)
+    await emit(tx, call, 'control.registry.upstream.created', { subject: created.uid, group: parent, resource })
+  })
+  call.log.info('upstream created', { uid: created.uid })
+  return created
+}
+
+/** All that follows an upstream may begin anew with it. */
+const ofAnySize = { aside: 'disk' } as const
+
+/** Who changes where a password goes has to know it. */
+export async function updateUpstream(call: Call, uid: string, patch: Patch<UpstreamInput>): Promise<Upstream> {
+  const password = patch.paths.includes('password') ? (patch.value.password ?? '') : undefined
+  const upstream = await call.app.db.tx(async (tx) => {
+    const before = await requireUpstream(tx, uid)
+    const { password: _, ...value } = patch.value
+    const asked = applyPatch<Upstream>(upstreamFields, before, { paths: patch.paths, value })
+    const after: Upstream = {
+      ...asked,
+      requestsPerSecond: asked.requestsPerSecond || usualRequestsPerSecond,
+      hasPassword: password === undefined ? before.hasPassword : password !== '',
+      updateTime: call.now,
+    }
+    checkUpstream(call, { upstream: after, before, password: password ?? '' })
+    const isElsewhere = before.url !== after.url || before.username !== after.username
+    if (isElsewhere && before.hasPassword && password === undefined) {
+      throw invalid({ field: 'password', description: 'has to be given again with a new url or username' })
+    }
+    const sealed = password === undefined ? await store.sealedPasswordOf(tx, uid) : seal(call, password)
+    if (!(await store.patchUpstream(tx, before, after, sealed))) throw nameTaken(after.name)
+    // When something was last seen elsewhere says nothing of what is there now.
+    if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
+    const event = { subject: uid, group: parentOf(uid), resource: anUpstream(after) }
+    await emit(tx, call, 'control.registry.upstream.updated', event)
+    return after
+  }, ofAnySize)
+  call.log.info('upstream updated', { uid, paths: patch.paths })
+  return upstream
+}
+
+export async function deleteUpstream(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const upstream = await requireUpstream(tx, uid)
+    const used = await countByUpstream(tx, uid)
+    if (used > 0) {
+      const description = `${used === 1 ? 'a repo follows' : `${used} repos follow`} the upstream`
+      throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description })
+    }
+    await store.deleteUpstream(tx, upstream)
+    const event = { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) }
+    await emit(tx, call, 'control.registry.upstream.deleted', event)
+  })
+  call.log.info('upstream deleted', { uid })
+}
+
+/** How the client of registries asks for a path that is followed. Throws where it may not be followed any more. */
+export async function askedFor(
+  app: Pick<App, 'db' | 'sealer'>,
+  upstream: Upstream,
+  path: string,
+): Promise<{ upstream: Asked; path: string }> {
+  if (!(await matchesNames(upstream.allow, path))) throw new UpstreamError('not-allowed')
+  return { upstream: await askedAs(app, upstream), path: pathAt(upstream, path) }
+}
+
+async function askedAs({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Upstream): Promise<Asked> {
+  const sealed = await store.sealedPasswordOf(db, upstream.uid)
+  const unsealed = sealed.length === 0 ? Buffer.alloc(0) : sealer.unseal(purpose, sealed)
+  if (!unsealed) throw new Error('the password of an upstream was sealed under another master key')
+  const password = unsealed.toString()
+  const { uid, updateTime, url, username, requestsPerSecond } = upstream
+  const asker = { key: `${uid} ${updateTime}`, holder: rootOf(uid), requestsPerSecond }
+  return { ...asker, origin: new URL(url).origin, username, password }
+}
+
+/** The path there, with the prefix. */
+export function pathAt({ prefix }: Pick<Upstream, 'prefix'>, path: string): string {
+  return prefix === '' ? path : `${prefix}/${path}`
+}
+
+function seal({ app }: Call, password: string): Uint8Array {
+  return password === '' ? new Uint8Array() : app.sealer.seal(purpose, Buffer.from(password))
+}
+
+const explanations: Record<string, string> = {
+  insecure: 'must be an https URL; PINFOLD_ALLOW_INSECURE_UPSTREAMS=on lets the server ask others too',
+  'private-address':
+    'must not be a private or loopback address; PINFOLD_UPSTREAMS_PRIVATE lists those that the server may ask',
+}
+
+type Checked = { upstream: Upstream; before?: Upstream; password: string }
+
+/** Never repeats a password. Patterns that are there already may be above limits that came later. */
+function checkUpstream({ app }: Call, { upstream, before, password }: Checked): void {
+  const { url, allow, requestsPerSecond } = upstream
+  const reason = url === '' ? undefined : app.upstreams.problemOf(url)
+  const plain = 'must be an origin, such as https://registry.example.com'
+  const problems: FieldViolation[] = reason ? [{ field: 'url', description: explanations[reason] ?? plain }] : []
+  const parsed = URL.parse(url)
+  if (!reason && parsed && url !== parsed.origin) problems.push({ field: 'url', description: plain })
+  if (JSON.stringify(allow) !== JSON.stringify(before?.allow)) {
+    problems.push(...patternProblems('allow', allow, { most: maxAllowed, limits: pathLimits }))
+  }
+  if (!Number.isInteger(requestsPerSecond) || requestsPerSecond < 1 || requestsPerSecond > maxRequestsPerSecond) {
+    const description = `must be between 1 and ${maxRequestsPerSecond}`
+    problems.push({ field: 'requests_per_second', description })
+  }
+  if (password.length > maxPassword) {
+    problems.push({ field: 'password', description: `must be at most ${maxPassword} characters long` })
+  }
+  checkFields<Upstream>(upstreamFields, upstream, problems)
+}
+
+function nameTaken(name: string) {
+  return alreadyExists(upstreamType, name, 'an upstream of the group has this name')
+}

@@ -1,0 +1,338 @@
+// Looks at what a repo follows: one HEAD for each tag, and the list of tags where patterns ask for it. What has moved
+// becomes a row of the ledger, with the look before, so that the two say between which moments it moved.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import { subjectOfTag } from '#domains/registry/tags/tags.model.ts'
+import { tagsNamed } from '#domains/registry/tags/tags.store.ts'
+import type { Upstream as Asked, Pointed } from '#lib/registries/registry-client.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
+import { syncStates } from '../copies/syncs.model.ts'
+import {
+  type FollowedTag,
+  type FollowProgress,
+  type FollowStatus,
+  followModes,
+  maxFollowedTags,
+  maxListedTags,
+  missedAgainMs,
+  missesOfDeletion,
+} from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { queueHistories } from './histories.store.ts'
+import { type MatchTag, namedTags, storedPatternProblem, tagLimits, tagMatcher } from './tag-patterns.ts'
+import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service.ts'
+import { askedFor } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
+
+/** A list of tags of which some pages were read; `left` are the others, and `unmatched` the rest of the last page. */
+type Listing = {
+  of: FollowStatus
+  began: string
+  left: AsyncIterator<string[]>
+  unmatched: string[]
+  found: Set<string>
+  tookMs: number
+  /** Why it ends before its last page. */
+  cut?: UpstreamError
+}
+/** Those that the turns of their repos were too short for, by the repo. */
+export type Listings = Map<string, Listing>
+
+/** One repo whose upstream is looked at; `turnIsOver` tells that others are to have their turn. */
+export type Looking = { app: App; lease: Lease; follow: FollowStatus; listings: Listings; turnIsOver(): boolean }
+export type Looked = { looks: number; moves: number; failed: boolean }
+
+const tagsAtOnce = 50
+/** How long the host is waited for within a turn. */
+const waitWithinTurnMs = 1000
+const firstRetryMs = 60_000
+const longestRetryMs = 3_600_000
+/** How long a list of tags may take altogether. */
+const longestListMs = 120_000
+/** How many lists wait to be read on. */
+const mostListings = 100
+
+const write = { isolation: 'rowLocks', durability: 'later' } as const
+
+/** Looks at what is due, a turn of it at least, and notes when to go on. Throws only what is nobody's fault but ours. */
+export async function lookAtUpstream(looking: Looking): Promise<Looked> {
+  const { app, lease, follow } = looking
+  const looked: Looked = { looks: 0, moves: 0, failed: false }
+  const progress: FollowProgress = { ...follow }
+  let failure: UpstreamError | undefined
+  try {
+    const repo = await findRepoRow(app.db, { uid: follow.repo })
+    const upstream = await findUpstream(app.db, follow.upstream)
+    if (!repo || !upstream) return looked
+    await lease.tx((tx) => store.noteLookBegun(tx, follow, isoOf(app)), write)
+    const asking = { ...looking, repo, ...(await askedFor(app, upstream, follow.path)) }
+    const isListDue = follow.listDue <= isoOf(app)
+    const unlisted = isListDue ? await beginRound(asking, progress).then(() => undefined, ofOne) : undefined
+    if (unlisted) progress.listDue = later(isoOf(app), retryMs(follow.failures + 1))
+    failure = (await lookAtTags(asking, looked)) ?? unlisted
+  } catch (error) {
+    if (!lease.holds() || !(error instanceof UpstreamError || error instanceof FollowEnded)) throw error
+    if (error instanceof FollowEnded) return looked
+    failure = error
+  }
+  const patient = failure?.reason === 'paced' || failure?.reason === 'paused'
+  if (failure && !patient && follow.state !== syncStates.failed) {
+    app.log.warn('upstream could not be looked at', {
+      repo: follow.repo,
+      reason: failure.message,
+      cause: failure.cause,
+    })
+  }
+  looked.failed = failure !== undefined && !patient
+  await noteTurn(looking, progress, failure, patient)
+  return looked
+}
+
+/** Notes that a repo could not be looked at for a reason of our own, so that it does not keep others waiting. */
+export async function noteLookFailed(looking: Looking): Promise<void> {
+  await noteTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
+}
+
+/** What the list of tags, or one tag, fails by alone: the others may fare better. */
+function isOfOne({ reason }: UpstreamError): boolean {
+  return ['malformed', 'lost-page', 'too-large', 'guarded'].includes(reason)
+}
+
+function ofOne(error: unknown): UpstreamError {
+  if (error instanceof UpstreamError && isOfOne(error)) return error
+  throw error
+}
+
+const isoOf = ({ clock }: App): string => clock().toISOString()
+const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString()
+const retryMs = (failures: number): number => Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), longestRetryMs)
+
+async function noteTurn(
+  { app, lease, follow, listings }: Looking,
+  progress: FollowProgress,
+  failure: UpstreamError | undefined,
+  patient: boolean,
+): Promise<void> {
+  const now = isoOf(app)
+  const next = await store.nextTagDue(app.db, follow.repo)
+  // A list that goes on waits behind those that have waited meanwhile.
+  const listDue = listings.has(follow.repo) ? now : progress.listDue
+  const due = next === '' || listDue < next ? listDue : next
+  const failures = failure && !patient ? progress.failures + 1 : failure ? progress.failures : 0
+  // What failed alone waits alone.
+  const waitMs =
+    failure && !isOfOne(failure) ? Math.max(failure.waitMs ?? 0, patient ? 0 : retryMs(failures)) : undefined
+  const isFailed = patient ? follow.state === syncStates.failed : failure !== undefined
+  const patch = {
+    ...progress,
+    now,
+    failures,
+    state: isFailed ? syncStates.failed : syncStates.unknown,
+    problem: failure && !patient ? failure.message : patient ? progress.problem : '',
+    dueTime: waitMs === undefined ? due : later(now, waitMs),
+  }
+  await lease.tx((tx) => store.noteFollowProgress(tx, follow, patch), write)
+}
+
+type Asking = Looking & { repo: RepoRow; upstream: Asked; path: string }
+
+/** Finds out which tags there are to look at. */
+async function beginRound(asking: Asking, progress: FollowProgress): Promise<void> {
+  const { app, lease, follow } = asking
+  const now = isoOf(app)
+  if (follow.mode === followModes.onDemand) {
+    // Only what somebody has pulled is looked at.
+    progress.listDue = later(now, follow.intervalMs)
+    return
+  }
+  const problem = storedPatternProblem('tags', follow.tags, tagLimits)
+  if (problem) app.log.warn('a pattern of a followed upstream is above the limits', { repo: follow.repo, problem })
+  const matches = tagMatcher(follow.tags)
+  const wanted = new Set(namedTags(follow.tags))
+  const listed: Pick<Listing, 'began' | 'found' | 'cut'> | undefined = matches
+    ? await listedTags(asking, matches)
+    : { began: now, found: new Set() }
+  if (!listed) return
+  for (const tag of listed.found) wanted.add(tag)
+  if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
+  const known = new Set(await store.followedTagNames(app.db, follow.repo))
+  const fresh = [...wanted].filter((tag) => !known.has(tag))
+  // What came along with an image is looked at once somebody has pulled it, as on demand.
+  const cameAlong = (tag: string) => follow.mode === followModes.full && subjectOfTag(tag) !== undefined
+  const dropped: string[] = []
+  for (const tag of known) {
+    // A tag may be on a page that could not be read.
+    if (listed.cut) break
+    if (!wanted.has(tag) && !cameAlong(tag) && (await matches?.(tag)) !== true) dropped.push(tag)
+  }
+  lease.check()
+  // What is listed no more is looked at until it is known to be gone, and there is an end to that, too.
+  if (known.size - dropped.length + fresh.length > 2 * maxFollowedTags) throw new UpstreamError('too-large')
+  await lease.tx(async (tx) => {
+    await requireFollow(tx, follow)
+    await store.dropFollowedTags(tx, follow.repo, dropped)
+    // The look at the list before did not see them.
+    await store.addFollowedTags(tx, follow.repo, fresh, { checkedTime: progress.listTime, now })
+  }, inRepo)
+  if (listed.cut) throw listed.cut
+  progress.listTime = listed.began
+  progress.listDue = later(now, follow.intervalMs)
+}
+
+/** Reads pages until the turn is over, and matches at least one tag. Returns undefined if tags are left. */
+async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | undefined> {
+  const { lease, follow, listings, turnIsOver } = asking
+  const listing = listingOf(asking)
+  listings.delete(follow.repo)
+  for (;;) {
+    const began = performance.now()
+    if (listing.unmatched.length === 0) {
+      const page = await listing.left.next().catch((error: unknown) => {
+        if (!(error instanceof UpstreamError) || error.reason !== 'lost-page') throw error
+        listing.cut = error
+        return { done: true, value: undefined } as const
+      })
+      lease.check()
+      if (page.done) return listing
+      listing.unmatched = page.value.reverse()
+    }
+    // Patterns may take longer than the turn, and another turn goes on with the rest of the page.
+    for (let tag = listing.unmatched.pop(); tag !== undefined; tag = listing.unmatched.pop()) {
+      if (await matches(tag)) listing.found.add(tag)
+      if (turnIsOver()) break
+    }
+    lease.check()
+    listing.tookMs += performance.now() - began
+    if (listing.found.size > maxFollowedTags || listing.tookMs > longestListMs) throw new UpstreamError('too-large')
+    if (!turnIsOver() || listings.size >= mostListings) continue
+    listings.set(follow.repo, listing)
+    return undefined
+  }
+}
+
+/** Where the list was left, unless the repo follows something else by now. */
+function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Listing {
+  const begun = listings.get(follow.repo)
+  if (begun?.of.updateTime === follow.updateTime) return begun
+  const pages = app.upstreams.tags(upstream, path, maxListedTags, { signal: lease.signal })
+  return {
+    of: follow,
+    began: isoOf(app),
+    left: pages[Symbol.asyncIterator](),
+    unmatched: [],
+    found: new Set(),
+    tookMs: 0,
+  }
+}
+
+/** Answers with what kept it from a tag; the tag waits then, and those after it where the reason is that of all of them. */
+async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError | undefined> {
+  const { app, lease, follow, turnIsOver } = asking
+  let failure: UpstreamError | undefined
+  while (lease.holds()) {
+    const due = await store.dueTags(app.db, follow.repo, isoOf(app), tagsAtOnce)
+    if (due.length === 0) return failure
+    const names = due.map(({ tag }) => tag)
+    const here = new Map((await tagsNamed(app.db, asking.repo.id, names)).map(({ name, digest }) => [name, digest]))
+    const same: string[] = []
+    let firstSent = ''
+    let over = false
+    for (const tag of due) {
+      const sent = isoOf(app)
+      const outcome = await lookAtTag(asking, tag, here.get(tag.tag) ?? '', sent)
+      if (outcome instanceof UpstreamError) {
+        failure = outcome
+        over = await postpone(asking, tag, outcome)
+      } else if (outcome === 'same') {
+        same.push(tag.tag)
+        firstSent ||= sent
+      } else looked.moves += outcome
+      if (!(outcome instanceof UpstreamError) || outcome.reason === 'guarded') looked.looks++
+      over ||= turnIsOver() || !lease.holds()
+      if (over) break
+    }
+    if (same.length > 0) {
+      const checked = { checkedTime: firstSent, dueTime: later(firstSent, follow.intervalMs) }
+      const first = due.filter(({ tag, checkedTime }) => checkedTime === '' && same.includes(tag)).map(({ tag }) => tag)
+      await lease.tx(
+        async (tx) => {
+          await store.noteChecked(tx, follow.repo, same, checked)
+          // It may have been followed before, and have moved in between.
+          await queueHistories(tx, follow.repo, first, firstSent)
+        },
+        { isolation: 'rowLocks' },
+      )
+      if (first.length > 0) app.follows.histories.notify()
+    }
+    if (over) return failure
+  }
+  return failure
+}
+
+/** How many moves that made, or what kept it from looking or from noting what was seen. */
+async function lookAtTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
+  try {
+    const seen = await headOf(asking, tag.tag)
+    if (seen && seen.digest === before) return 'same'
+    return await noteSeen(asking, tag, before, seen, sent)
+  } catch (error) {
+    if (error instanceof UpstreamError) return error
+    throw error
+  }
+}
+
+async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: string): Promise<Pointed> {
+  for (;;) {
+    try {
+      return await app.upstreams.head(upstream, path, tag, { signal: lease.signal })
+    } catch (error) {
+      const waitMs = error instanceof UpstreamError && error.reason === 'paced' ? (error.waitMs ?? 0) : Infinity
+      if (waitMs > waitWithinTurnMs || turnIsOver()) throw error
+      await sleep(waitMs, undefined, { signal: lease.signal })
+    }
+  }
+}
+
+/** `true` when no other tag would fare better. */
+async function postpone({ app, lease, follow }: Asking, { tag, missed }: FollowedTag, failure: UpstreamError) {
+  const { reason } = failure
+  if (reason === 'paced' || reason === 'paused') return true
+  // Behind the others, so that one tag which always fails does not keep them from being looked at.
+  const dueTime = later(isoOf(app), Math.min(follow.intervalMs, retryMs(follow.failures + 1)))
+  await lease.tx((tx) => store.noteMissed(tx, follow.repo, tag, missed, dueTime), { isolation: 'rowLocks' })
+  return !isOfOne(failure)
+}
+
+/** What differs from what the ledger has. Answers with how many tags moved. */
+async function noteSeen(
+  asking: Asking,
+  { tag, checkedTime, missed }: FollowedTag,
+  before: string,
+  seen: Pointed,
+  sent: string,
+): Promise<number> {
+  const { app, lease, follow } = asking
+  const now = isoOf(app)
+  const dueTime = later(sent, follow.intervalMs)
+  const move = { tag, now, sent, dueTime, checkedBefore: checkedTime }
+  const recording = { app, tx: lease.tx, follow, path: asking.path }
+  if (seen) return recordMove(recording, { ...move, digest: seen.digest })
+  if (before === '') {
+    // It was not there the last time either. What a pattern found is found again when it comes.
+    const isNamed = namedTags(follow.tags).includes(tag)
+    await lease.tx(async (tx) => {
+      if (isNamed) await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
+      else await store.dropFollowedTags(tx, follow.repo, [tag])
+    }, inRepo)
+    return 0
+  }
+  if (missed + 1 < missesOfDeletion) {
+    const again = later(sent, Math.min(missedAgainMs, follow.intervalMs))
+    await lease.tx((tx) => store.noteMissed(tx, follow.repo, tag, missed + 1, again), { isolation: 'rowLocks' })
+    return 0
+  }
+  return recordMove(recording, { ...move, digest: '' })
+}

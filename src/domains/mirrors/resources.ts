@@ -1,0 +1,16 @@
+import type { Resource } from '#lib/resource.ts'
+import { followType } from './follows/follows.model.ts'
+import { upstreamType } from './follows/upstreams.model.ts'
+
+export const resources: readonly Resource[] = [
+  { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'place', groupDeletion: 'blocks' },
+  // It goes with its repo. What it says of the repo is remembered with the path.
+  {
+    type: followType,
+    table: 'follows',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'apart',
+    clears: { paths: ['insert', 'update', 'delete'] },
+  },
+]

@@ -1,0 +1,215 @@
+// Events of the registry's own protocol: what was pushed and pulled, by whom, and what was refused.
+import type { App, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import type { Audience } from '#domains/events/subscriptions/audience.ts'
+import { type Cause, pushTokenIssuer } from '#lib/cause.ts'
+import type { Resource } from '#lib/events/event-body.ts'
+import { createBatchWriter } from '#lib/noted/batch-writer.ts'
+import { rootOf } from '#lib/uid.ts'
+import { emit, type NewEvent, newEvent, queueEvents } from './emit.ts'
+import {
+  aContentDeletion,
+  aPull,
+  aPush,
+  type Deleted,
+  type EventRepo,
+  type Origin,
+  type Pulled,
+  type Pushed,
+  type RegistryEvents,
+  type Transfer,
+} from './registry-events.model.ts'
+
+export type { Judgement, Origin, Pulled, Pushed } from './registry-events.model.ts'
+
+type Table = Pick<App, 'eventTable'>
+
+/** Queues the event of a push inside the transaction that stores what was pushed. */
+export async function emitPush(
+  tx: Tx,
+  { app, cause }: Pick<Work, 'app' | 'cause'>,
+  repo: EventRepo,
+  origin: Origin,
+  pushed: Pushed,
+): Promise<void> {
+  await queueEvents(tx, app, pushEvent(app, cause, repo, origin, pushed))
+}
+
+/** Queues the event of what the registry was asked to delete. */
+export async function emitDeletion(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'cause'>,
+  repo: EventRepo,
+  origin: Origin,
+  what: Omit<Deleted, 'repo'>,
+): Promise<void> {
+  await emit(tx, work, 'control.registry.content.deleted', {
+    subject: repo.uid,
+    group: repo.group,
+    resource: aContentDeletion({ repo, ...what }),
+    source: origin.host,
+    extensions: { digest: what.digest },
+  })
+}
+
+/** On SQLite a commit stops everything, so there are few of them, and none is long. */
+const perCommit = 500
+/** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
+const maxWaiting = 20_000
+
+/** What is above the share of an organisation is counted for so many groups between two writes. */
+const maxDropping = 10_000
+
+/** What anybody can have as many of as they like: each kind is written only where somebody wants it. */
+export type Plenty = 'pulls' | 'refused pushes'
+type Waiting = { kind: Plenty; group: string; now: string; make: () => NewEvent }
+
+export type RegistryEventsReport = {
+  /** Events could not be written, and are lost. */
+  failed(error: unknown): void
+  /** So many that somebody wanted were dropped; called with each write, also with 0. */
+  dropped(kind: Plenty, count: number): void
+}
+
+/** `perMinute` is how many of a kind one organisation may have. */
+export function createRegistryEvents(
+  app: Pick<App, 'db' | 'events' | 'eventTable'>,
+  audiences: Record<Plenty, Audience>,
+  perMinute: () => number,
+  report: RegistryEventsReport,
+): RegistryEvents {
+  const share = createShare(perMinute)
+  const isWanted = ({ kind, group }: Pick<Waiting, 'kind' | 'group'>) => audiences[kind].includes(group)
+  const drops = createDrops(isWanted, report)
+  let waiting: Waiting[] = []
+
+  const note = (one: Waiting): void => {
+    if (audiences[one.kind].isEmpty(one.group)) return
+    if (waiting.length < maxWaiting && share.take(one)) waiting.push(one)
+    else drops.add(one)
+  }
+  const writer = createBatchWriter<Waiting>({
+    take() {
+      const all = waiting
+      waiting = []
+      return all
+    },
+    putBack(left) {
+      const all = [...left, ...waiting]
+      waiting = all.slice(0, maxWaiting)
+      for (const one of all.slice(maxWaiting)) drops.add(one)
+    },
+    async write(batch) {
+      const [events, unwanted]: [NewEvent[], Waiting[]] = [[], []]
+      for (const one of batch) {
+        if (await isWanted(one)) events.push(one.make())
+        else unwanted.push(one)
+      }
+      if (events.length > 0) await app.db.tx((tx) => queueEvents(tx, app, ...events), { durability: 'later' })
+      for (const one of unwanted) share.giveBack(one)
+      return events.length
+    },
+    perBatch: perCommit,
+    failed: report.failed,
+  })
+  return {
+    pulled(cause, repo, origin, what) {
+      const make = () => pullEvent(app, cause, repo, origin, what)
+      note({ kind: 'pulls', group: repo.group, now: cause.now, make })
+    },
+    refused(cause, repo, origin, what) {
+      const make = () => pushEvent(app, cause, repo, origin, what)
+      note({ kind: 'refused pushes', group: repo.group, now: cause.now, make })
+    },
+    async flush() {
+      await drops.tell()
+      return writer.flush()
+    },
+    async close() {
+      await drops.tell().catch(report.failed)
+      await writer.close()
+    },
+  }
+}
+
+/** What was dropped, by kind and group, until it is known whether anybody wanted it: what nobody wanted was not dropped. */
+function createDrops(
+  isWanted: (one: Pick<Waiting, 'kind' | 'group'>) => Promise<boolean>,
+  report: RegistryEventsReport,
+) {
+  const drops = new Map<string, { kind: Plenty; group: string; count: number }>()
+  return {
+    add({ kind, group }: Waiting): void {
+      const key = `${kind} ${group}`
+      const known = drops.get(key)
+      if (known) known.count++
+      else if (drops.size < maxDropping) drops.set(key, { kind, group, count: 1 })
+    },
+    async tell(): Promise<void> {
+      const counts: Record<Plenty, number> = { pulls: 0, 'refused pushes': 0 }
+      for (const [key, one] of drops) {
+        const wanted = await isWanted(one)
+        if (drops.delete(key) && wanted) counts[one.kind] += one.count
+      }
+      for (const [kind, count] of Object.entries(counts)) report.dropped(kind as Plenty, count)
+    },
+  }
+}
+
+/** Of each kind so many for an organisation and minute, that of the last event. */
+function createShare(perMinute: () => number) {
+  let minute = ''
+  let taken = new Map<string, number>()
+  const minuteOf = ({ now }: Waiting) => now.slice(0, 16)
+  const keyOf = ({ kind, group }: Waiting) => `${kind} ${rootOf(group)}`
+  return {
+    take(one: Waiting): boolean {
+      if (minuteOf(one) !== minute) {
+        minute = minuteOf(one)
+        taken = new Map()
+      }
+      const count = taken.get(keyOf(one)) ?? 0
+      if (count >= perMinute()) return false
+      taken.set(keyOf(one), count + 1)
+      return true
+    },
+    giveBack(one: Waiting): void {
+      const count = taken.get(keyOf(one)) ?? 0
+      if (minuteOf(one) === minute && count > 0) taken.set(keyOf(one), count - 1)
+    },
+  }
+}
+
+function pushEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pushed: Pushed): NewEvent {
+  const transfer = { cause, repo, origin, what: cutTag(pushed) }
+  return newEvent(app, cause, 'registry.push', about(transfer, aPush(transfer)))
+}
+
+function pullEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pulled: Pulled): NewEvent {
+  const transfer = { cause, repo, origin, what: cutTag(pulled) }
+  return newEvent(app, cause, 'registry.pull', about(transfer, aPull(transfer)))
+}
+
+/** Those of refused attempts may be anything, and the headers of a delivery must not grow with them. */
+const maxTag = 128
+
+function cutTag<What extends Pushed | Pulled>(what: What): What {
+  return what.tag === undefined ? what : { ...what, tag: what.tag.slice(0, maxTag).toWellFormed() }
+}
+
+function about({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, resource: Resource) {
+  const host = origin.subdomain === '' ? origin.host : `${origin.subdomain}.${origin.host}`
+  return {
+    subject: repo.uid,
+    group: repo.group,
+    resource,
+    // Who it is and no more: pulls are many, and the claims of a sign-in are long. A push token is named.
+    ...(cause.act?.iss === pushTokenIssuer ? {} : { actor: cause.actor }),
+    source: origin.host,
+    extensions: {
+      image: `${host}/${origin.repository}${what.tag === undefined ? '' : `:${what.tag}`}`,
+      digest: what.digest,
+      mediatype: what.mediaType,
+    },
+  }
+}

@@ -1,0 +1,213 @@
+import type { Handlers } from '#app.ts'
+import { imageFields } from '#domains/scanning/images/images.model.ts'
+import {
+  type GateException as ExceptionMessage,
+  Gate_Mode,
+  Gate_ModeSchema,
+  type Gate as GateMessage,
+  GatesService,
+  type VulnerabilityRule as VulnerabilityMessage,
+  VulnerabilityRule_Severity,
+  VulnerabilityRule_SeveritySchema,
+  VulnerabilityRule_Unknown,
+  VulnerabilityRule_UnknownSchema,
+  VulnerabilityRule_UnknownSeverity,
+  VulnerabilityRule_UnknownSeveritySchema,
+} from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse } from '#lib/lists/lists.ts'
+import { exceptionOrders, ruleOrders } from '#lib/lists/orders.ts'
+import { readPage } from '#lib/lists/paging.ts'
+import { timestamp, toIso } from '#lib/timestamp.ts'
+import * as exceptions from './gate-exceptions.service.ts'
+import {
+  aGate,
+  aGateException,
+  type Gate,
+  type GateException,
+  type GateRule,
+  type GateText,
+  type Mode,
+  type Severity,
+  type UnknownSeverity,
+  type VulnerabilityRule,
+  type VulnerabilityText,
+} from './gates.model.ts'
+import * as service from './gates.service.ts'
+import { previewSeverities } from './preview-severities.service.ts'
+
+/** Images that one answer of a preview looks at. */
+const mostPreviewed = 50
+
+export const gates: Handlers<typeof GatesService> = {
+  async createGate(call, { parent, gate }) {
+    return toMessage(await service.createGate(call, parent, fromMessage(gate)))
+  },
+
+  async updateGate(call, { gate, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(gate) }
+    return toMessage(await service.updateGate(call, gate?.uid ?? '', patch))
+  },
+
+  async deleteGate(call, { uid }) {
+    await service.deleteGate(call, uid)
+    return { $typeName: 'google.protobuf.Empty' }
+  },
+
+  async getGate(call, { uid }) {
+    return toMessage(await service.getGate(call, uid))
+  },
+
+  async listGates(call, request) {
+    const page = readPage(call, request, { fields: ruleOrders, defaultOrder: 'uid' }, [request.scopeUid])
+    const listed = await service.listGates(call, page, request.scopeUid)
+    return listResponse('pinfold.control.scanning.v1.ListGatesResponse', 'gates', listed, toMessage, request)
+  },
+
+  async previewGateSeverities(call, { uid, after }) {
+    const rules = { fields: imageFields, defaultOrder: 'list' }
+    const page = readPage(call, { pageSize: mostPreviewed, pageToken: after, orderBy: '', skip: 0 }, rules, [uid])
+    const { images, next } = await previewSeverities(call, page, uid)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.PreviewGateSeveritiesResponse',
+      images: images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.ChangedImage', ...image })),
+      next,
+    }
+  },
+
+  async createGateException(call, { parent, gateException }) {
+    if (!gateException) throw invalid({ field: 'gate_exception', description: 'is required' })
+    const { digest, reason, expireTime } = gateException
+    const input = { digest, reason, expireTime: expireTime ? toIso(expireTime) : '' }
+    return exceptionMessage(await exceptions.createException(call, parent, input))
+  },
+
+  async revokeGateException(call, { uid }) {
+    return exceptionMessage(await exceptions.revokeException(call, uid))
+  },
+
+  async getGateException(call, { uid }) {
+    return exceptionMessage(await exceptions.getException(call, uid))
+  },
+
+  async listGateExceptions(call, request) {
+    const { scopeUid: scope, includeEnded: withEnded } = request
+    const page = readPage(call, request, { fields: exceptionOrders, defaultOrder: 'uid' }, [scope, withEnded])
+    const listed = await exceptions.listExceptions(call, page, { scope, withEnded })
+    const response = 'pinfold.control.scanning.v1.ListGateExceptionsResponse'
+    return listResponse(response, 'gateExceptions', listed, exceptionMessage, request)
+  },
+}
+
+export const gateEvents: readonly EventBody[] = [
+  eventBody(GatesService.method.createGate, aGate, toMessage),
+  eventBody(GatesService.method.updateGate, aGate, toMessage),
+  deletionBody(GatesService.method.deleteGate),
+  eventBody(GatesService.method.createGateException, aGateException, exceptionMessage),
+  eventBody(GatesService.method.revokeGateException, aGateException, exceptionMessage),
+]
+
+const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const satisfies readonly Mode[]
+const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const satisfies readonly UnknownSeverity[]
+const severities = ['LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const satisfies readonly Severity[]
+
+function fromMessage(message: GateMessage | undefined): GateText {
+  if (!message) throw invalid({ field: 'gate', description: 'is required' })
+  const { name, mode, rule, exemptPulledDays } = message
+  return {
+    ...{ name, exemptPulledDays },
+    mode:
+      mode === Gate_Mode.MODE_UNSPECIFIED
+        ? 'DRY_RUN'
+        : named(modes, Gate_Mode, mode, { field: 'mode', desc: Gate_ModeSchema }),
+    vulnerabilities: rule.case === 'vulnerabilities' ? fromVulnerabilities(rule.value) : undefined,
+    endOfLife: rule.case === 'endOfLife' ? {} : undefined,
+    cooldown: rule.case === 'cooldown' ? { minAgeDays: rule.value.minAgeDays } : undefined,
+    supportWindow: rule.case === 'supportWindow' ? { minMonthsLeft: rule.value.minMonthsLeft } : undefined,
+  }
+}
+
+function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityText {
+  const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown, unknownSeverity } = message
+  const any = VulnerabilityRule_Severity.SEVERITY_UNSPECIFIED
+  if (!Object.values<number>(VulnerabilityRule_Unknown).includes(unknown)) {
+    throw notKnown('vulnerabilities.unknown', VulnerabilityRule_UnknownSchema)
+  }
+  const least = { field: 'vulnerabilities.least_severity', desc: VulnerabilityRule_SeveritySchema }
+  return {
+    leastSeverity: leastSeverity === any ? '' : named(severities, VulnerabilityRule_Severity, leastSeverity, least),
+    ...{ onlyFixable, onlyExploited, afterDays },
+    unknown: unknown === VulnerabilityRule_Unknown.DENY ? 'DENY' : 'PASS',
+    unknownSeverity:
+      unknownSeverity === VulnerabilityRule_UnknownSeverity.UNKNOWN_SEVERITY_UNSPECIFIED
+        ? undefined
+        : named(unknownSeverities, VulnerabilityRule_UnknownSeverity, unknownSeverity, {
+            ...{ field: 'vulnerabilities.unknown_severity', desc: VulnerabilityRule_UnknownSeveritySchema },
+          }),
+  }
+}
+
+type Known = Parameters<typeof noKnownValue>[0]
+
+/** The name of a number; throws where it has none. */
+function named<N extends string>(
+  names: readonly N[],
+  numbers: Readonly<Record<N, number>>,
+  number: number,
+  { field, desc }: { field: string; desc: Known },
+): N {
+  const name = names.find((one) => numbers[one] === number)
+  if (!name) throw notKnown(field, desc)
+  return name
+}
+
+const notKnown = (field: string, desc: Known) => invalid({ field, description: noKnownValue(desc) })
+
+function toMessage(gate: Gate): GateMessage {
+  const { uid, name, mode, exemptPulledDays } = gate
+  return {
+    $typeName: 'pinfold.control.scanning.v1.Gate',
+    ...{ uid, name, exemptPulledDays },
+    mode: Gate_Mode[mode],
+    rule: ruleMessage(gate.rule),
+    createTime: timestamp(gate.createTime),
+    updateTime: timestamp(gate.updateTime),
+  }
+}
+
+function ruleMessage(rule: GateRule): GateMessage['rule'] {
+  if (rule.kind === 'vulnerabilities') return { case: rule.kind, value: vulnerabilityMessage(rule) }
+  if (rule.kind === 'endOfLife') {
+    return { case: rule.kind, value: { $typeName: 'pinfold.control.scanning.v1.EndOfLifeRule' } }
+  }
+  if (rule.kind === 'cooldown') {
+    const { minAgeDays } = rule
+    return { case: rule.kind, value: { $typeName: 'pinfold.control.scanning.v1.CooldownRule', minAgeDays } }
+  }
+  const { minMonthsLeft } = rule
+  return { case: rule.kind, value: { $typeName: 'pinfold.control.scanning.v1.SupportWindowRule', minMonthsLeft } }
+}
+
+function vulnerabilityMessage(rule: VulnerabilityRule): VulnerabilityMessage {
+  const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown, unknownSeverity } = rule
+  return {
+    $typeName: 'pinfold.control.scanning.v1.VulnerabilityRule',
+    leastSeverity: VulnerabilityRule_Severity[leastSeverity || 'SEVERITY_UNSPECIFIED'],
+    ...{ onlyFixable, onlyExploited, afterDays },
+    unknown: VulnerabilityRule_Unknown[unknown],
+    unknownSeverity: VulnerabilityRule_UnknownSeverity[unknownSeverity],
+  }
+}
+
+function exceptionMessage(exception: GateException): ExceptionMessage {
+  const { uid, digest, reason, expireTime, actor, revokeTime, revokedBy, createTime } = exception
+  return {
+    $typeName: 'pinfold.control.scanning.v1.GateException',
+    ...{ uid, digest, reason, actor, revokedBy },
+    expireTime: timestamp(expireTime),
+    ...(revokeTime === '' ? {} : { revokeTime: timestamp(revokeTime) }),
+    createTime: timestamp(createTime),
+    updateTime: timestamp(revokeTime || createTime),
+  }
+}

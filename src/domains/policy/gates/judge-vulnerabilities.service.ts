@@ -1,0 +1,176 @@
+// What gates say of the vulnerabilities of an image.
+import type { Work } from '#app.ts'
+import { fixesFor } from '#contents/match.ts'
+import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
+import { countedAt, type Known } from '#domains/scanning/known/known.model.ts'
+import { findKnownNow, sightingsIn } from '#domains/scanning/known/known.store.ts'
+import { findList } from '#domains/scanning/lists/lists.store.ts'
+import { findingStates } from '#domains/scanning/matching/findings.model.ts'
+import { orderOf } from '#domains/scanning/matching/matching.service.ts'
+import { severityRank, unknownSeverity } from '#domains/scanning/matching/severity.model.ts'
+import { ranksOf } from '#domains/scanning/ranks/ranks.service.ts'
+import { severityLevels } from '#domains/scanning/records/records.model.ts'
+import { type Compared, gapOfUnread, gapsOfCompared } from '#domains/scanning/reports/image-gaps.service.ts'
+import { unread } from '#domains/scanning/reports/image-knowledge.service.ts'
+import type { Gap } from '#domains/scanning/reports/reports.model.ts'
+import { notScanned, unknownText } from '#domains/scanning/reports/result-coverage.model.ts'
+import { withAccepted } from '#domains/scanning/risks/accepted.service.ts'
+import { rootOf } from '#lib/uid.ts'
+import type { Severity, VulnerabilityRule } from './gates.model.ts'
+import { fails, type Judged, passes, plural, waits } from './verdicts.model.ts'
+
+/** Findings of one image that are looked at, the worst first. */
+const mostFindings = 5000
+const dayMs = 86_400_000
+
+export async function judgeVulnerabilities(
+  { app, cause }: Work,
+  repo: { id: number; uid: string },
+  digest: string,
+  rule: VulnerabilityRule,
+): Promise<Judged> {
+  const { db } = app
+  const [contents] = await contentsOf(db, repo.id, [digest])
+  if (!contents) return waits('nothing is known yet of what it contains')
+  const strict = rule.unknown === 'DENY'
+  if (contents.state !== 'known') {
+    return strict ? fails(notScanned([gapOfUnread(contents)])) : passes('it is not known what it contains')
+  }
+  const { packages, distribution, gaps } = contents
+  const incomplete = strict && gaps.length > 0 ? fails(notScanned(gaps.map(unread))) : undefined
+  if (packages === '') return incomplete ?? passes('it has no known packages')
+  const list = await findList(db, { hash: packages, distribution })
+  if (!list || list.matchTime === '') return waits('its packages wait to be compared')
+  const place = rootOf(repo.uid)
+  const all = await findKnownNow(db, list.listNo, [place], mostFindings + 1)
+  const images = [{ repoUid: repo.uid, digest }]
+  const meant = all.filter((one) => isMeant(one, rule))
+  const old = await oldEnough(app, meant, rule, { place, now: cause.now })
+  const known = await withAccepted(db, old, images, distribution.id)
+  const counting = await countingOf(app, rule, known, cause.now)
+  if (counting.ids.length > 0) {
+    const bad = known.filter((one) => counting.isIn(one))
+    const more = { count: counting.ids.length, unknownSeverity: counting.uncounted }
+    return fails(deniedText(rule, counting), { ...more, since: () => badSince(app, bad, rule, place) })
+  }
+  const compared = { contents, list, known: all, most: mostFindings + 1 }
+  const left = strict ? await strictGaps(app, compared, cause.now) : []
+  const unknown = { unknownSeverity: counting.uncounted }
+  if (left.length > 0) return fails(notScanned(left), unknown)
+  return { ...passes(`it has no known ${vulnerabilitiesOf(rule, 0)}`), ...unknown }
+}
+
+/** Gaps that a gate refuses for that is strict about them: what a source said that is old still counts. */
+async function strictGaps(app: Work['app'], compared: Compared, now: string): Promise<Gap[]> {
+  const gaps = await gapsOfCompared(app, compared, now)
+  return gaps.filter(({ reason }) => reason !== 'SOURCE_FAILED' && reason !== 'SOURCE_STALE')
+}
+
+/** The vulnerabilities that count, and how many of unknown severity do or do not. */
+type Counting = { ids: string[]; unknown: number; uncounted: number; isIn(one: Known): boolean }
+
+async function countingOf(
+  app: Work['app'],
+  rule: VulnerabilityRule,
+  known: readonly Known[],
+  now: string,
+): Promise<Counting> {
+  const isOf = (one: Known) => isSevere(one, rule)
+  const idsOf = async (some: readonly Known[]) =>
+    exploitedOf(app, rule, [...new Set(some.flatMap((one) => countedAt(one, now)))])
+  const ids = await idsOf(known.filter(isOf))
+  const rated = new Set(known.filter((one) => isOf(one) && !isUnrated(one)).flatMap((one) => countedAt(one, now)))
+  const others = (await idsOf(known.filter((one) => !isOf(one)))).filter((id) => !ids.includes(id))
+  return {
+    ids,
+    unknown: ids.filter((id) => !rated.has(id)).length,
+    uncounted: others.length,
+    isIn: (one) => isOf(one) && countedAt(one, now).some((id) => ids.includes(id)),
+  }
+}
+
+/** Whether the rule is about it, but for its severity: those of unknown severity are told of in any case. */
+function isMeant(one: Known, rule: VulnerabilityRule): boolean {
+  if (one.state !== findingStates.vulnerable) return false
+  if (!isSevere(one, rule) && !isUnrated(one)) return false
+  return !rule.onlyFixable || fixesFor(one.component, one.affected, orderOf(one.component)).length > 0
+}
+
+const isUnrated = ({ severity }: Known): boolean => severity === unknownSeverity
+
+function isSevere(one: Known, { leastSeverity, unknownSeverity: counted }: VulnerabilityRule): boolean {
+  if (leastSeverity === '') return true
+  if (isUnrated(one) && counted === 'NOT_COUNTED') return false
+  const level = isUnrated(one) ? severityLevels.high : one.severity
+  return severityRank(level) >= severityRank(severityLevels[lower(leastSeverity)])
+}
+
+/** Those that were found first long enough ago: what a source says anew of them does not make them younger. */
+async function oldEnough(
+  app: Work['app'],
+  found: readonly Known[],
+  { afterDays }: VulnerabilityRule,
+  { place, now }: { place: string; now: string },
+): Promise<readonly Known[]> {
+  const latest = plusDays(now, -afterDays)
+  if (found.every(({ foundTime }) => foundTime <= latest)) return found
+  const first = await firstFound(app, found, place)
+  return found.filter((one) => first(one) <= latest)
+}
+
+/** From when on the first of them is meant by the rule. */
+async function badSince(
+  app: Work['app'],
+  bad: readonly Known[],
+  { afterDays }: VulnerabilityRule,
+  place: string,
+): Promise<string> {
+  const times = bad.map(await firstFound(app, bad, place)).sort()
+  return plusDays(times[0]!, afterDays)
+}
+
+/** When each of them was found first. */
+async function firstFound(
+  { db }: Work['app'],
+  found: readonly Known[],
+  place: string,
+): Promise<(one: Known) => string> {
+  const keyOf = (componentNo: number, recordId: string) => `${componentNo} ${recordId}`
+  const first = new Map<string, string>()
+  const components = found.map(({ component }) => component.componentNo)
+  for (const { componentNo, recordId, foundTime } of await sightingsIn(db, components, [place])) {
+    const key = keyOf(componentNo, recordId)
+    if (foundTime < (first.get(key) ?? '~')) first.set(key, foundTime)
+  }
+  return ({ component, record, foundTime }) => first.get(keyOf(component.componentNo, record.id)) ?? foundTime
+}
+
+const plusDays = (time: string, days: number): string => new Date(Date.parse(time) + days * dayMs).toISOString()
+
+async function exploitedOf(app: Work['app'], { onlyExploited }: VulnerabilityRule, ids: string[]): Promise<string[]> {
+  if (!onlyExploited || ids.length === 0) return ids
+  const ranks = await ranksOf(app, ids)
+  return ids.filter((id) => ranks.get(id)?.exploited)
+}
+
+/** Why an image is refused, with the findings of unknown severity that count and those that do not. */
+function deniedText(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
+  const isRated = rule.leastSeverity === ''
+  const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them of unknown severity, which counts as high`
+  const left = uncounted === 0 ? '' : `; ${unknownText(uncounted, true)}`
+  return `it has ${ids.length} ${vulnerabilitiesOf(rule, ids.length)}${counted}${left}`
+}
+
+/** Such as `fixable vulnerabilities of severity high or worse`. */
+function vulnerabilitiesOf(
+  { leastSeverity, onlyFixable, onlyExploited, afterDays }: VulnerabilityRule,
+  count: number,
+): string {
+  const kind = `${onlyExploited ? 'exploited ' : ''}${onlyFixable ? 'fixable ' : ''}`
+  const worse = leastSeverity === 'CRITICAL' ? '' : ' or worse'
+  const level = leastSeverity === '' ? '' : ` of severity ${lower(leastSeverity)}${worse}`
+  const since = afterDays === 0 ? '' : ` found at least ${plural(afterDays, 'day')} ago`
+  return `${kind}${count === 1 ? 'vulnerability' : 'vulnerabilities'}${level}${since}`
+}
+
+const lower = (severity: Severity) => severity.toLowerCase() as Lowercase<Severity>

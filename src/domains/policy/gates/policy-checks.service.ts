@@ -1,0 +1,64 @@
+// Asks the gates about an image without pulling it.
+import type { Call } from '#app.ts'
+import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
+import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
+import { tagForPull } from '#domains/registry/tags/tags.service.ts'
+import { gapsOfImage } from '#domains/scanning/reports/image-gaps.service.ts'
+import type { Gap } from '#domains/scanning/reports/reports.model.ts'
+import {
+  mostListedGaps,
+  type ResultCoverage,
+  resultCoverage,
+  withCoverage,
+} from '#domains/scanning/reports/result-coverage.model.ts'
+import { isDigest } from '#lib/digest.ts'
+import { found, invalid, notFound } from '#lib/errors.ts'
+import { isTagName } from '#lib/oci-names.ts'
+import { type Outcome, outcomesOf } from './outcomes.service.ts'
+
+/** An outcome with how far the image was compared, for a gate about vulnerabilities. */
+export type ExplainedOutcome = Outcome & { coverage: ResultCoverage | undefined; gaps: readonly Gap[] }
+
+export type Checked = { digest: string; outcomes: readonly ExplainedOutcome[] }
+
+/** Throws NOT_FOUND for a repo, a tag or a digest that is not there. */
+export async function checkPolicies(
+  call: Call,
+  repoUid: string,
+  asked: { tag: string; digest: string },
+): Promise<Checked> {
+  checkAsked(asked)
+  const { db } = call.app
+  const row = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
+  const repo = await placed(db, row)
+  const digest = asked.digest || (await tagForPull(db, repo, asked.tag))?.digest
+  if (!digest) throw notFound('registry.pinfold.dev/Tag', asked.tag)
+  if (!(await pullDigest(call, repo, digest))) throw notFound('registry.pinfold.dev/Image', digest)
+  const outcomes = await outcomesOf(call, repo, digest)
+  const isAbout = outcomes.some(isExplained)
+  const gaps = isAbout ? await gapsOfImage(call, repo, digest) : []
+  return { digest, outcomes: outcomes.map((one) => explained(one, gaps)) }
+}
+
+const isExplained = ({ gate, failed }: Outcome): boolean => gate.kind === 'vulnerabilities' && !failed
+
+/** A verdict that names nothing says whether everything was compared. */
+function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
+  if (!isExplained(outcome)) return { ...outcome, coverage: undefined, gaps: [] }
+  const coverage = resultCoverage(gaps, outcome.unknownSeverity, { policy: true })
+  const reason = reasonOf(outcome, coverage)
+  return { ...outcome, reason, coverage, gaps: gaps.slice(0, mostListedGaps) }
+}
+
+/** The reason of a verdict that is pending is that the image was not scanned yet, which the coverage says in full. */
+function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage): string {
+  if (denied) return reason
+  return pending ? coverage.summary : withCoverage(reason, coverage)
+}
+
+function checkAsked({ tag, digest }: { tag: string; digest: string }): void {
+  if (tag === '' && digest === '') throw invalid({ field: 'digest', description: 'is required, or `tag` is' })
+  if (tag !== '' && digest !== '') throw invalid({ field: 'tag', description: 'cannot be given with `digest`' })
+  if (tag !== '' && !isTagName(tag)) throw invalid({ field: 'tag', description: 'is not the name of a tag' })
+  if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+}

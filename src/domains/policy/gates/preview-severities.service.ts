@@ -1,0 +1,60 @@
+// Images that a gate lets pass now and would refuse if unknown severities counted as high.
+import type { Call } from '#app.ts'
+import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
+import * as images from '#domains/scanning/images/images.store.ts'
+import { type FoundImage, searchedIn, seekSome } from '#domains/scanning/images/seek-images.service.ts'
+import { found } from '#lib/errors.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { rootOf } from '#lib/uid.ts'
+import { type Gate, gateType, type VulnerabilityRule } from './gates.model.ts'
+import { findGate } from './gates.store.ts'
+import { judge } from './judge.service.ts'
+import { exceptionFor } from './outcomes.service.ts'
+
+export type ChangedImage = { repoUid: string; digest: string; tags: string[]; moreTags: boolean; reason: string }
+export type Preview = { images: ChangedImage[]; next: string }
+
+/** A part of them; throws NOT_FOUND for a gate that is not there. */
+export async function previewSeverities(call: Call, page: Page, uid: string): Promise<Preview> {
+  const { db } = call.app
+  const gate = found(await findGate(db, uid), gateType, uid)
+  const { rule } = gate
+  if (rule.kind !== 'vulnerabilities' || !leavesOut(rule)) return { images: [], next: '' }
+  const counted: Gate = { ...gate, rule: { ...rule, unknownSeverity: 'COUNTED_AS_HIGH' } }
+  const searched = await searchedIn(call, [gate.scopeUid])
+  const unrated = await seekSome<{ findingNo: number }>(call, page, searched, {
+    isForAll: false,
+    components: (organizations, most) => images.componentsUnrated(db, organizations, most),
+    hits: ({ listNo }, place, most) => images.unratedInList(db, listNo, place, most),
+  })
+  const changed: ChangedImage[] = []
+  for (const one of unrated.images) {
+    call.signal.throwIfAborted()
+    const reason = await newReason(call, one, { gate, counted })
+    if (reason === undefined) continue
+    const { image, tags, moreTags } = one
+    changed.push({ repoUid: image.repoUid, digest: image.digest, tags, moreTags, reason })
+  }
+  return { images: changed, next: unrated.next }
+}
+
+/** Whether findings of unknown severity do not count, and could. */
+const leavesOut = ({ leastSeverity, unknownSeverity }: VulnerabilityRule): boolean =>
+  unknownSeverity === 'NOT_COUNTED' && leastSeverity !== '' && leastSeverity !== 'CRITICAL'
+
+/** Why the image would be refused; undefined if it is refused already, or would pass. */
+async function newReason(
+  call: Call,
+  { image }: FoundImage<unknown>,
+  { gate, counted }: { gate: Gate; counted: Gate },
+): Promise<string | undefined> {
+  const { db, gates } = call.app
+  const row = await findRepoByUid(db, image.repoUid)
+  if (!row) return undefined
+  const repo = await placed(db, row)
+  const [now, then] = [await judge(call, repo, image.digest, gate), await judge(call, repo, image.digest, counted)]
+  if (now.denied || !then.denied) return undefined
+  const known = await gates.of(rootOf(repo.uid))
+  const exception = known ? await exceptionFor(call, repo, image.digest, known) : ''
+  return exception === '' ? then.reason : undefined
+}

@@ -1,0 +1,94 @@
+import { aboutTags, tagPatterns } from '#domains/rules/patterns.model.ts'
+import { kindOf } from '#lib/events/event-body.ts'
+import type { Fields } from '#lib/fields.ts'
+import type { Age } from '../views/views.model.ts'
+
+/** What happens to a pull of what is too young: something older is served, it is refused, or it is only told of. */
+export type Mode = 'SERVE_OLDER' | 'DENY' | 'OBSERVE'
+
+/** How old what certain identities pull has to be. */
+export type PullRule = {
+  uid: string
+  /** A group, for all below it, or a repo. */
+  scopeUid: string
+  name: string
+  /** Patterns of tags; none for all. */
+  tags: string[]
+  exceptTags: string[]
+  /** Uids, or the group in and below which the identities live. */
+  identities: string[]
+  belowGroup: string
+  age: Age
+  mode: Mode
+  createTime: string
+  updateTime: string
+}
+
+/** What can be said of a rule, as it is written: the age and the hold as `7d`. */
+export type PullRuleText = Omit<PullRule, 'uid' | 'scopeUid' | 'age' | 'mode' | 'createTime' | 'updateTime'> & {
+  minAge: string
+  hold: string
+  countFrom: Age['countFrom']
+  /** Empty where none was named. */
+  mode: Mode | ''
+}
+
+/** That a digest passes the rules of a place until a day. */
+export type PullRuleException = {
+  uid: string
+  scopeUid: string
+  digest: string
+  reason: string
+  actor: string
+  createTime: string
+  expireTime: string
+  /** Empty unless somebody has ended it. */
+  revokeTime: string
+  revokedBy: string
+}
+
+/** What holds in an organisation now. */
+export type RulesOfOrganization = { rules: readonly PullRule[]; exceptions: readonly PullRuleException[] }
+
+/** The rules of organisations, at most half a second old. */
+export type PullRuleCache = {
+  /** Nothing where the organisation has no rule. */
+  of(organization: string): Promise<RulesOfOrganization | undefined>
+  /** Whether it is known that there is no rule anywhere, so that nobody has to wait for `of`. */
+  isEmpty(): boolean
+  clear(): void
+}
+
+export const aPullRule = kindOf<PullRule>('pull-rule')
+export const aPullRuleException = kindOf<PullRuleException>('pull-rule-exception')
+
+export const pullRuleType = 'registry.pinfold.dev/PullRule'
+export const pullRuleExceptionType = 'registry.pinfold.dev/PullRuleException'
+
+/** What a client may set and change. */
+export const pullRuleFields = {
+  name: { column: 'name', update: true, pattern: /^[\S ]{0,100}$/u },
+  tags: { column: 'tags', update: true, pattern: tagPatterns },
+  exceptTags: { column: 'except_tags', update: true, pattern: tagPatterns },
+  identities: { column: 'identities', update: true },
+  belowGroup: { column: 'below_group', update: true },
+  minAge: { column: 'age_ms', update: true, required: true },
+  hold: { column: 'hold_ms', update: true },
+  countFrom: { column: 'count_from', update: true },
+  mode: { column: 'mode', update: true, required: true },
+} as const satisfies Fields<PullRuleText>
+
+export const maxIdentities = 100
+export const maxReason = 2000
+export const maxExceptionDays = 30
+/** How many an organisation may have, and how many exceptions may hold in it. */
+export const mostRules = 200
+export const mostExceptions = 1000
+
+/** Of the rules that are about a tag, that with the largest age; the stricter one of two. */
+export function strictest(rules: readonly PullRule[], tag: string): PullRule | undefined {
+  const strength: Record<Mode, number> = { DENY: 2, SERVE_OLDER: 1, OBSERVE: 0 }
+  return rules
+    .filter((rule) => aboutTags(rule)(tag))
+    .toSorted((a, b) => b.age.ms - a.age.ms || strength[b.mode] - strength[a.mode] || b.age.hold - a.age.hold)[0]
+}

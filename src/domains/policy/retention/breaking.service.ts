@@ -1,0 +1,66 @@
+// Deleting what was promised, with a reason that is audited, and asking what keeps a manifest.
+import type { Call } from '#app.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { imageType } from '#domains/registry/images/images.model.ts'
+import { type Breaking, deleteManifest } from '#domains/registry/manifests/manifests.service.ts'
+import { pathIn } from '#domains/registry/repos/paths.service.ts'
+import { repoType } from '#domains/registry/repos/repos.model.ts'
+import { deleteRepo } from '#domains/registry/repos/repos.service.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { namesWith } from '#domains/registry/tags/tags.store.ts'
+import { isDigest } from '#lib/digest.ts'
+import { found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { parentOf } from '#lib/uid.ts'
+import { keptOf, Look } from './kept.service.ts'
+import { factsOf } from './promises.store.ts'
+import { aBrokenPromise, type BrokenPromise, type Kept, mostTagsNamed } from './retention.model.ts'
+import { problemsOfReason } from './retention-checks.ts'
+
+/** Deletes a manifest of the repo, or all of it where the digest is empty. What a hold keeps it refuses all the same. */
+export async function breakPromises(
+  call: Call,
+  { repo, digest, reason }: Pick<BrokenPromise, 'repo' | 'digest' | 'reason'>,
+): Promise<BrokenPromise> {
+  refuseIfAny(problemsOfReason(reason, 'reason'))
+  if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+  let broken: BrokenPromise = { repo, digest, reason, until: '', rule: '' }
+  const breaking: Breaking = async (tx, kept) => {
+    broken = { ...broken, until: kept?.until ?? '', rule: kept?.rule ?? '' }
+    const about = { subject: repo, group: parentOf(repo), resource: aBrokenPromise(broken) }
+    await emit(tx, call, 'control.registry.retention.promise.broken', about)
+  }
+  if (digest === '') await deleteRepo(call, repo, breaking)
+  else {
+    const { db } = call.app
+    const row = found(await findRepoRow(db, { uid: repo }), repoType, repo)
+    const group = parentOf(repo)
+    const path = await pathIn(db, group, row.name)
+    const origin = { host: new URL(call.url).host, subdomain: '', repository: path }
+    if (
+      !(await deleteManifest(
+        call,
+        { id: row.id, uid: repo, ledger: row.ledger, group, path },
+        digest,
+        origin,
+        breaking,
+      ))
+    )
+      throw notFound(imageType, digest)
+  }
+  call.log.info('promise broken', { repo, digest })
+  return broken
+}
+
+/** What keeps a manifest of the repo, and where that is nothing, some of the tags that point to it. */
+export async function getPromise(
+  call: Call,
+  uid: string,
+  digest: string,
+): Promise<{ kept: Kept | undefined; tags: readonly string[] }> {
+  if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+  const { db } = call.app
+  const repo = found(await findRepoRow(db, { uid }), repoType, uid)
+  if (!(await factsOf(db, repo.id, digest))) throw notFound(imageType, digest)
+  const kept = await keptOf(await Look.at(db, call, repo, call.now), digest)
+  return { kept, tags: kept?.tags ?? (await namesWith(db, repo, digest, mostTagsNamed)) }
+}

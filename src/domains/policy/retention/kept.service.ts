@@ -1,0 +1,381 @@
+// What keeps a manifest, or anything in a repo. Whoever is about to delete something asks here, in the transaction of the
+// deletion. It goes up from the manifest, and what was found out is kept as long as the look.
+import type { App } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
+import { namesWith } from '#domains/registry/tags/tags.store.ts'
+import * as store from './promises.store.ts'
+import {
+  type Asked,
+  type Dated,
+  datesOf,
+  daysAfter,
+  enforced,
+  type Kept,
+  type Law,
+  latestOf,
+  lawAt,
+  type Mark,
+  mostMoves,
+  mostTagsNamed,
+  type RetentionRule,
+  type TagStay,
+} from './retention.model.ts'
+
+type By = { app: Pick<App, 'laws'> }
+
+/** Of the parts of a manifest, and what it is a part of, so many are looked at; what has more is kept. */
+const mostAbove = 1000
+const movesAtOnce = 1000
+/** So many rows are read in one look, however many manifests it is about. */
+const mostRead = 20_000
+/** Manifests that are looked through for what never was a tag. */
+const untaggedAtOnce = 500
+
+/** One look at what a repo has to keep. Where more would have to be read than it may, everything counts as kept. */
+export class Look {
+  readonly reader: Reader
+  readonly law: Law
+  /** Those that are in force for this look. */
+  readonly rules: readonly Asked<RetentionRule>[]
+  readonly repo: TagRepo
+  readonly now: string
+  readonly #alone = new Map<string, Kept | undefined>()
+  readonly #stays = new Map<string, readonly TagStay[]>()
+  readonly #last = new Map<string, Set<string> | 'too many'>()
+  readonly #moves: store.LedgerMove[] = []
+  #areAllMoves = false
+  #left: number
+  /** Another look that reads the moves of the ledger for both. */
+  readonly #reading: Look | undefined
+
+  constructor(
+    reader: Reader,
+    law: Law,
+    repo: TagRepo,
+    now: string,
+    options: { rules?: Look['rules']; moves?: Look; most?: number } = {},
+  ) {
+    this.reader = reader
+    this.law = law
+    this.repo = repo
+    this.now = now
+    this.rules = options.rules ?? enforced(law)
+    this.#left = options.most ?? mostRead
+    this.#reading = options.moves
+  }
+
+  /** By what has been said until now, also on other nodes. */
+  static async at(reader: Reader, by: By, repo: TagRepo, now: string): Promise<Look> {
+    const law = await by.app.laws.of(reader, repo.uid, { fresh: true })
+    return new Look(reader, lawAt(law, repo.uid), repo, now)
+  }
+
+  get isOver(): boolean {
+    return this.#left <= 0
+  }
+
+  /** Each row that was read counts, and each time that one was looked for. */
+  async read<T>(rows: Promise<readonly T[]>): Promise<readonly T[]> {
+    const found = await rows
+    this.#left -= 1 + found.length
+    return found
+  }
+
+  /** The manifest, what lists it, what it is about, and so on up; `undefined` at the end where that is too much. */
+  async *withAbove(digest: string): AsyncGenerator<string | undefined> {
+    const seen = new Set([digest])
+    for (const one of seen) {
+      if (seen.size > mostAbove || this.isOver) {
+        yield undefined
+        return
+      }
+      yield one
+      const { subjects, indexes } = await this.above(one)
+      for (const above of [...subjects, ...indexes]) seen.add(above)
+    }
+  }
+
+  /**
+   * What lists the manifest, and what it is about, which may not be there: its subject, and what tags of cosign name that
+   * point to it or have pointed to it, where the first of all its tags was one of these: whoever moves such a tag to what was there
+   * before would have that kept for good.
+   */
+  async above(digest: string): Promise<{ subjects: readonly string[]; indexes: readonly string[] }> {
+    const { reader, repo } = this
+    const facts = await store.factsOf(reader, repo.id, digest)
+    const stays = await this.stays(digest)
+    const came = stays.reduce((first, stay) => (stay.came < first ? stay.came : first), stays[0]?.came ?? '')
+    const isOfCosign = stays.some((stay) => stay.came === came && subjectOfTag(stay.tag) !== undefined)
+    const named = isOfCosign ? stays.flatMap(({ tag }) => subjectOfTag(tag) ?? []) : []
+    const subjects = new Set(facts?.subject ? [facts.subject, ...named] : named)
+    subjects.delete(digest)
+    const indexes = await this.read(store.indexesOf(reader, repo.id, digest, mostAbove + 1))
+    return { subjects: [...subjects], indexes }
+  }
+
+  async stays(digest: string): Promise<readonly TagStay[]> {
+    const known = this.#stays.get(digest)
+    if (known) return known
+    const stays = await this.read(store.staysOf(this.reader, this.repo.ledger, digest, mostMoves))
+    this.#stays.set(digest, stays)
+    return stays
+  }
+
+  /** The moves of the ledger, the newest first; ends with `too many` where there are more than are looked at. */
+  async *moves(): AsyncGenerator<store.LedgerMove | 'too many'> {
+    if (this.#reading) return yield* this.#reading.moves()
+    for (let at = 0; ; at++) {
+      if (at === this.#moves.length) await this.#readMoves()
+      const move = this.#moves[at]
+      if (move) yield move
+      else {
+        if (!this.#areAllMoves) yield 'too many'
+        return
+      }
+    }
+  }
+
+  async #readMoves(): Promise<void> {
+    if (this.#areAllMoves || this.isOver || this.#moves.length >= mostMoves) return
+    const before = this.#moves.at(-1) ?? { time: '~', tag: '' }
+    const moves = await this.read(store.movesBefore(this.reader, this.repo.ledger, before, movesAtOnce))
+    this.#moves.push(...moves)
+    this.#areAllMoves = moves.length < movesAtOnce
+  }
+
+  /** What keeps a manifest by itself. */
+  async alone(digest: string): Promise<Kept | undefined> {
+    if (this.#alone.has(digest)) return this.#alone.get(digest)
+    const kept = await this.#keptAlone(digest)
+    this.#alone.set(digest, kept)
+    return kept
+  }
+
+  async #keptAlone(digest: string): Promise<Kept | undefined> {
+    const { law, reader, repo, now } = this
+    const stays = await this.stays(digest)
+    const names = [...new Set(stays.map(({ tag }) => tag))]
+    const tags = names.slice(0, mostTagsNamed)
+    const hold = law.holds.find((one) => isHeld(one, digest, names))
+    if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: digest }
+    const present = await this.read(namesWith(reader, repo, digest, mostMoves))
+    // A rule may be about a tag that was not looked at.
+    if (this.isOver || stays.length >= mostMoves || present.length >= mostMoves) return undecided(digest, tags)
+    const immutable = law.tagRules.find(({ says, isAbout }) => says.immutable && present.some(isAbout))
+    if (immutable) {
+      const immovable = present.filter(immutable.isAbout).slice(0, mostTagsNamed)
+      return { by: 'IMMUTABLE', until: '', rule: immutable.uid, tags: immovable, with: digest }
+    }
+    const date = latestOf(await this.#dates(digest, stays))
+    if (date && date.until > now) return { by: 'PROMISED', ...date, tags, with: digest }
+    for (const rule of this.rules) {
+      if (rule.says.keepLast === 0 || !names.some((tag) => isCounted(rule, tag))) continue
+      const last = await this.#lastOf(rule)
+      if (last === 'too many') return undecided(digest, tags, rule.uid)
+      if (last.has(digest)) return { by: 'LAST', until: '', rule: rule.uid, tags, with: digest }
+    }
+    return undefined
+  }
+
+  /** The dates that count for a manifest: the one that it has, and those that rules give it or have given it. */
+  async #dates(digest: string, stays: readonly TagStay[]): Promise<Dated[]> {
+    const { reader, repo, now, rules } = this
+    const stored = await store.promiseOf(reader, repo.id, digest)
+    const untaggedSince = stays.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
+    const given = datesOf({ rules, former: this.law.former }, { stays, untaggedSince }, now)
+    return stored ? [stored, ...given] : given
+  }
+
+  /** The last digests that such tags have had. */
+  async #lastOf(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
+    const { uid, says } = rule
+    const known = this.#last.get(uid)
+    if (known) return known
+    let last: Set<string> | 'too many' = new Set<string>()
+    for await (const move of this.moves()) {
+      if (move === 'too many') {
+        last = await this.#lastByTags(rule)
+        break
+      }
+      if (move.digest === '' || !isCounted(rule, move.tag)) continue
+      last.add(move.digest)
+      if (last.size >= says.keepLast) break
+    }
+    this.#last.set(uid, last)
+    return last
+  }
+
+  /** The same, tag by tag: where other tags move all the time, the newest moves of the ledger do not reach far. */
+  async #lastByTags(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
+    const { reader, repo } = this
+    const most = rule.says.keepLast
+    const names = await this.read(store.tagsOf(reader, repo.ledger, mostMoves))
+    if (names.length >= mostMoves) return 'too many'
+    const moves: { time: string; digest: string }[] = []
+    // Before this time some tag may have had more than was read of it.
+    let sure = ''
+    for (const tag of names.filter((one) => isCounted(rule, one))) {
+      if (this.isOver) return 'too many'
+      const some = await this.read(store.assignmentsOf(reader, repo.ledger, tag, 2 * most))
+      moves.push(...some)
+      if (some.length === 2 * most && some.at(-1)!.time > sure) sure = some.at(-1)!.time
+    }
+    const last = new Set<string>()
+    for (const { time, digest } of moves.sort((a, b) => (a.time < b.time ? 1 : -1))) {
+      if (time < sure) return 'too many'
+      last.add(digest)
+      if (last.size >= most) break
+    }
+    return last
+  }
+}
+
+export function undecided(digest: string, tags: string[] = [], rule = ''): Kept {
+  return { by: 'UNDECIDED', until: '', rule, tags, with: digest }
+}
+
+export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string[]): boolean {
+  return hold.digest === '' ? names.some(hold.isAbout) : hold.digest === digest
+}
+
+/** Whether the last digests of a tag count for `keep_last`. What tags of cosign have is kept with what they name. */
+function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
+  return isAbout(tag) && subjectOfTag(tag) === undefined
+}
+
+/**
+ * What keeps the manifest now, if anything does: it itself, an index that lists it, or what it is a signature of, and so
+ * on. A date counts also when the rule that gave it is gone.
+ */
+export async function keptOf(look: Look, digest: string): Promise<Kept | undefined> {
+  const { law, reader, repo, now, rules } = look
+  const isLawless = rules.length + law.former.length + law.tagRules.length + law.holds.length === 0
+  if (isLawless && !(await store.latestPromise(reader, repo.id, now))) return undefined
+  for await (const one of look.withAbove(digest)) {
+    const kept = one === undefined ? undecided(digest) : await look.alone(one)
+    if (kept) return kept
+  }
+  return listedOf(look, digest)
+}
+
+/** The rule that keeps a manifest because an index lists it, directly or in an index below, that such a tag points to. */
+async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
+  const rules = look.law.tagRules.filter(({ says }) => says.keepListed)
+  if (rules.length === 0) return undefined
+  const seen = new Set([digest])
+  for (const one of seen) {
+    if (seen.size > mostAbove || look.isOver) return undecided(digest, [], rules[0]!.uid)
+    if (one !== digest) {
+      const names = await look.read(namesWith(look.reader, look.repo, one, mostMoves))
+      const rule = rules.find(({ isAbout }) => names.some(isAbout))
+      if (rule) {
+        const tags = names.filter(rule.isAbout).slice(0, mostTagsNamed)
+        return { by: 'LISTED', until: '', rule: rule.uid, tags, with: one }
+      }
+      if (names.length >= mostMoves) return undecided(digest, [], rules[0]!.uid)
+    }
+    const indexes = await look.read(store.indexesOf(look.reader, look.repo.id, one, mostAbove + 1))
+    for (const index of indexes) seen.add(index)
+  }
+  return undefined
+}
+
+/** The hold that keeps the manifest, or what it is a part of, whatever else does: nobody breaks one by a call. */
+export async function heldOf(look: Look, digest: string): Promise<Kept | undefined> {
+  const { holds } = look.law
+  if (holds.length === 0) return undefined
+  for await (const one of look.withAbove(digest)) {
+    // What has too many to be looked at is held, since it may be.
+    if (one === undefined) return undecided(digest, [], holds[0]!.uid)
+    const stays = await look.stays(one)
+    const names = [...new Set(stays.map(({ tag }) => tag))]
+    const tags = names.slice(0, mostTagsNamed)
+    const hold = holds.find((each) => isHeld(each, one, names))
+    if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: one }
+    if (look.isOver || stays.length >= mostMoves) return undecided(one, tags, holds[0]!.uid)
+  }
+  return undefined
+}
+
+/** The same for anything in a repo. */
+export async function heldIn(look: Look): Promise<Kept | undefined> {
+  const { holds } = look.law
+  const held = (rule: string, digest: string): Kept => ({ by: 'HELD', until: '', rule, tags: [], with: digest })
+  for (const { uid, digest } of holds) {
+    if (digest !== '' && (await store.factsOf(look.reader, look.repo.id, digest))) return held(uid, digest)
+  }
+  const ofTags = holds.filter(({ tags }) => tags.length > 0)
+  if (ofTags.length === 0) return undefined
+  const isNamed = (tag: string): boolean => ofTags.some(({ isAbout }) => isAbout(tag))
+  for await (const found of digestsOf(look, isNamed)) {
+    if (found === 'too many') return undecided('', [], ofTags[0]!.uid)
+    return held(ofTags.find(({ isAbout }) => isAbout(found.tag))!.uid, found.digest)
+  }
+  return undefined
+}
+
+/** Why a repo cannot be deleted: something in it is kept. Says so too where that would take too long to find out. */
+export async function keptIn(look: Look): Promise<Kept | undefined> {
+  const { law, reader, repo, now, rules } = look
+  const stored = await store.latestPromise(reader, repo.id, now)
+  if (stored) return { by: 'PROMISED', ...stored, tags: [], with: '' }
+  const immutable = law.tagRules.filter(({ says }) => says.immutable)
+  if (rules.length + law.former.length + immutable.length + law.holds.length === 0) return undefined
+  const sayings = [...rules, ...law.former, ...immutable, ...law.holds]
+  const isNamed = (tag: string): boolean => sayings.some(({ isAbout }) => isAbout(tag))
+  for await (const found of digestsOf(look, isNamed)) {
+    const kept =
+      found === 'too many' ? undecided('', [], (rules[0] ?? law.former[0])?.uid) : await look.alone(found.digest)
+    if (kept) return kept
+  }
+  // What never was a tag, where no row has its date: it came before its rule, or before that said so much.
+  const dated = [...rules.map((one) => ({ ...one, endTime: now })), ...law.former].filter(
+    ({ says }) => says.untaggedDays > 0,
+  )
+  if (dated.length === 0) return undefined
+  const digest = await untaggedIn(
+    look,
+    dated.map(({ says, endTime }) => ({ after: daysAfter(now, -says.untaggedDays), until: endTime })),
+  )
+  if (digest === 'too many') return undecided('', [], dated[0]!.uid)
+  return digest === undefined ? undefined : look.alone(digest)
+}
+
+/** One of the manifests that came within one of these times and that no tag has ever pointed to. */
+async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<string | undefined> {
+  for (let behind = ''; ; ) {
+    const slice = { behind, most: untaggedAtOnce }
+    const some = await look.read(store.untaggedAmong(look.reader, look.repo, came, slice))
+    const found = some.find(({ isUntagged }) => isUntagged)
+    if (found) return found.digest
+    if (some.length < untaggedAtOnce) return undefined
+    if (look.isOver) return 'too many'
+    behind = some.at(-1)!.digest
+  }
+}
+
+/** Each manifest that such a tag points to or has pointed to and that the repo still has, with one of these tags. */
+async function* digestsOf(
+  look: Look,
+  isNamed: (tag: string) => boolean,
+): AsyncGenerator<{ tag: string; digest: string } | 'too many'> {
+  const [tags, digests] = [new Set<string>(), new Set<string>()]
+  for await (const move of look.moves()) {
+    if (move === 'too many' || look.isOver) {
+      yield 'too many'
+      return
+    }
+    if (tags.has(move.tag)) continue
+    tags.add(move.tag)
+    if (!isNamed(move.tag)) continue
+    const found = await look.read(store.digestsUnder(look.reader, look.repo, move.tag, mostMoves))
+    for (const { digest, here } of found) {
+      if (here === 0 || digests.has(digest)) continue
+      digests.add(digest)
+      yield { tag: move.tag, digest }
+    }
+    // Which of its digests are still here was not looked at to the end.
+    if (found.length >= mostMoves) yield 'too many'
+  }
+}

@@ -1,0 +1,93 @@
+// Plans of what rules let go, as they are begun, read and applied; the work itself is done by a duty.
+import type { Call } from '#app.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { groupOf, limitReached, listBelow } from '#domains/rules/places.service.ts'
+import { failedPrecondition, found } from '#lib/errors.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
+import { isAtOrBelow, newUid, parentOf, rootOf } from '#lib/uid.ts'
+import {
+  aRetentionPlan,
+  mostPlans,
+  type Plan,
+  type PlannedDeletion,
+  planDays,
+  planStates,
+  retentionPlanType,
+} from './plans.model.ts'
+import * as store from './plans.store.ts'
+import { daysAfter } from './retention.model.ts'
+
+/** Takes the place of the last plan for the same place, unless that is at work. Throws NOT_FOUND for a place that is not there. */
+export async function planRetention(call: Call, scope: string): Promise<Plan> {
+  const uid = newUid(scope)
+  const isRuled = await hasRules(call, scope)
+  const plan = await call.app.db.tx(async (tx) => {
+    const [group, organization] = [await groupOf(tx, scope), rootOf(scope)]
+    await store.supersede(tx, scope, call.now)
+    const there = await store.countPlans(tx, organization, call.now)
+    if (there >= mostPlans) throw limitReached('plans of retention at a time', mostPlans, there)
+    const times = { createTime: call.now, expireTime: daysAfter(call.now, planDays) }
+    const state = isRuled ? planStates.PLANNING : planStates.READY
+    await store.insertPlan(
+      tx,
+      { organization, group },
+      { uid, scopeUid: scope, state, actor: call.caller.uid, ...times },
+    )
+    const made = (await store.findPlan(tx, uid))!
+    const about = { subject: uid, group, resource: aRetentionPlan(made) }
+    if (!isRuled) await emit(tx, call, 'control.registry.retention.planned', about)
+    return made
+  })
+  call.app.retention.notify()
+  call.log.info('retention planned', { uid })
+  return plan
+}
+
+/** Without a rule that may let something go, there is nothing to look at. */
+async function hasRules({ app }: Call, scope: string): Promise<boolean> {
+  const { rules } = await app.laws.of(app.db, scope)
+  return rules.some(({ scopeUid, says }) => {
+    return says.mode !== 'OFF' && (isAtOrBelow(scope, scopeUid) || isAtOrBelow(scopeUid, scope))
+  })
+}
+
+export async function getRetentionPlan(call: Call, uid: string): Promise<Plan> {
+  return found(await store.findPlan(call.app.db, uid), retentionPlanType, uid)
+}
+
+export function listRetentionPlans(call: Call, page: Page, scope: string): Promise<Listed<Plan>> {
+  return listBelow(call, page, scope, store.planList, {})
+}
+
+/** Position of a deletion in its plan as text, which page tokens hold. */
+export type ListedDeletion = Omit<PlannedDeletion, 'position'> & { uid: string; position: string }
+
+export async function listDeletions(call: Call, uid: string, page: Page): Promise<Listed<ListedDeletion>> {
+  const { id } = await getRetentionPlan(call, uid)
+  const { db } = call.app
+  const rows = await store.deletionPage(db, id, page)
+  const listed = rows.map((row) => ({ ...row, uid: String(row.position), position: String(row.position) }))
+  return toListed(call, page, listed, await store.countDeletions(db, id))
+}
+
+/** Has the plan carried out. Throws FAILED_PRECONDITION where that is not its turn. */
+export async function applyRetention(call: Call, uid: string): Promise<Plan> {
+  const plan = await call.app.db.tx(async (tx) => {
+    const before = found(await store.findPlan(tx, uid), retentionPlanType, uid)
+    const problem = problemOf(before, call.now)
+    if (problem) throw failedPrecondition({ type: 'PLAN_STATE', subject: uid, description: problem })
+    const applied = { state: planStates.APPLYING, appliedBy: call.caller.uid, updateTime: call.now }
+    const after: Plan = { ...before, ...applied, repo: '', digest: '' }
+    await store.noteProgress(tx, before, after, call.now)
+    return after
+  })
+  call.app.retention.notify()
+  call.log.info('retention applied', { uid, place: parentOf(uid) })
+  return plan
+}
+
+function problemOf({ state, expireTime }: Plan, now: string): string | undefined {
+  if (state === planStates.PLANNING) return 'the plan is still being made'
+  if (state !== planStates.READY) return 'the plan was applied before'
+  return expireTime <= now ? `the plan has ended at ${expireTime}; make another one` : undefined
+}

@@ -1,0 +1,231 @@
+// The dates that moves of tags give, and what refuses a move. Every door that moves a tag asks here, in its transaction.
+import type { App, Work } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { lastSource } from '#domains/registry/tags/tag-history.store.ts'
+import { type Mover, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
+import { namesWith, tagNames } from '#domains/registry/tags/tags.store.ts'
+import { AppError, failedPrecondition } from '#lib/errors.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
+import { isHeld, keptOf, Look } from './kept.service.ts'
+import * as store from './promises.store.ts'
+import {
+  datesOf,
+  enforced,
+  type Kept,
+  type Law,
+  latestOf,
+  lawAt,
+  mostMoves,
+  mostTagsNamed,
+  noEnd,
+  noLaw,
+  untaggedUntil,
+  untilAfter,
+} from './retention.model.ts'
+
+type By = { app: Pick<App, 'laws'> }
+
+/** What people have said that holds in the repo. Asks the database nothing where it is known that nobody has. */
+async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
+  const law = await app.laws.of(reader, repo)
+  return law === noLaw ? law : lawAt(law, repo)
+}
+
+/** A tag leaves the digest: from now on the date counts that the rules give. */
+export async function promiseLeft(
+  tx: Tx,
+  by: By,
+  repo: TagRepo,
+  left: { tag: string; digest: string; time: string },
+): Promise<void> {
+  if (left.digest === '') return
+  const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
+  const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
+  if (latest) await store.extendPromise(tx, repo.id, left.digest, latest)
+}
+
+/** A tag comes to the digest for the first time: until then it had the date of what never was a tag, and that stays. */
+export async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
+  const law = await lawOf(by, tx, repo.uid)
+  const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
+  const former = law.former.filter(({ says }) => says.untaggedDays > 0)
+  if (rules.length + former.length === 0) return
+  const untaggedSince = await store.untaggedSince(tx, repo, digest)
+  // What comes with its tag was never without one.
+  if (untaggedSince === undefined || untaggedSince >= now) return
+  const latest = latestOf(datesOf({ rules, former }, { stays: [], untaggedSince }, now))
+  if (latest) await store.extendPromise(tx, repo.id, digest, latest)
+}
+
+/** A manifest comes without a tag. */
+export async function promiseUntagged(
+  tx: Tx,
+  by: By,
+  repo: Pick<TagRepo, 'id' | 'uid'>,
+  digest: string,
+  now: string,
+): Promise<void> {
+  const latest = latestOf(enforced(await lawOf(by, tx, repo.uid)).map((rule) => untaggedUntil(rule, now)))
+  if (latest) await store.extendPromise(tx, repo.id, digest, latest)
+}
+
+/** Throws unless the tag may take another digest, or be made: what never moves stays, and only movers move the others. */
+export async function requireMovable(
+  tx: Tx,
+  by: By,
+  repo: TagRepo,
+  move: Pick<Mover, 'actor' | 'source'> & { name: string; previousDigest: string },
+): Promise<void> {
+  const { tagRules } = await lawOf(by, tx, repo.uid)
+  const about = tagRules.filter(({ isAbout }) => isAbout(move.name))
+  if (about.length === 0) return
+  // What an upstream has set it moves on; what it makes, whoever has the repo follow it makes.
+  if (move.previousDigest !== '' && (await isOfUpstream(tx, repo, move))) return
+  for (const { uid, says } of about) {
+    if (says.immutable && move.previousDigest !== '') throw immovable(move.name, uid)
+    requireMover(says.movers, move, uid)
+  }
+}
+
+/**
+ * The same for its deletion, which an immutable tag and one that is held refuse as well, and so does a tag of cosign while
+ * what it names is kept: without the tag nobody would find the signatures.
+ */
+export async function requireDeletable(
+  tx: Tx,
+  by: By,
+  repo: TagRepo,
+  removal: Pick<Mover, 'actor' | 'source' | 'now'> & { name: string; digest: string },
+): Promise<void> {
+  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const [name, tags] = [removal.name, [removal.name]]
+  const about = tagRules.filter(({ isAbout }) => isAbout(name))
+  const hold = holds.find(({ isAbout }) => isAbout(name))
+  const subject = subjectOfTag(name)
+  if (about.length === 0 && !hold && subject === undefined) return
+  if (await isOfUpstream(tx, repo, removal)) return
+  for (const { uid, says } of about) {
+    if (says.immutable) throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name)
+    requireMover(says.movers, removal, uid)
+  }
+  if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
+  // What is not there any more keeps nothing.
+  if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
+  const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
+  if (kept) throw refusal(kept, name)
+}
+
+/** Whether an upstream changes what it has set itself; what was set here is not its own to change. */
+async function isOfUpstream(
+  tx: Tx,
+  repo: TagRepo,
+  { source, name }: Pick<Mover, 'source'> & { name: string },
+): Promise<boolean> {
+  return source === 'upstream' && (await lastSource(tx, repo.ledger, name)) === 'upstream'
+}
+
+/** Throws where the repo has tags that somebody else would move from now on although a rule or a hold forbids it. */
+export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
+  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const guards = [
+    ...tagRules.filter(({ says }) => says.immutable || says.movers.length > 0),
+    ...holds.filter(({ tags }) => tags.length > 0),
+  ]
+  if (guards.length === 0) return
+  const names = await tagNames(tx, repo.id, '', mostMoves)
+  for (const name of names) {
+    const guard = guards.find(({ isAbout }) => isAbout(name))
+    if (guard) throw guarded(`${guard.uid} keeps the tag ${name} of the repo`, guard.uid, name)
+  }
+  if (names.length < mostMoves) return
+  const { uid } = guards[0]!
+  throw guarded(`the repo has too many tags to see which of them ${uid} keeps`, uid, '')
+}
+
+function guarded(why: string, rule: string, tag: string): AppError {
+  const base = failedPrecondition({
+    type: 'TAGS_GUARDED',
+    subject: tag,
+    description: `${why}; an upstream would move it`,
+  })
+  const metadata = { rule, tags: tag }
+  return new AppError('FAILED_PRECONDITION', base.message, { reason: 'TAGS_GUARDED', metadata, details: base.details })
+}
+
+/** Throws where tags go with the manifest, or with the whole repo, that a rule lets only others delete. */
+export async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
+  const rules = (await lawOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
+  if (rules.length === 0) return
+  const names = digest === undefined ? tagNames(tx, repo.id, '', mostMoves) : namesWith(tx, repo, digest, mostMoves)
+  const found = await names
+  if (found.length >= mostMoves) requireMover(rules[0]!.says.movers, { actor, name: found[0]! }, rules[0]!.uid)
+  for (const name of found) {
+    for (const { uid, says, isAbout } of rules) if (isAbout(name)) requireMover(says.movers, { actor, name }, uid)
+  }
+}
+
+function requireMover(movers: readonly string[], { actor, name }: { actor: string; name: string }, rule: string): void {
+  if (movers.length === 0 || movers.some((uid) => isAtOrBelow(actor, uid))) return
+  throw new AppError(
+    'PERMISSION_DENIED',
+    `the rule ${rule} says who moves the tag ${name}, and the caller is not named`,
+    {
+      reason: 'TAG_MOVERS',
+      metadata: { rule, tags: name },
+    },
+  )
+}
+
+function immovable(tag: string, rule: string): AppError {
+  const description = `the tag ${tag} never moves: the rule ${rule} says so`
+  return new AppError('FAILED_PRECONDITION', description, {
+    reason: 'TAG_IMMUTABLE',
+    metadata: { rule, tags: tag },
+    details: [{ type: 'PreconditionFailure', violations: [{ type: 'TAG_IMMUTABLE', subject: tag, description }] }],
+  })
+}
+
+/** Why `what` cannot be deleted. */
+export function refusal({ by, until, rule, tags, ...kept }: Kept, what: string): AppError {
+  const part = kept.with === what || kept.with === '' || tags.includes(what) ? '' : `, as a part of ${kept.with}`
+  const because = {
+    PROMISED: until === noEnd ? 'for good' : `until ${until}`,
+    HELD: 'by a hold',
+    IMMUTABLE: `by the tag ${tags[0]}, which never moves`,
+    LISTED: `by the tag ${tags[0]}, whose index lists it`,
+    LAST: 'as one of the last that such tags have had',
+    UNDECIDED: 'since more would have to be looked at than is looked at once to say that nothing keeps it',
+  }[by]
+  const said = rule === '' ? '' : `; ${rule} says so`
+  const description = `${what} is kept ${because}${part}${said}`
+  const base = failedPrecondition({ type: 'CONTENT_KEPT', subject: what, description })
+  const metadata = { until: until === noEnd ? '' : until, rule, tags: tags.slice(0, mostTagsNamed).join(',') }
+  return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
+}
+
+/**
+ * When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule has given dates. Nothing is said
+ * of a digest that tags had more often than is looked at, and of what a rule may keep as one of the last: to find that out,
+ * each pull would read the moves of other tags.
+ */
+export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
+  const { db } = app
+  const law = await lawOf({ app }, db, repo.uid)
+  const [rules, { former }] = [enforced(law), law]
+  if (rules.length + former.length === 0) return undefined
+  const manifest = await store.loneManifest(db, repo, digest)
+  if (!manifest) return undefined
+  const stays = await store.staysOf(db, repo.ledger, digest, mostStaysTold)
+  if (stays.length === mostStaysTold) return undefined
+  const names = [...new Set(stays.map(({ tag }) => tag))]
+  const mayBeLast = rules.some(({ says, isAbout }) => says.keepLast > 0 && names.some(isAbout))
+  if (mayBeLast || names.some(subjectOfTag) || law.holds.some((hold) => isHeld(hold, digest, names))) return undefined
+  const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
+  const stored = await store.promiseOf(db, repo.id, digest)
+  const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())
+  const until = latestOf(stored ? [stored, ...given] : given)?.until
+  return until === noEnd ? undefined : until
+}
+
+/** A pull looks at so many stays of what it asks for. */
+const mostStaysTold = 1000

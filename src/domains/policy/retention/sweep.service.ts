@@ -1,0 +1,225 @@
+// The work on plans, a slice at a time: a slice of planning looks at some manifests of one repo, a slice of applying deletes
+// some. Each deletion is judged again in its transaction.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { inRepo, lockRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { removeManifest } from '#domains/registry/manifests/manifests.service.ts'
+import { pathIn } from '#domains/registry/repos/paths.service.ts'
+import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import { servedHost } from '#domains/registry/repos/served-host.store.ts'
+import { wasAskedSince } from '#domains/registry/usage/digest-usage.store.ts'
+import { groupOfRow } from '#domains/rules/places.service.ts'
+import { ownCause } from '#lib/cause.ts'
+import { parentOf } from '#lib/uid.ts'
+import { Look } from './kept.service.ts'
+import { LettingGo } from './letting-go.service.ts'
+import {
+  aRetentionPlan,
+  mostDeletions,
+  type Outcome,
+  outcomes,
+  type Plan,
+  type PlannedDeletion,
+  planStates,
+} from './plans.model.ts'
+import * as store from './plans.store.ts'
+import { factsOf } from './promises.store.ts'
+import { enforced, lawAt } from './retention.model.ts'
+
+const manifestsAtOnce = 500
+const reposAtOnce = 100
+const deletionsAtOnce = 20
+/** How long one transaction may keep others from writing. */
+const longestMs = 100
+
+/** Looks at some manifests. */
+export async function planSome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<void> {
+  const { db } = app
+  const repo = await nextRepo(app, plan)
+  if (repo === 'none') return void (await lease.tx((tx) => endPlanning(tx, app, plan)))
+  if ('skipped' in repo) {
+    await lease.tx((tx) => note(tx, app, plan, { ...plan, repo: repo.skipped, digest: '' }))
+    return
+  }
+  const digest = plan.repo === repo.uid ? plan.digest : ''
+  const digests = await store.manifestsAfter(db, repo.id, digest, manifestsAtOnce)
+  const { deletions, last, undecided } = await judge(app, repo, digests)
+  const room = mostDeletions - plan.manifests - plan.dryRunManifests
+  const kept = deletions.slice(0, room).map((one, i) => {
+    return { ...one, repoUid: repo.uid, position: plan.manifests + plan.dryRunManifests + i + 1 }
+  })
+  const isDone = digests.length < manifestsAtOnce && last === digests.at(-1)
+  const next: Plan = {
+    ...counted(plan, kept),
+    undecided: plan.undecided + undecided,
+    repo: isDone ? `${repo.uid}.` : repo.uid,
+    digest: isDone ? '' : (last ?? digest),
+    truncated: deletions.length > room ? 1 : 0,
+  }
+  await lease.tx(async (tx) => {
+    if (!(await note(tx, app, plan, next))) return
+    await store.insertDeletions(tx, plan.id, kept)
+    if (next.truncated === 1) await endPlanning(tx, app, next)
+  })
+}
+
+/** The repo that is looked at, or the next one that has a rule; some are passed over at once. */
+async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: string } | 'none'> {
+  const law = await app.laws.of(app.db, plan.scopeUid)
+  const repos = await store.reposFrom(app.db, plan.scopeUid, plan.repo, reposAtOnce)
+  const ruled = repos.find(({ uid }) => lawAt(law, uid).rules.some(({ says }) => says.mode !== 'OFF'))
+  if (ruled) return (await findRepoRow(app.db, { uid: ruled.uid })) ?? { skipped: `${ruled.uid}.` }
+  return repos.length < reposAtOnce ? 'none' : { skipped: `${repos.at(-1)!.uid}.` }
+}
+
+type Found = Omit<PlannedDeletion, 'repoUid' | 'position'>
+
+/** What goes of these, as far as one look reaches; `last` is the last one that was judged, of which so many are undecided. */
+async function judge(
+  app: App,
+  repo: RepoRow,
+  digests: readonly string[],
+): Promise<{ deletions: Found[]; last: string | undefined; undecided: number }> {
+  const now = app.clock().toISOString()
+  const law = lawAt(await app.laws.of(app.db, repo.uid), repo.uid)
+  const dryRules = law.rules.filter(({ says }) => says.mode !== 'OFF')
+  const real = new LettingGo(new Look(app.db, law, repo, now))
+  const dry = new LettingGo(new Look(app.db, law, repo, now, { rules: dryRules, moves: real.look }))
+  const hasDry = dryRules.length > enforced(law).length
+  const deletions: Found[] = []
+  let last: string | undefined
+  let undecided = 0
+  for (const digest of digests) {
+    for (const [judging, dryRun] of hasDry
+      ? ([
+          [real, 0],
+          [dry, 1],
+        ] as const)
+      : ([[real, 0]] as const)) {
+      const goes = await judging.of(digest)
+      if (!goes) continue
+      deletions.push({ ...goes, digest, bytes: await judging.bytesOf(digest), dryRun, outcome: outcomes.NONE })
+      break
+    }
+    // What was cut short is judged once more by the next look, unless one look is not enough for it.
+    const isCut = real.look.isOver || dry.look.isOver
+    if (isCut && last !== undefined) {
+      return { deletions: deletions.filter((one) => one.digest !== digest), last, undecided }
+    }
+    last = digest
+    if (real.undecided.has(digest) || dry.undecided.has(digest)) undecided++
+    if (isCut) break
+  }
+  return { deletions, last, undecided }
+}
+
+function counted(plan: Plan, deletions: readonly { dryRun: number; bytes: number }[]): Plan {
+  const sum = { ...plan }
+  for (const { dryRun, bytes } of deletions) {
+    if (dryRun === 1) {
+      sum.dryRunManifests++
+      sum.dryRunBytes += bytes
+    } else {
+      sum.manifests++
+      sum.bytes += bytes
+    }
+  }
+  return sum
+}
+
+function note(tx: Tx, app: App, before: Plan, after: Plan): Promise<boolean> {
+  return store.noteProgress(tx, before, after, app.clock().toISOString())
+}
+
+async function endPlanning(tx: Tx, app: App, before: Plan): Promise<void> {
+  const plan: Plan = { ...before, state: planStates.READY, repo: '', digest: '' }
+  if (await note(tx, app, before, plan)) await tell(tx, app, 'control.registry.retention.planned', plan, plan.actor)
+}
+
+async function tell(
+  tx: Tx,
+  app: App,
+  name: 'control.registry.retention.planned' | 'control.registry.retention.deleted',
+  plan: Plan,
+  actor: string,
+): Promise<void> {
+  const about = { subject: plan.uid, group: await groupOfRow(tx, plan), resource: aRetentionPlan(plan) }
+  await emit(tx, { app, cause: ownCause(app.clock, actor) }, name, about)
+}
+
+/** Deletes some of what the plan names; answers with how many were. */
+export async function applySome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<number> {
+  // Requests get their turn, however much there is to delete.
+  await nextTurn()
+  const [first, ...others] = await store.nextDeletions(app.db, plan.id, deletionsAtOnce)
+  if (!first) {
+    await lease.tx(async (tx) => {
+      const applied: Plan = { ...plan, state: planStates.APPLIED }
+      if (await note(tx, app, plan, applied))
+        await tell(tx, app, 'control.registry.retention.deleted', applied, plan.appliedBy)
+    })
+    return 0
+  }
+  const some = [first, ...others.filter(({ repoUid }) => repoUid === first.repoUid)]
+  return lease.tx((tx) => deleteSome(tx, app, plan, some), inRepo)
+}
+
+async function deleteSome(tx: Tx, app: App, plan: Plan, some: readonly PlannedDeletion[]): Promise<number> {
+  const uid = some[0]!.repoUid
+  const repo = await findRepoRow(tx, { uid })
+  const locked = repo && (await lockRepo(tx, repo, 'alone')) ? repo : undefined
+  const outcomesOf = locked ? await deleteEach(tx, app, plan, locked, some) : some.map(() => outcomes.GONE)
+  for (const [i, outcome] of outcomesOf.entries()) await store.setOutcome(tx, plan.id, some[i]!.position, outcome)
+  const deleted = outcomesOf.filter((outcome) => outcome === outcomes.DELETED).length
+  const left = outcomesOf.length - deleted
+  await note(tx, app, plan, { ...plan, deleted: plan.deleted + deleted, leftOver: plan.leftOver + left })
+  return deleted
+}
+
+/**
+ * Each is judged by what holds now, in the transaction of its deletion; answers for as many as one look and a short time are
+ * enough for, one at least.
+ */
+async function deleteEach(
+  tx: Tx,
+  app: App,
+  plan: Plan,
+  repo: RepoRow,
+  some: readonly PlannedDeletion[],
+): Promise<Outcome[]> {
+  const cause = ownCause(app.clock, plan.appliedBy)
+  const look = await Look.at(tx, { app }, repo, cause.now)
+  const judging = new LettingGo(look)
+  const group = parentOf(repo.uid)
+  const path = await pathIn(tx, group, repo.name)
+  const origin = { host: (await servedHost(tx, app.config.url)) || 'localhost', subdomain: '', repository: path }
+  const at = { id: repo.id, uid: repo.uid, ledger: repo.ledger, group, path }
+  const gone = new Set<string>()
+  const isGone = async (digest: string) => gone.has(digest) || (await store.wasDeleted(tx, plan.id, repo.uid, digest))
+  const wasAsked = (digest: string) => wasAskedSince(tx, { repo: repo.id, digest }, hourBefore(cause.now))
+  const done: Outcome[] = []
+  const end = performance.now() + longestMs
+  for (const one of some) {
+    if (!(await factsOf(tx, repo.id, one.digest))) {
+      done.push(outcomes.GONE)
+      continue
+    }
+    const mayGo = (await judging.mayGo(one.digest, one, isGone)) && !(await wasAsked(one.digest))
+    // The next look judges it, with all that it may read.
+    if (look.isOver && done.length > 0) break
+    const isDeleted = mayGo && (await removeManifest(tx, { app, cause }, at, one.digest, origin))
+    if (isDeleted) gone.add(one.digest)
+    done.push(isDeleted ? outcomes.DELETED : outcomes.KEPT)
+    if (performance.now() > end) break
+  }
+  return done
+}
+
+/** A client that has asked for something within the hour may rely on it in what it pushes next. */
+function hourBefore(now: string): { day: string; time: string } {
+  const time = new Date(Date.parse(now) - 3_600_000).toISOString()
+  return { day: time.slice(0, 10), time }
+}

@@ -1,0 +1,69 @@
+import type { Call } from '#app.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
+import { type RepoRef, repoType } from '#domains/registry/repos/repos.model.ts'
+import { tagFields } from '#domains/registry/tags/tags.model.ts'
+import { type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
+import { isUid } from '#lib/uid.ts'
+import { askedOf, type Explained, explainAsked } from '../pull-rules/asked-tags.service.ts'
+import { type Bound, boundAs, boundByRule } from '../pull-rules/bound-pulls.service.ts'
+import { defaultHold, durationText, maxAge, maxHold, readDuration } from './views.model.ts'
+
+/** As callers of the API write it: an empty age, hold or uid is none. */
+export type AskedOfTag = {
+  tag: string
+  at: string | undefined
+  minAge: string
+  hold: string
+  identityUid: string
+  pullRuleUid: string
+}
+
+const settingsUpdate = [capabilityNumber('registry.settings.update')]
+
+/**
+ * What a tag stands for, and what is passed over and why. Throws INVALID_ARGUMENT, NOT_FOUND without such a repo, and
+ * PERMISSION_DENIED for the rules of others.
+ */
+export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag): Promise<Explained> {
+  const { tag, at, identityUid, pullRuleUid } = asked
+  const [age, hold] = [readSpan('min_age', asked.minAge, maxAge), readSpan('hold', asked.hold, maxHold)]
+  const problems: FieldViolation[] = [...age.problems, ...hold.problems]
+  const say = (field: string, description: string) => problems.push({ field, description })
+  if (!tagFields.name.pattern.test(tag)) say('tag', 'is no name of a tag')
+  if (at !== undefined && at > call.now) say('at', 'must not be in the future')
+  if (asked.hold !== '' && asked.minAge === '') say('hold', 'goes with min_age only')
+  if (identityUid !== '' && !isUid(identityUid)) say('identity_uid', 'is not a uid')
+  if (identityUid !== '' && pullRuleUid !== '') say('pull_rule_uid', 'goes without identity_uid')
+  refuseIfAny(problems)
+  const isOthers = pullRuleUid !== '' || (identityUid !== '' && identityUid !== call.caller.uid)
+  if (isOthers && !call.caller.rights.holds(repoUid, settingsUpdate)) {
+    throw permissionDenied('rules of others are for those who hold registry.settings.update there')
+  }
+  const { db } = call.app
+  const repo = await placed(db, found(await findRepoByUid(db, repoUid), repoType, repoUid))
+  const span =
+    age.ms === undefined ? undefined : { ms: age.ms, hold: hold.ms ?? defaultHold, countFrom: 'tag' as const }
+  const bound = await boundFor(call, repo, asked)
+  const question = { until: at ?? call.now, isNow: at === undefined, age: span }
+  return explainAsked(call, repo, tag, askedOf(question, bound, tag), bound)
+}
+
+async function boundFor(
+  call: Call,
+  repo: RepoRef,
+  { identityUid, pullRuleUid }: AskedOfTag,
+): Promise<Bound | undefined> {
+  if (identityUid !== '') return boundAs(call, repo, identityUid)
+  if (pullRuleUid === '') return undefined
+  const bound = await boundByRule(call, repo, pullRuleUid)
+  if (!bound) throw invalid({ field: 'pull_rule_uid', description: 'is no pull rule that holds in this repo' })
+  return bound
+}
+
+function readSpan(field: string, text: string, most: number): { ms: number | undefined; problems: FieldViolation[] } {
+  const ms = readDuration(text)
+  if (text === '') return { ms, problems: [] }
+  if (ms === undefined) return { ms, problems: [{ field, description: 'must be a time span such as 12h, 7d or 2w' }] }
+  return { ms, problems: ms > most ? [{ field, description: `must be at most ${durationText(most)}` }] : [] }
+}

@@ -1,0 +1,291 @@
+// The ledger as views read it: a few rows at a time, each look-up from an index, however often a tag has moved.
+import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
+import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
+import { lineage } from '#lib/uid.ts'
+import type { Stay } from './stays.model.ts'
+
+/** A repo, with the number of its ledger. */
+export type LedgerRepo = { id: number; uid: string; ledger: number }
+
+/** A row of the ledger: an assignment, or a deletion. */
+export type Row = {
+  time: string
+  /** From when it counts. */
+  since: string
+  digest: string
+  deleted: boolean
+  imported: boolean
+  /** Whether the repo can serve the digest now. */
+  here: boolean
+  /** Whether the tag, or the repo where that was asked for, has had the digest before. */
+  known: boolean
+}
+type Stored = Record<'time' | 'digest', string> &
+  Record<'event' | 'source' | 'here' | 'known', number> & { stored: string | null }
+
+/** What can be served now: it is here, and not in quarantine. The one place that says so. */
+function isHere({ id, uid }: LedgerRepo, digest: Sql): Sql {
+  return sql`CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = ${id} AND m.digest = ${digest})
+                   AND NOT EXISTS (
+                     SELECT 1 FROM quarantined q
+                      WHERE q.digest = ${digest} AND q.release_time = '' AND q.scope_uid IN (${list(lineage(uid))}))
+                  THEN 1 ELSE 0 END`
+}
+
+function rowOf({ time, digest, event, source, here, known, stored }: Stored): Row {
+  const [deleted, imported] = [event === eventNumbers.deleted, source === sourceNumbers.import]
+  return { time, since: sinceOf(time, stored), digest, deleted, imported, here: here === 1, known: known === 1 }
+}
+
+/** Of what was seen elsewhere, when its content came here: what nobody could pull has not been tried by anybody. */
+function storedAt({ id }: LedgerRepo): Sql {
+  return sql`CASE WHEN h.source = ${sourceNumbers.upstream}
+                  THEN (SELECT m.create_time FROM manifests m WHERE m.repo_id = ${id} AND m.digest = h.digest) END`
+}
+
+function sinceOf(time: string, stored: string | null): string {
+  return stored !== null && stored > time ? stored : time
+}
+
+/** The last row of a tag at a time. */
+export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, until: string): Promise<Row | undefined> {
+  const row = await reader.get<Stored>(sql`
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           0 AS known
+      FROM tag_history h
+     WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
+  return row && rowOf(row)
+}
+
+/** Whether the last row of a tag at a time is still `latest`, and the repo can serve what is `chosen`, where that is asked. */
+export async function standsStill(
+  reader: Reader,
+  repo: LedgerRepo,
+  tag: string,
+  { until, latest, chosen }: { until: string; latest: { since: string; digest: string }; chosen: string | undefined },
+): Promise<boolean> {
+  const row = await reader.get<{ time: string; digest: string; here: number }>(sql`
+    SELECT h.time, h.digest, ${chosen === undefined ? sql`1` : isHere(repo, sql`CAST(${chosen} AS TEXT)`)} AS here
+      FROM tag_history h
+     WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
+  return row !== undefined && row.time === latest.since && row.digest === latest.digest && row.here === 1
+}
+
+/** The time of the first row after a time, of a tag or of the repo. */
+export async function firstAfter(
+  reader: Reader,
+  { ledger }: LedgerRepo,
+  tag: string | undefined,
+  time: string,
+): Promise<string | undefined> {
+  // The rows of a repo are in the order of their times by this index only.
+  const place = tag === undefined ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger} AND tag = ${tag}`
+  const row = await reader.get<{ time: string }>(sql`
+    SELECT time FROM tag_history WHERE ${place} AND time > ${time} ORDER BY time LIMIT 1`)
+  return row?.time
+}
+
+/** How many rows of one digest are looked at for an earlier one under another tag. */
+const mostEarlier = 200
+
+/** `countFrom` says where a digest is looked for before; in the repo, that is until `cut`. */
+export type Known = { countFrom: 'tag' | 'repo'; cut: string }
+
+function isKnown({ ledger }: LedgerRepo, { countFrom, cut }: Known): Sql {
+  if (countFrom === 'tag') {
+    return sql`EXISTS (SELECT 1 FROM tag_history o
+      WHERE o.repo_id = h.repo_id AND o.digest = h.digest AND o.tag = h.tag AND o.time < h.time)`
+  }
+  return sql`EXISTS (SELECT 1 FROM (SELECT o.time FROM tag_history o
+      WHERE o.repo_id = ${ledger} AND o.digest = h.digest ORDER BY o.tag, o.time LIMIT ${mostEarlier}) AS earliest
+      WHERE earliest.time <= ${cut})`
+}
+
+/** The rows of a tag until a time, newest first. */
+export async function rowsUntil(
+  reader: Reader,
+  repo: LedgerRepo,
+  tag: string,
+  { until, known, most }: { until: string; known: Known; most: number },
+): Promise<Row[]> {
+  const rows = await reader.all<Stored>(sql`
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           CASE WHEN ${isKnown(repo, known)} THEN 1 ELSE 0 END AS known
+      FROM tag_history h
+     WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT ${most}`)
+  return rows.map(rowOf)
+}
+
+/** Of the newest `among` rows after a time, those that may be returns to a digest which was there before. */
+export async function returnsIn(
+  reader: Reader,
+  repo: LedgerRepo,
+  tag: string,
+  range: { after: string; until: string; known: Known; among: number; most: number },
+): Promise<Row[]> {
+  const { after, until, known, among, most } = range
+  const rows = await reader.all<Stored>(sql`
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           1 AS known
+      FROM (SELECT repo_id, tag, time, digest, event, source FROM tag_history
+             WHERE repo_id = ${repo.ledger} AND tag = ${tag} AND time > ${after} AND time <= ${until}
+             ORDER BY time DESC LIMIT ${among}) AS h
+     WHERE h.event <> ${eventNumbers.deleted} AND ${isKnown(repo, known)}
+     ORDER BY h.time DESC LIMIT ${most}`)
+  return rows.map(rowOf)
+}
+
+/** The last assignment of a digest to a tag until a time. */
+export async function lastOf(reader: Reader, repo: LedgerRepo, tag: string, digest: string, until: string) {
+  const row = await reader.get<Stored>(sql`
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           1 AS known
+      FROM (SELECT tag, time FROM tag_history
+             WHERE repo_id = ${repo.ledger} AND digest = ${digest} AND tag = ${tag} AND time <= ${until}
+             ORDER BY time DESC LIMIT 2) AS found
+      JOIN tag_history h ON h.repo_id = ${repo.ledger} AND h.tag = found.tag AND h.time = found.time
+     WHERE h.event <> ${eventNumbers.deleted}
+     ORDER BY h.time DESC LIMIT 1`)
+  return row && rowOf(row)
+}
+
+type StoredStay = Record<'tag' | 'digest' | 'begin', string> & {
+  event: number
+  source: number
+  here: number
+  stored: string | null
+  end: string | null
+  endEvent: number | null
+  endDigest: string | null
+}
+export type FoundStay = Stay & { here: boolean; deletion: boolean; imported: boolean }
+
+function stayOf(row: StoredStay): FoundStay {
+  const { tag, digest, begin, event, source, here, stored, end, endEvent, endDigest } = row
+  const ended = end === null ? undefined : { time: end, deleted: endEvent === eventNumbers.deleted, digest: endDigest! }
+  const [deletion, imported] = [event === eventNumbers.deleted, source === sourceNumbers.import]
+  return { tag, digest, begin, since: sinceOf(begin, stored), end: ended, here: here === 1, deletion, imported }
+}
+
+/**
+ * Each row that `found` names, by tag and time, with the row that ended it by then. The limits keep PostgreSQL from merging
+ * the parts, which would read a tag as a whole.
+ */
+function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): Sql {
+  return sql`
+    SELECT h.tag, h.digest, h.time AS begin, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           n.time AS "end", n.event AS "endEvent", n.digest AS "endDigest"
+      FROM (SELECT f.tag, f.time, (
+                   SELECT x.time FROM tag_history x
+                    WHERE x.repo_id = ${repo.ledger} AND x.tag = f.tag AND x.time > f.time AND x.time <= ${until}
+                    ORDER BY x.time LIMIT 1) AS ended
+              FROM (${found}) AS f LIMIT ${most}) AS found
+      JOIN tag_history h ON h.repo_id = ${repo.ledger} AND h.tag = found.tag AND h.time = found.time
+      LEFT JOIN tag_history n ON n.repo_id = ${repo.ledger} AND n.tag = found.tag AND n.time = found.ended`
+}
+
+/** What the tag was at each of these times, which are in no particular order; one row where that is the same. */
+export async function staysAt(
+  reader: Reader,
+  repo: LedgerRepo,
+  tag: string,
+  times: readonly string[],
+  until: string,
+): Promise<FoundStay[]> {
+  const values = times.map((time) => sql`SELECT CAST(${time} AS TEXT) AS point`)
+  const found = sql`
+    SELECT DISTINCT CAST(${tag} AS TEXT) AS tag, (
+             SELECT x.time FROM tag_history x
+              WHERE x.repo_id = ${repo.ledger} AND x.tag = ${tag} AND x.time <= points.point
+              ORDER BY x.time DESC LIMIT 1) AS time
+      FROM (${join(values, ' UNION ALL ')}) AS points`
+  const rows = await reader.all<StoredStay>(sql`${staysFrom(repo, found, until, times.length)} ORDER BY h.time DESC`)
+  return rows.map(stayOf)
+}
+
+/** The rows of a digest until a time, deletions too, the oldest of each tag first; under one tag, or under any. */
+export async function staysOf(
+  reader: Reader,
+  repo: LedgerRepo,
+  digest: string,
+  { tag, began, until, most }: { tag: string | undefined; began: string; until: string; most: number },
+): Promise<FoundStay[]> {
+  const under = tag === undefined ? sql`` : sql`AND tag = ${tag}`
+  const found = sql`
+    SELECT tag, time FROM tag_history
+     WHERE repo_id = ${repo.ledger} AND digest = ${digest} ${under} AND time <= ${began}
+     ORDER BY tag, time LIMIT ${most}`
+  const rows = await reader.all<StoredStay>(sql`${staysFrom(repo, found, until, most)} ORDER BY h.tag, h.time`)
+  return rows.map(stayOf)
+}
+
+/** Whether the tag pointed to the digest before a time. */
+export async function hadBefore(reader: Reader, { ledger }: LedgerRepo, stay: Stay, digest: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM tag_history
+     WHERE repo_id = ${ledger} AND digest = ${digest} AND tag = ${stay.tag} AND time < ${stay.begin} LIMIT 1`)
+  return row !== undefined
+}
+
+/** A name that the ledger has, with its last assignment by a time, which is empty where the tag was not there then. */
+export type NamedRow = { tag: string; time: string; since: string; here: boolean }
+
+/** The names in a ledger after `last`, in the order of their bytes, each with its last row until a time. */
+export async function namesUntil(
+  reader: Reader,
+  repo: LedgerRepo,
+  { last, until, most, among }: { last: string; until: string; most: number; among?: readonly string[] | undefined },
+): Promise<NamedRow[]> {
+  const next = (after: Sql): Sql =>
+    sql`(SELECT tag FROM tag_history WHERE repo_id = ${repo.ledger} AND tag > ${after} ORDER BY tag LIMIT 1)`
+  const walk = sql`
+      SELECT ${next(sql`CAST(${last} AS TEXT)`)}, 1
+       UNION ALL
+      SELECT ${next(sql`names.tag`)}, names.n + 1 FROM names WHERE names.tag IS NOT NULL AND names.n < ${most}`
+  const given = among?.filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(last)) > 0)
+  if (given?.length === 0) return []
+  const parts = given?.map((name) => sql`SELECT CAST(${name} AS TEXT), 1`)
+  const rows = await reader.all<{ tag: string; time: string; here: number; stored: string | null }>(sql`
+    WITH RECURSIVE names (tag, n) AS (${parts ? join(parts, ' UNION ALL ') : walk})
+    SELECT found.tag, CASE WHEN h.event <> ${eventNumbers.deleted} THEN h.time ELSE '' END AS time,
+           ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here
+      FROM (SELECT names.tag, (
+                   SELECT x.time FROM tag_history x
+                    WHERE x.repo_id = ${repo.ledger} AND x.tag = names.tag AND x.time <= ${until}
+                    ORDER BY x.time DESC LIMIT 1) AS last
+              FROM names WHERE names.tag IS NOT NULL LIMIT ${most}) AS found
+      LEFT JOIN tag_history h ON h.repo_id = ${repo.ledger} AND h.tag = found.tag AND h.time = found.last
+     ORDER BY found.tag`)
+  return rows.map(({ tag, time, here, stored }) => ({ tag, time, since: sinceOf(time, stored), here: here === 1 }))
+}
+
+/** Of the names those that had a row at a time. */
+export async function thereAt(reader: Reader, { ledger }: LedgerRepo, names: readonly string[], time: string) {
+  if (names.length === 0) return new Set<string>()
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT t.name FROM (${join(
+      names.map((name) => sql`SELECT CAST(${name} AS TEXT) AS name`),
+      ' UNION ALL ',
+    )}) AS t
+     WHERE EXISTS (SELECT 1 FROM tag_history h WHERE h.repo_id = ${ledger} AND h.tag = t.name AND h.time <= ${time})`)
+  return new Set(rows.map(({ name }) => name))
+}
+
+/** Some of the tags that a digest has, or had, by their names. */
+export async function tagsWith(
+  reader: Reader,
+  { ledger }: LedgerRepo,
+  digest: string,
+  most: number,
+): Promise<string[]> {
+  const next = (after: Sql): Sql =>
+    sql`(SELECT tag FROM tag_history WHERE repo_id = ${ledger} AND digest = ${digest} AND tag > ${after} ORDER BY tag LIMIT 1)`
+  const rows = await reader.all<{ tag: string }>(sql`
+    WITH RECURSIVE names (tag, n) AS (
+      SELECT ${next(sql`''`)}, 1
+       UNION ALL
+      SELECT ${next(sql`names.tag`)}, names.n + 1 FROM names WHERE names.tag IS NOT NULL AND names.n < ${most}
+    )
+    SELECT tag FROM names WHERE tag IS NOT NULL`)
+  return rows.map(({ tag }) => tag)
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { domainOf, folderOf, importsOf, isUpward, layers, sources } from './layers.ts'
+
+/** Imports that still point upward. Remove them; never add one. */
+const exceptions: readonly string[] = [
+  'events/subscriptions/subscriptions.service.ts -> events/delivery/routing.ts',
+  'iam/access/recent-sign-in.ts -> iam/sessions/sessions.model.ts',
+  'iam/groups/groups.service.ts -> iam/invites/group-invites.store.ts',
+  'iam/groups/groups.service.ts -> iam/quotas/limits.service.ts',
+  'iam/groups/groups.service.ts -> iam/terms/terms.store.ts',
+  'iam/groups/groups.service.ts -> registry/blobs/usage.service.ts',
+  'iam/groups/groups.v1.ts -> iam/access-requests/access-requests.service.ts',
+  'iam/groups/groups.v2.ts -> iam/access-requests/access-requests.service.ts',
+  'iam/groups/owners.service.ts -> iam/roles/role-bindings.model.ts',
+  'iam/groups/owners.service.ts -> iam/roles/role-bindings.store.ts',
+  'iam/identities/deletion.service.ts -> iam/access-requests/access-requests.service.ts',
+  'iam/identities/deletion.service.ts -> iam/sessions/sessions.service.ts',
+  'iam/identities/deletion.service.ts -> iam/sessions/sessions.store.ts',
+  'iam/identities/deletion.service.ts -> iam/sessions/sign-ins.store.ts',
+  'iam/identities/profiles.service.ts -> iam/sessions/sign-ins.store.ts',
+  'iam/push-tokens/push-tokens.service.ts -> registry/repos/repos.service.ts',
+  'iam/quotas/quotas.service.ts -> events/delivery/room.service.ts',
+  'iam/quotas/quotas.service.ts -> registry/blobs/usage.service.ts',
+  'iam/roles/role-bindings.service.ts -> iam/identities/identities.model.ts',
+  'iam/roles/role-bindings.service.ts -> iam/identities/identities.service.ts',
+  'iam/roles/role-bindings.store.ts -> iam/identities/identities.model.ts',
+  'iam/roles/roles.service.ts -> iam/identity-providers/external-group-role-mappings.store.ts',
+  'iam/roles/roles.service.ts -> iam/identity-providers/identity-providers.store.ts',
+  'iam/roles/roles.service.ts -> iam/invites/group-invites.store.ts',
+  'iam/scim/scim-settings.service.ts -> iam/identity-providers/identity-providers.model.ts',
+  'iam/scim/scim-settings.service.ts -> iam/identity-providers/identity-providers.service.ts',
+  'iam/scim/scim-users.service.ts -> iam/identity-providers/identity-providers.store.ts',
+  'iam/sessions/live-sessions.ts -> iam/scim/scim-groups.store.ts',
+  'iam/sessions/refresh-tokens.service.ts -> iam/push-tokens/push-token-use.service.ts',
+  'iam/sessions/sessions.service.ts -> iam/push-tokens/push-token-use.service.ts',
+  'iam/sessions/sign-in.service.ts -> iam/identity-providers/external-group-role-mappings.store.ts',
+  'iam/sessions/sign-in.service.ts -> iam/invites/registration.service.ts',
+  'iam/sessions/sign-in.service.ts -> iam/scim/scim-users.store.ts',
+  'mirrors/copies/syncs.service.ts -> mirrors/follows/follows.service.ts',
+  'mirrors/copies/syncs.service.ts -> mirrors/follows/follows.store.ts',
+  'outbox/emit-registry.ts -> events/subscriptions/audience.ts',
+  'policy/views/views.control.ts -> policy/pull-rules/asked-tags.service.ts',
+  'policy/views/views.service.ts -> policy/pull-rules/asked-tags.service.ts',
+  'policy/views/views.service.ts -> policy/pull-rules/bound-pulls.service.ts',
+  'registry/blobs/blobs.service.ts -> registry/repos/repos.model.ts',
+  'registry/blobs/blobs.store.ts -> registry/repos/repos.model.ts',
+  'registry/blobs/uploads.service.ts -> registry/repos/repos.model.ts',
+  'registry/blobs/uploads.store.ts -> registry/repos/repos.model.ts',
+  'registry/blobs/usage.service.ts -> registry/repos/repos.model.ts',
+  'registry/images/image-contents.service.ts -> scanning/lists/lists.service.ts',
+  'registry/lifecycles/eol-tags.service.ts -> registry/settings/settings.store.ts',
+  'registry/lifecycles/support.service.ts -> registry/settings/settings.store.ts',
+  'registry/manifests/manifests.service.ts -> policy/retention/kept.service.ts',
+  'registry/manifests/manifests.service.ts -> policy/retention/promises.service.ts',
+  'registry/manifests/manifests.service.ts -> policy/retention/retention.model.ts',
+  'registry/manifests/manifests.service.ts -> registry/images/image-contents.service.ts',
+  'registry/manifests/manifests.service.ts -> registry/images/scannable.service.ts',
+  'registry/manifests/manifests.service.ts -> registry/repos/repos.model.ts',
+  'registry/manifests/manifests.service.ts -> registry/tags/tag-moves.service.ts',
+  'registry/manifests/manifests.service.ts -> scanning/outside/report-queue.service.ts',
+  'registry/manifests/manifests.service.ts -> scanning/scanners/scan-queue.service.ts',
+  'registry/repos/public-images.service.ts -> registry/tags/tag-history.service.ts',
+  'registry/repos/public-images.store.ts -> registry/tags/tag-history.store.ts',
+  'registry/repos/removals.service.ts -> registry/images/image-contents.service.ts',
+  'registry/repos/removals.service.ts -> registry/tags/tag-moves.service.ts',
+  'registry/repos/removals.service.ts -> scanning/outside/report-queue.service.ts',
+  'registry/repos/removals.service.ts -> scanning/scanners/scan-queue.service.ts',
+  'registry/repos/repos.model.ts -> mirrors/copies/syncs.model.ts',
+  'registry/repos/repos.model.ts -> mirrors/follows/follows.model.ts',
+  'registry/repos/repos.service.ts -> ledger/ledgers/ledgers.store.ts',
+  'registry/repos/repos.service.ts -> mirrors/copies/syncs.model.ts',
+  'registry/repos/repos.service.ts -> mirrors/copies/syncs.service.ts',
+  'registry/repos/repos.service.ts -> policy/retention/former-rules.store.ts',
+  'registry/repos/repos.service.ts -> policy/retention/kept.service.ts',
+  'registry/repos/repos.service.ts -> policy/retention/promises.service.ts',
+  'registry/repos/repos.service.ts -> policy/retention/retention.store.ts',
+  'registry/repos/repos.service.ts -> registry/images/image-contents.service.ts',
+  'registry/repos/repos.service.ts -> registry/tags/tag-history.model.ts',
+  'registry/repos/repos.service.ts -> registry/tags/tag-moves.service.ts',
+  'registry/repos/repos.service.ts -> rules/ended.store.ts',
+  'registry/repos/repos.service.ts -> scanning/outside/report-queue.service.ts',
+  'registry/repos/repos.service.ts -> scanning/scanners/scan-queue.service.ts',
+  'registry/repos/repos.store.ts -> ledger/ledgers/ledgers.store.ts',
+  'registry/repos/repos.store.ts -> mirrors/copies/syncs.model.ts',
+  'registry/repos/repos.store.ts -> mirrors/follows/follows.model.ts',
+  'registry/repos/repos.v1.ts -> mirrors/copies/syncs.model.ts',
+  'registry/repos/repos.v2.ts -> mirrors/copies/syncs.model.ts',
+  'registry/tags/tag-history.service.ts -> ledger/ledgers/deleted-repos.model.ts',
+  'registry/tags/tag-history.service.ts -> ledger/ledgers/ledgers.store.ts',
+  'registry/tags/tag-history.store.ts -> ledger/proofs/pending.store.ts',
+  'registry/tags/tag-imports.service.ts -> mirrors/follows/follows.service.ts',
+  'registry/tags/tag-moves.service.ts -> policy/retention/promises.service.ts',
+  'registry/tags/tags.service.ts -> mirrors/follows/follows.service.ts',
+  'scanning/matching/suppression.service.ts -> scanning/known/known.model.ts',
+  'scanning/outside/joined-report.model.ts -> scanning/reports/reports.model.ts',
+  'scanning/outside/report-queue.service.ts -> scanning/signers/signed-statements.store.ts',
+  'scanning/outside/scan-reports.control.ts -> scanning/scanners/scanners.service.ts',
+  'scanning/outside/scan-reports.model.ts -> scanning/reports/reports.model.ts',
+  'scanning/outside/scan-reports.service.ts -> scanning/reports/reports.model.ts',
+  'scanning/reports/findings.control.ts -> scanning/exports/exports.service.ts',
+  'vulnerabilities/advisories/advisories.service.ts -> scanning/queue/queue.service.ts',
+  'vulnerabilities/advisories/advisory-writes.service.ts -> scanning/queue/queue.service.ts',
+  'vulnerabilities/advisories/reviews.service.ts -> scanning/queue/queue.service.ts',
+]
+
+const upward = sources
+  .flatMap(importsOf)
+  .filter(isUpward)
+  .map(({ from, to }) => `${from.slice('src/domains/'.length)} -> ${to.slice('src/domains/'.length)}`)
+
+test('domains and their folders import only those below them', () => {
+  assert.deepEqual([...new Set(upward)].sort(), [...exceptions].sort())
+})
+
+test('every domain and every folder of one has a layer', () => {
+  const inDomains = sources.filter((file) => domainOf(file) !== '')
+  const found = new Set(inDomains.map((file) => [domainOf(file), folderOf(file)].filter(Boolean).join('/')))
+  const named = Object.entries(layers).flatMap(([domain, folders]) => [
+    domain,
+    ...folders.map((one) => `${domain}/${one}`),
+  ])
+  assert.deepEqual(
+    [...found].filter((folder) => !named.includes(folder)),
+    [],
+  )
+  const empty = named.filter((folder) => !inDomains.some((file) => file.startsWith(`src/domains/${folder}/`)))
+  assert.deepEqual(empty, [])
+})
+
+test('an import of a higher folder or domain is noticed', () => {
+  const between = (from: string, to: string) => isUpward({ from: `src/domains/${from}`, to: `src/domains/${to}` })
+  assert.ok(between('iam/groups/groups.service.ts', 'registry/repos/repos.service.ts'))
+  assert.ok(between('iam/groups/groups.service.ts', 'iam/roles/roles.service.ts'))
+  assert.ok(!between('registry/repos/repos.service.ts', 'iam/groups/groups.service.ts'))
+  assert.ok(!between('iam/roles/roles.service.ts', 'iam/groups/groups.service.ts'))
+  assert.ok(!between('iam/domain.ts', 'iam/groups/groups.v2.ts'))
+})

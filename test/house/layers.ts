@@ -1,0 +1,125 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/**
+ * The domains and their folders, the lowest first. A file imports only files of its own folder, of folders before it in its
+ * domain, and of domains before its own.
+ */
+export const layers: Readonly<Record<string, readonly string[]>> = {
+  outbox: [],
+  iam: [
+    'access',
+    'groups',
+    'quotas',
+    'roles',
+    'identities',
+    'sessions',
+    'push-tokens',
+    'invites',
+    'scim',
+    'identity-providers',
+    'terms',
+    'access-requests',
+    'accounts',
+    'explanations',
+    'repeats',
+    'signing-keys',
+  ],
+  registry: [
+    'blobs',
+    'manifests',
+    'repos',
+    'tags',
+    'images',
+    'usage',
+    'lifecycles',
+    'settings',
+    'deployments',
+    'verification',
+  ],
+  rules: [],
+  events: ['subscriptions', 'delivery', 'stream', 'refusals', 'audit'],
+  ledger: ['proofs', 'ledgers'],
+  vulnerabilities: ['metadata', 'advisories', 'documents', 'reports'],
+  scanning: [
+    'queue',
+    'lists',
+    'records',
+    'own',
+    'matching',
+    'known',
+    'outside',
+    'ranks',
+    'scanners',
+    'signers',
+    'risks',
+    'reports',
+    'exports',
+    'images',
+    'changes',
+    'sources',
+    'upkeep',
+  ],
+  policy: ['retention', 'digests', 'views', 'pull-rules', 'gates'],
+  mirrors: ['copies', 'follows'],
+  libraries: [],
+  ping: [],
+}
+
+const domains = Object.keys(layers)
+
+export type Import = { from: string; to: string; typeOnly: boolean; specifier: string }
+
+/** Every import of ours that a file makes, as paths from the project's root. Packages and node: are left out. */
+export function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const found: Import[] = []
+  const statement = /^(import|export)\s+(type\s+)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm
+  for (const match of text.matchAll(statement)) {
+    const specifier = match[3] ?? match[4] ?? match[5]!
+    if (!specifier.startsWith('.') && !specifier.startsWith('#')) continue
+    const to = specifier.startsWith('.')
+      ? relative(root, resolve(root, dirname(file), specifier))
+      : specifier.startsWith('#gen/')
+        ? specifier.slice(1)
+        : `src/${specifier.slice(1)}`
+    found.push({ from: file, to, typeOnly: match[2] !== undefined, specifier })
+  }
+  return found
+}
+
+/** The sources without their unit tests. */
+export const sources = globSync('src/**/*.ts', { cwd: root })
+  .filter((file) => !file.endsWith('.test.ts'))
+  .sort()
+
+/** The domain of a file in a folder of `src/domains`; empty for any other file. */
+export function domainOf(path: string): string {
+  const parts = path.split('/')
+  return parts[1] === 'domains' && parts.length > 3 ? parts[2]! : ''
+}
+
+/** Whether both files are in domains, and that of the imported one is the same or a lower one. */
+export function reaches({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
+  const [here, there] = [domainOf(from), domainOf(to)]
+  if (here === '' || there === '') return false
+  return here === there || domains.indexOf(there) < domains.indexOf(here)
+}
+
+/** Whether a file of a domain imports from a domain, or a folder of its own domain, that is above it. */
+export function isUpward({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
+  const [here, there] = [domainOf(from), domainOf(to)]
+  if (here === '' || there === '') return false
+  if (here !== there) return !reaches({ from, to })
+  const folders = layers[here] ?? []
+  const place = (path: string): number => folders.indexOf(folderOf(path))
+  return folderOf(from) !== '' && place(to) > place(from)
+}
+
+/** The folder of a file within its domain; empty for a file beside `domain.ts`. */
+export function folderOf(path: string): string {
+  return path.split('/').slice(3, -1).join('/')
+}
