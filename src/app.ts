@@ -3,6 +3,7 @@ import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
 import type { EventName } from '#gen/event-names.ts'
 import type { Blobs } from './blobs/blobs.ts'
+import type { By, Caller } from './caller.ts'
 import type { AwsCallers } from './clouds/amazon-callers.ts'
 import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
@@ -10,7 +11,7 @@ import type { Skew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
 import type { RefusalLog } from './domains/events/refusals/refusal-log.ts'
 import type { Feed } from './domains/events/stream/stream.model.ts'
-import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
+import type { GrantCache } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
 import type { CachedPushTokens } from './domains/iam/push-tokens/push-tokens.model.ts'
 import type { Repeats } from './domains/iam/repeats/repeats.ts'
@@ -29,7 +30,7 @@ import type { ManifestCache } from './domains/registry/manifests/manifest-cache.
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { TagCache } from './domains/registry/tags/tag-cache.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
-import type { AccessToken, CallerSession } from './issuer/access-token.ts'
+import type { Hooks } from './hooks.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { ProviderDirectory } from './issuer/people/directory.ts'
@@ -39,7 +40,7 @@ import type { ThreadTime } from './lib/budgets/thread-time.ts'
 import type { Buffers } from './lib/buffers.ts'
 import type { Lapsing } from './lib/caches/lapsing.ts'
 import type { Remembered } from './lib/caches/remembered.ts'
-import type { Cause, Version } from './lib/cause.ts'
+import type { Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
 import type { Logger } from './lib/log.ts'
 import type { Vendor } from './lib/naming/vendor.ts'
@@ -70,6 +71,8 @@ export type App = {
   db: Db
   /** What the domains keep. */
   resources: readonly Resource[]
+  /** What higher domains do when lower ones change something. */
+  hooks: Hooks
   /** Encrypts under the master key: secrets in rows, page tokens. */
   sealer: Sealer
   /** The issuer's signing keys, current and recent. */
@@ -117,11 +120,10 @@ export type App = {
    */
   images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
   /**
-   * `queued`: there is something to compare with what is known of vulnerabilities. `reported`: a report of another scanner waits
-   * to be read. `scans`: there is an image to have scanned. `reading`: bytes of reports that are held in memory for answers.
+   * `reported`: a report of another scanner waits to be read. `scans`: there is an image to have scanned. `reading`: bytes of reports that are held in memory for answers.
    * `turns`: whose report is read next.
    */
-  scanning: { queued: Signal; reported: Signal; scans: Signal; reading: Memory; turns: ReadTurns }
+  scanning: { reported: Signal; scans: Signal; reading: Memory; turns: ReadTurns }
   /**
    * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `histories`: there is a tag whose past is to be asked for. `flights`: what pulls bring from upstreams just now. `silent`:
    * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
@@ -203,13 +205,8 @@ export type App = {
 /** What this server knows of those that share its database. `isFirst`: it speaks for all of them. */
 export type Fleet = { nodes: number; isFirst: boolean }
 
-/** In whose name something is done: a call, a request at the registry, a run of a worker or an import. */
-export type Work = {
-  app: App
-  caller: Caller
-  cause: Cause
-  log: Logger
-}
+/** In whose name something is done, within the application: a call, a request at the registry, a run of a worker or an import. */
+export type Work = By & { app: App }
 
 /** What lives as long as one call of the API. Service functions take it first, or the `Work` that it is. */
 export type Call = Work & {
@@ -227,18 +224,6 @@ export type Call = Work & {
   signal: AbortSignal
   /** Calls `listener` once the answer was made, or there is to be none. */
   whenOver(listener: () => void): void
-}
-
-export type Caller = {
-  /** The identity's uid; empty for a caller without a credential. */
-  uid: string
-  /** Whoever holds the data folder or the master key. Counts as staff. */
-  operator: boolean
-  rights: Rights
-  /** What the caller showed; absent where no credential is looked at. */
-  token?: AccessToken
-  /** How a person is signed in; absent for workloads and the operator's tokens. */
-  session?: CallerSession
 }
 
 /** What the contract says about one method; built once from the descriptors (`api/methods.ts`). */

@@ -66,7 +66,7 @@ import { createReadTurns, reportTurnLimits } from './lib/turns/read-turns.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openDatabase } from './open-database.ts'
 import { keyringOf } from './open-issuer.ts'
-import { clearOnCommit, resources } from './resources.ts'
+import { clearOnCommit, resources, withHooks } from './resources.ts'
 import { tieBlobs } from './tie-blobs.ts'
 import { traceDatabase } from './trace-database.ts'
 import { noTracer, type Tracer } from './tracing/tracer.ts'
@@ -106,7 +106,7 @@ export async function createApp(
   const feed = opening.adopt(createFeed({ db, failures, events }, config.streamsPerCaller), (open) => open.close())
   const spending = openBudgets(config, metrics, opening, monotonic)
   const done = opening.move()
-  return {
+  return withHooks({
     config,
     version,
     vendor: vendorOf(config),
@@ -152,7 +152,7 @@ export async function createApp(
     skew,
     fleet,
     close: () => done.disposeAsync(),
-  }
+  })
 }
 
 /** The log, the traces, and the database that shows in both. */
@@ -200,7 +200,7 @@ function createSignals(
     removals: createSignal(),
     retention: createSignal(),
     scanning: {
-      ...{ queued: createSignal(), reported: createSignal(), scans: createSignal() },
+      ...{ reported: createSignal(), scans: createSignal() },
       ...{ reading: createReportMemory(), turns: createReadTurns(monotonic, reportTurnLimits) },
     },
     images: {

@@ -1,6 +1,7 @@
 // The type of what a domain adds to the server; no code, so that the domains can write theirs and domains.ts can list them.
-import type { Service } from './app.ts'
+import type { App, Service } from './app.ts'
 import type { Duty, LongDuty } from './duty.ts'
+import type { DomainHooks } from './hooks.ts'
 import type { EventBody } from './lib/events/event-body.ts'
 import type { Resource } from './lib/resource.ts'
 
@@ -13,4 +14,6 @@ export type Domain = {
   resources: readonly Resource[]
   /** Its work in the background. */
   duties: readonly (Duty | LongDuty)[]
+  /** What it does when lower domains change something. */
+  hooks?(app: App): DomainHooks
 }

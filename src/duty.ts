@@ -1,6 +1,7 @@
 // What a background duty is; no code, so that the domains can write theirs and workers.ts can list them.
 import type { App } from './app.ts'
 import type { Lease } from './db/leases.ts'
+import type { Change } from './db/sql.ts'
 import type { Signal } from './lib/signal.ts'
 
 /** What a run came to, in numbers, for the log. A run that only has zeros did nothing. */
@@ -15,6 +16,8 @@ export type Duty = {
   runsOn: 'one node' | 'every node'
   /** Asks for a run at once. */
   wake?(app: App): Signal
+  /** Commits of this process after which it runs at once. */
+  wakeOn?: readonly Change[]
   /** Throws to be tried again. */
   run(app: App, lease: Lease): Promise<DutyStatus>
 }

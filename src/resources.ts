@@ -1,6 +1,8 @@
-// What the domains keep, and what follows from it for what is remembered.
+// What the domains keep, what follows from it for what is remembered, and their hooks.
+import type { App } from './app.ts'
 import type { Change, Db } from './db/sql.ts'
 import { domains } from './domains/domains.ts'
+import { joinHooks } from './hooks.ts'
 import type { CacheName, Resource } from './lib/resource.ts'
 
 /** Every resource of the server. */
@@ -17,4 +19,11 @@ export function clearOnCommit(db: Db, caches: Record<CacheName, { clear(): void 
   db.onCommit((committed) => {
     for (const { cache, changes } of watched) if (changes.some((one) => committed.has(one))) cache.clear()
   })
+}
+
+/** The hooks of the domains belong to an application, and use it. */
+export function withHooks<T extends Omit<App, 'hooks'>>(parts: T): T & App {
+  const app = Object.assign(parts, { hooks: joinHooks([]) })
+  app.hooks = joinHooks(domains.map(({ hooks }) => hooks?.(app) ?? {}))
+  return app
 }

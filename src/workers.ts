@@ -1,11 +1,13 @@
 // The background duties, and what runs them. A duty runs by its period and by its signal, never twice at once on a node,
 // and what one node at a time may run waits for its lease. Nothing else has timers for duties.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setInterval } from 'node:timers/promises'
 import type { App } from './app.ts'
 import { createLeases, type LastRun, type Lease, LeaseLost, type Leases } from './db/leases.ts'
 import { deleteSilentNodes } from './db/nodes.ts'
+import type { Change } from './db/sql.ts'
 import { domains } from './domains/domains.ts'
 import { collectBlobs } from './domains/registry/blobs/collect-blobs.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
@@ -93,6 +95,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   for (const duty of [beat, ...repeated]) {
     runners.set(duty.name, createRunner(app, duty, { leases, retryMs, monotonic, signal: stop.signal }))
   }
+  wakeOnCommit(app, [...runners.values()])
   if (mayServe) await askWhileThere(leases, app.config.leaseMs / 4, mayServe)
   // First of all, so that the node is there before it has anything.
   await runners.get(beat.name)!.first()
@@ -110,6 +113,16 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
       for (const name of runners.keys()) showLease(name)
     },
   }
+}
+
+/** Runs duties after commits of this process that give them work. */
+function wakeOnCommit({ db }: App, runners: readonly Runner[]): void {
+  const waiting = runners.filter(({ duty }) => duty.wakeOn)
+  // What a request sets off is no part of that request.
+  const listener = AsyncLocalStorage.bind((changes: ReadonlySet<Change>) => {
+    for (const { duty, wake } of waiting) if (duty.wakeOn!.some((one) => changes.has(one))) wake()
+  })
+  db.onCommit(listener)
 }
 
 /** What the answer takes may be longer than others wait for a sign of life. */
@@ -132,6 +145,8 @@ async function askWhileThere(leases: Leases, everyMs: number, ask: () => Promise
 
 type Runner = {
   duty: Duty
+  /** Runs it soon, unless it fails just now. */
+  wake(): void
   /** Runs it now; resolves once it has run. */
   first(): Promise<void>
   /** The lease is ours: runs it as soon as the period since the last run is over. */
@@ -216,12 +231,14 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
     }
   }
 
-  const unsubscribe = duty.wake?.(app).subscribe(() => {
+  const wake = (): void => {
     // One that fails keeps its wait, however often it is asked.
     if (failures === 0) void run()
-  })
+  }
+  const unsubscribe = duty.wake?.(app).subscribe(wake)
   return {
     duty,
+    wake,
     first: run,
     taken({ end, result }) {
       const age = app.skew.now().getTime() - Date.parse(end)

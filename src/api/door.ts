@@ -1,6 +1,7 @@
 // What REST and gRPC share: from a transcoded request to a response, or to one rendered error.
 import type { Message } from '@bufbuild/protobuf'
-import type { App, Call, Caller, Handler, Method, StreamCall, StreamHandler } from '#app.ts'
+import type { App, Call, Handler, Method, StreamCall, StreamHandler } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import type { Arrival, Edge } from '#edge/arrival.ts'
 import { authenticate, bearerOf, nobody } from '#edge/caller.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'

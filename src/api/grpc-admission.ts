@@ -1,6 +1,6 @@
 // Admission of streams over gRPC. It decides before a message is read, as REST does.
 import type { ServiceError } from '@grpc/grpc-js'
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { Arrival } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { problemOfCall } from '#edge/request-limits.ts'

@@ -2,7 +2,7 @@
 import { constants, type IncomingHttpHeaders } from 'node:http2'
 import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { Arrival, gone, type Rules, tooSlow, type Wishes } from '#edge/arrival.ts'
 import { type AppError, codes } from '#lib/errors.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'

@@ -1,7 +1,7 @@
 // The streams of calls over gRPC. grpc-js hides them from what serves a call, so each gets a tag among its metadata.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Metadata } from '@grpc/grpc-js'
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import type { Said } from '#edge/arrival.ts'
 import { Slots } from '#lib/caches/slots.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'

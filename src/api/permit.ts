@@ -1,4 +1,5 @@
-import type { Access, Caller } from '#app.ts'
+import type { Access } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { invalid, permissionDenied } from '#lib/errors.ts'
 import { isUid, top } from '#lib/uid.ts'
 import { capabilityNames } from './capability-names.ts'

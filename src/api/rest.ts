@@ -1,6 +1,6 @@
 // The management API over HTTP: finds the method, reads the request, writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { checkJson, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'

@@ -1,5 +1,6 @@
 // One request, however it came: who sent it, until when, and the one log line and measurement that it leaves.
-import type { App, Caller } from '#app.ts'
+import type { App } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import type { Spending } from '#lib/budgets/budgets.ts'
 import { OverBudget } from '#lib/budgets/budgets.ts'
 import type { Version } from '#lib/cause.ts'

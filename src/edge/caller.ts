@@ -1,5 +1,6 @@
 // Who calls: what a credential stands for now.
-import type { App, Caller } from '#app.ts'
+import type { App } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { createRights, noRights, onlyWith, withGranted } from '#domains/iam/access/rights.ts'
 import { type AccessToken, operatorUid, type Verifier } from '#issuer/access-token.ts'
 import { unauthenticated } from '#lib/errors.ts'

@@ -1,5 +1,5 @@
 // The door of the logs that prove the ledger: `/ledger/…`, as c2sp.org/tlog-tiles has it, and the proofs of tags.
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/ledger/proofs/proofs.service.ts'
 import { cosign, witnessVkey } from '#domains/ledger/proofs/witness.service.ts'

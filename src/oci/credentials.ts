@@ -1,5 +1,5 @@
 // Who a client of the registry is, from its Authorization header.
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { narrowingOf } from '#domains/iam/push-tokens/live-push-tokens.ts'
 import { openPushToken } from '#domains/iam/push-tokens/push-token-use.service.ts'
 import { bearerOf, callerOf } from '#edge/caller.ts'

@@ -1,6 +1,7 @@
 // One request at the registry's door, and who makes it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { App, Caller, Work } from '#app.ts'
+import type { App, Work } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import type { Judgement } from '#domains/outbox/emit-registry.ts'
 import type { View } from '#domains/policy/views/views.model.ts'
 import type { Found } from '#domains/registry/repos/repos.model.ts'

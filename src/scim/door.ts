@@ -1,6 +1,7 @@
 // The door of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANISATION/PROVIDER/…`, opened by the token of that identity provider.
 import type { ServerResponse } from 'node:http'
-import type { Caller, Work } from '#app.ts'
+import type { Work } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { openScim } from '#domains/iam/scim/scim-users.service.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { bearerOf, nobody } from '#edge/caller.ts'

@@ -86,7 +86,9 @@ function roomOf(path: string): string {
   if (parts[1] !== 'domains') return parts.length === 2 ? path : parts[1]!
   const name = parts.at(-1)!
   if (name === 'domain.ts' || name === 'domains.ts' || name === 'resources.ts') return name.slice(0, -'.ts'.length)
-  return /\.(model|store|service|v1|v2|control|duty)\.ts$/.exec(name)?.[1] ?? 'rule'
+  // The types of hooks are models.
+  if (name === 'hooks.ts') return 'model'
+  return /\.(model|store|service|v1|v2|control|duty|hooks)\.ts$/.exec(name)?.[1] ?? 'rule'
 }
 
 const sameDomain = (one: Import): boolean => domainOf(one.from) === domainOf(one.to)
@@ -95,8 +97,10 @@ const isRule = (one: Import): boolean =>
   ruleFiles.shared!.includes(ruleOf(one.to)) || (sameDomain(one) && ruleFiles.own!.includes(ruleOf(one.to)))
 
 /** The types of the application, of a query, a lease and a duty may be named anywhere but in lib and the models. */
-const typesOfGround = ['src/db/sql.ts', 'src/db/leases.ts', 'src/duty.ts', 'src/domain.ts']
-const everywhere = (one: Import): boolean => one.to === 'src/app.ts' || (one.typeOnly && typesOfGround.includes(one.to))
+const typesOfGround = ['sql', 'leases'].map((one) => `src/db/${one}.ts`)
+const typesBeside = ['caller', 'domain', 'duty', 'hooks'].map((one) => `src/${one}.ts`)
+const everywhere = (one: Import): boolean =>
+  one.to === 'src/app.ts' || (one.typeOnly && [...typesOfGround, ...typesBeside].includes(one.to))
 
 /** The packages whose messages a file may make, by its role. Our own messages may hold those of version 2. */
 const packages: Record<string, RegExp> = {
@@ -132,13 +136,15 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   v2: (one, to) =>
     to === 'lib' || ofVersion(one) || (reaches(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   duty: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
+  hooks: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
   control: (one, to) =>
     to === 'lib' ||
     ofVersion(one) ||
     (reaches(one) && (['service', 'model', 'v2', 'control'].includes(to) || isRule(one))),
   resources: (one, to) => to === 'lib' || (to === 'model' && reaches(one)),
   domain: (one, to) =>
-    ['gen', 'lib'].includes(to) || (sameDomain(one) && ['v1', 'v2', 'control', 'duty', 'resources'].includes(to)),
+    ['gen', 'lib'].includes(to) ||
+    (sameDomain(one) && ['v1', 'v2', 'control', 'duty', 'resources', 'hooks'].includes(to)),
   domains: (_, to) => to === 'domain',
   config: (one, to) => ['config', 'lib'].includes(to) || ['src/blobs/s3/bucket.ts', viewsModel].includes(one.to),
   tracing: (_, to) => to === 'tracing',

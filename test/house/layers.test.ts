@@ -99,9 +99,6 @@ const exceptions: readonly string[] = [
   'scanning/outside/scan-reports.model.ts -> scanning/reports/reports.model.ts',
   'scanning/outside/scan-reports.service.ts -> scanning/reports/reports.model.ts',
   'scanning/reports/findings.control.ts -> scanning/exports/exports.service.ts',
-  'vulnerabilities/advisories/advisories.service.ts -> scanning/queue/queue.service.ts',
-  'vulnerabilities/advisories/advisory-writes.service.ts -> scanning/queue/queue.service.ts',
-  'vulnerabilities/advisories/reviews.service.ts -> scanning/queue/queue.service.ts',
 ]
 
 const upward = sources

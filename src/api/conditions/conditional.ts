@@ -1,7 +1,8 @@
 // Calls that are to change something only if it is still as the client knows it, or only once however often they come.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
-import type { App, Caller } from '#app.ts'
+import type { App } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import type { Wishes } from '#edge/arrival.ts'
 import { AppError, invalid } from '#lib/errors.ts'

@@ -1,5 +1,5 @@
 // /ui/api/…: the methods of the API for the console, which shows the cookie of a session instead of a token.
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { callerOf } from '#edge/caller.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { sessionOfCookie, tokenOfSession } from '#issuer/people/sessions.ts'

@@ -21,6 +21,7 @@ import { riskAcceptances, riskEvents } from './risks/risks.control.ts'
 import { expireRisksDuty } from './risks/risks.duty.ts'
 import { askScanners } from './scanners/ask-scanners.duty.ts'
 import { scanners } from './scanners/scanners.control.ts'
+import { scanningHooks } from './scanning.hooks.ts'
 import { readReports } from './signers/read-reports.duty.ts'
 import { signerEvents, vexSigners } from './signers/signers.control.ts'
 import { expireSignersDuty } from './signers/signers.duty.ts'
@@ -42,6 +43,7 @@ export const scanning: Domain = {
   ],
   eventBodies: [...riskEvents, ...signerEvents, ...vulnerabilityEvents],
   resources,
+  hooks: scanningHooks,
   duties: [
     matchPackages,
     readReports,

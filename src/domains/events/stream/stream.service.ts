@@ -1,4 +1,5 @@
-import type { Caller, StreamCall } from '#app.ts'
+import type { StreamCall } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError, type FieldViolation, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, top } from '#lib/uid.ts'

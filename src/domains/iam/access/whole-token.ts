@@ -1,4 +1,4 @@
-import type { Caller } from '#app.ts'
+import type { Caller } from '#caller.ts'
 import { AppError } from '#lib/errors.ts'
 
 /**

@@ -244,7 +244,6 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
     const same = before?.state === outcome.state && before.packages === packages
     if (!same) await store.queueIndexesWith(tx, repo, digest, app.clock().toISOString())
   })
-  if (list?.isNew) app.scanning.queued.notify()
   if (outcome)
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }

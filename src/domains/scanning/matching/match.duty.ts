@@ -13,7 +13,7 @@ export const matchPackages: Duty = {
   name: 'vulnerabilities.match',
   everyMs: 30_000,
   runsOn: 'every node',
-  wake: ({ scanning }) => scanning.queued,
+  wakeOn: ['insert match_queue'],
   async run(app, lease) {
     let items = 0
     await followSettings(app, lease.signal)

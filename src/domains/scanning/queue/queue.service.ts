@@ -3,7 +3,7 @@ import type { Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { queueMatches } from './queue.store.ts'
 
-/** Call `app.scanning.queued.notify` after the commit. */
+/** Queues all that has to do with these advisories. */
 export async function queueAdvisories(tx: Tx, uids: readonly string[], now: string): Promise<void> {
   const items = [...new Set(uids)].sort().map((uid) => ({ kind: 'advisory' as const, place: rootOf(uid), item: uid }))
   await queueMatches(tx, items, now)

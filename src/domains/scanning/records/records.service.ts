@@ -67,7 +67,6 @@ export async function putRecords(
     for (const member of ['created', 'updated', 'unchanged'] as const) counts[member] += put[member]
     await setImmediate()
   }
-  if (counts.created + counts.updated > 0) app.scanning.queued.notify()
   return counts
 }
 
@@ -92,7 +91,6 @@ export async function finishSource(
     if (end.complete && error === '') await store.endEcosystems(tx, run.sourceNo, run.generation)
     await store.closeSource(tx, run.sourceNo, { ...end, error }, app.clock().toISOString())
   })
-  if (withdrawn > 0) app.scanning.queued.notify()
   log.info('vulnerability source read', { source: run.name, withdrawn, failed: error !== '' })
   return { withdrawn }
 }

@@ -2,7 +2,6 @@ import { hash, randomInt } from 'node:crypto'
 import type { Call } from '#app.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
-import { queueAdvisories } from '#domains/scanning/queue/queue.service.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Branch, Listed } from '#lib/lists/paging.ts'
@@ -81,15 +80,11 @@ export async function importAdvisories(
       return [{ before, after: merge(call, parent, one, before?.advisory), sourceHash }]
     })
     await store.saveAdvisories(tx, saved)
-    await queueAdvisories(
-      tx,
-      saved.map(({ after }) => after.uid),
-      call.now,
-    )
+    const uids = saved.map(({ after }) => after.uid)
+    for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, uids, call.now)
     const updated = saved.filter(({ before }) => before).length
     return { created: saved.length - updated, updated, unchanged: given.length - saved.length }
   })
-  call.app.scanning.queued.notify()
   call.log.info('advisories imported', counts)
   return counts
 }

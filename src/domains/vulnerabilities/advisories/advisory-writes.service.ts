@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { queueAdvisories } from '#domains/scanning/queue/queue.service.ts'
 import { alreadyExists, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { isUid, newUid, parentOf } from '#lib/uid.ts'
 import { type Advisory, advisoryType } from './advisories.model.ts'
@@ -38,9 +37,8 @@ export async function createAdvisory(
     await requireGroup(tx, parent)
     await refuseTwin(tx, advisory)
     await store.saveAdvisories(tx, [{ before: undefined, after: advisory, sourceHash: '' }])
-    await queueAdvisories(tx, [uid], call.now)
+    for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, [uid], call.now)
   })
-  call.app.scanning.queued.notify()
   call.log.info('advisory created', { uid })
   return advisory
 }
@@ -59,10 +57,9 @@ export async function updateAdvisory(call: Call, uid: string, content: AdvisoryC
     checkContent(after)
     if (!isDeepStrictEqual(subjectOf(after), subjectOf(before.advisory))) await refuseTwin(tx, after)
     await store.saveAdvisories(tx, [{ before, after, sourceHash: before.sourceHash }])
-    await queueAdvisories(tx, [uid], call.now)
+    for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, [uid], call.now)
     return after
   })
-  call.app.scanning.queued.notify()
   call.log.info('advisory updated', { uid })
   return advisory
 }
@@ -71,9 +68,8 @@ export async function updateAdvisory(call: Call, uid: string, content: AdvisoryC
 export async function deleteAdvisory(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     await store.deleteAdvisory(tx, found(await store.findAdvisory(tx, uid), advisoryType, uid))
-    await queueAdvisories(tx, [uid], call.now)
+    for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, [uid], call.now)
   })
-  call.app.scanning.queued.notify()
   call.log.info('advisory deleted', { uid })
 }
 

@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { queueAdvisories } from '#domains/scanning/queue/queue.service.ts'
 import { failedPrecondition, invalid, notFound, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import {
@@ -146,9 +145,8 @@ async function change(
     if (!before) throw missing()
     const after = { ...next(before.advisory), updateTime: call.now }
     await store.saveAdvisories(tx, [{ before, after, sourceHash: before.sourceHash }])
-    await queueAdvisories(tx, [uid], call.now)
+    for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, [uid], call.now)
     return after
   })
-  call.app.scanning.queued.notify()
   return changed
 }

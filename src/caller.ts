@@ -1,0 +1,24 @@
+// The types of whoever does something; no code. Apart from app.ts, so that hooks can name them.
+import type { Rights } from './domains/iam/access/grants.model.ts'
+import type { AccessToken, CallerSession } from './issuer/access-token.ts'
+import type { Cause } from './lib/cause.ts'
+import type { Logger } from './lib/log.ts'
+
+/** In whose name something is done. */
+export type By = {
+  caller: Caller
+  cause: Cause
+  log: Logger
+}
+
+export type Caller = {
+  /** The identity's uid; empty for a caller without a credential. */
+  uid: string
+  /** Whoever holds the data folder or the master key. Counts as staff. */
+  operator: boolean
+  rights: Rights
+  /** What the caller showed; absent where no credential is looked at. */
+  token?: AccessToken
+  /** How a person is signed in; absent for workloads and the operator's tokens. */
+  session?: CallerSession
+}

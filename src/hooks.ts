@@ -1,0 +1,18 @@
+// Lifecycle hooks: each of them is declared by the domain that calls it, in its hooks.ts, and implemented by higher domains in
+// files that end in .hooks.ts. They run in the transaction of the caller, in the order of the layers.
+import type { VulnerabilityHooks } from './domains/vulnerabilities/hooks.ts'
+
+type Declared = VulnerabilityHooks
+
+/** The hooks that a domain implements. */
+export type DomainHooks = Partial<Declared>
+
+/** The functions of all domains for each hook, the lowest domain first. */
+export type Hooks = { readonly [K in keyof Declared]: readonly Declared[K][] }
+
+/** Brings the hooks of the domains together; the domains are given in the order of their layers. */
+export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
+  const of = <K extends keyof Declared>(name: K): Declared[K][] =>
+    implemented.map((hooks) => hooks[name]).filter((hook): hook is Declared[K] => hook !== undefined)
+  return { advisoriesChanged: of('advisoriesChanged') }
+}
