@@ -8,7 +8,7 @@ import { mostAtOnce, piecesAtOnce, sliceSize } from '#domains/registry/repos/rem
 import { slices } from '#domains/registry/repos/removals.service.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { startWorkers } from '#workers.ts'
-import { type Finding, verify } from '../../src/verify.ts'
+import { type Finding, verify } from '../../src/maintenance/verify.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { runDuty } from '../support/duties.ts'

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { checks, verify } from '../../src/verify.ts'
+import { checks, verify } from '../../src/maintenance/verify.ts'
 import { atOnce } from '../support/at-once.ts'
 import { digestOf, startRegistry, types } from '../support/registry.ts'
 

@@ -114,9 +114,7 @@ const ofVersion = (one: Import): boolean => packages[roomOf(one.from)]!.test(one
 const viewsModel = 'src/domains/policy/views/views.model.ts'
 
 /** What commands open that work on a database themselves. */
-const openers = ['open-database', 'open-issuer', 'open-copy', 'verify', 'backup', 'restored'].map(
-  (one) => `src/${one}.ts`,
-)
+const openers = ['open-database', 'open-issuer'].map((one) => `src/${one}.ts`)
 
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
@@ -147,6 +145,8 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     (sameDomain(one) && ['v1', 'v2', 'control', 'duty', 'resources', 'hooks'].includes(to)),
   domains: (_, to) => to === 'domain',
   config: (one, to) => ['config', 'lib'].includes(to) || ['src/blobs/s3/bucket.ts', viewsModel].includes(one.to),
+  maintenance: (one, to) =>
+    ['maintenance', 'blobs', 'db', 'lib', 'service', 'store', 'model'].includes(to) || one.to.split('/').length === 2,
   tracing: (_, to) => to === 'tracing',
   edge: (one, to) => ['edge', 'issuer', 'lib', 'tracing'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
@@ -199,7 +199,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/token-checks.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
-    return operators && (['api', 'issuer', 'db', 'service'].includes(to) || openers.includes(to))
+    return operators && (['api', 'issuer', 'db', 'service', 'maintenance'].includes(to) || openers.includes(to))
   },
 }
 

@@ -22,7 +22,7 @@ its log, first: docs/backup.md has both. The master key is in no backup.`,
     if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= 10_000)) {
       throw new CliError(exitCodes.usage, '--keep must be a number from 1 to 10000')
     }
-    const { backup } = await import('#backup.ts')
+    const { backup } = await import('#maintenance/backup.ts')
     const made = await backup(config, {
       to: String(options.to),
       ...(keep === undefined ? {} : { keep }),
@@ -58,7 +58,7 @@ that finds what it could not repair.`,
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const { openRestored, settleRestored } = await import('#restored.ts')
+    const { openRestored, settleRestored } = await import('#maintenance/restored.ts')
     {
       await using opened = new AsyncDisposableStack()
       const place = opened.adopt(await openRestored(config), (one) => one.close())

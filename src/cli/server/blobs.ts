@@ -23,7 +23,7 @@ one of the database. Then start the servers with the second as their --blobs. Ea
   async run(terminal, options) {
     const config = configOf(terminal.env, { ...options, blobs: String(options.from) })
     const target = configOf(terminal.env, { ...options, blobs: String(options.to) })
-    const { copyBlobs, openCopy, switchBlobs } = await import('#open-copy.ts')
+    const { copyBlobs, openCopy, switchBlobs } = await import('#maintenance/copy-blobs.ts')
     await using opened = new AsyncDisposableStack()
     const { db, from, to } = opened.adopt(await openCopy(config, target.blobs), (one) => one.close())
     const stopped = options.switch && opened.adopt(await requireStopped(db, config), (one) => one.release())

@@ -1,4 +1,4 @@
-import type { Check, Finding, Verified } from '#verify.ts'
+import type { Check, Finding, Verified } from '#maintenance/verify.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
@@ -49,7 +49,7 @@ Checks: ${Object.keys(about).join(', ')}.`,
       throw new CliError(exitCodes.usage, 'name the image that the proof is about, with its tag and digest')
     }
     const config = configOf(terminal.env, options)
-    const { verify } = await import('#verify.ts')
+    const { verify } = await import('#maintenance/verify.ts')
     const only = options.only as readonly Check[] | undefined
     const wrong = only?.find((one) => !Object.hasOwn(about, one))
     if (wrong !== undefined) throw new CliError(exitCodes.usage, `there is no check ${wrong}`)

@@ -1,13 +1,17 @@
 // Copies what a database has in one store of blobs to another, under the same names, so that no row changes. A server goes on
 // with the first one meanwhile; what has been copied is not copied again.
+
 import { createHash, randomUUID } from 'node:crypto'
-import { type Blobs, ContentMissing, type Located, type StoredCheckpoint } from './blobs/blobs.ts'
-import { readFact, writeFact } from './db/facts.ts'
-import type { Db, Tx } from './db/sql.ts'
-import { contentsAfter, locationIsKnown, type StoredContent } from './domains/registry/blobs/copies.store.ts'
-import { algorithmOf } from './lib/digest.ts'
-import { parseCheckpoint } from './lib/tlog/checkpoint.ts'
-import { eachAtOnce } from './lib/turns/each-at-once.ts'
+import { type Blobs, ContentMissing, type Located, type StoredCheckpoint } from '#blobs/blobs.ts'
+import { openBlobs } from '#blobs/open.ts'
+import type { Config } from '#config.ts'
+import { readFact, writeFact } from '#db/facts.ts'
+import type { Db, Tx } from '#db/sql.ts'
+import { contentsAfter, locationIsKnown, type StoredContent } from '#domains/registry/blobs/copies.store.ts'
+import { algorithmOf } from '#lib/digest.ts'
+import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
+import { eachAtOnce } from '#lib/turns/each-at-once.ts'
+import { openExisting } from '#open-database.ts'
 
 export type Copied = {
   contents: number
@@ -139,4 +143,15 @@ async function copyContent(from: Blobs, to: Blobs, { location, size, digest }: S
   }
   await part.discard()
   return false
+}
+
+/** Opens the store of the settings and the one that `to` names, with their database. */
+export async function openCopy(config: Config, to: string) {
+  await using opening = new AsyncDisposableStack()
+  const { db } = opening.adopt(await openExisting(config), (open) => open.close())
+  const store = async (place: string) =>
+    opening.adopt(await openBlobs(place, config.data, { env: config.aws }), (one) => one.close())
+  const stores = { from: await store(config.blobs), to: await store(to) }
+  const opened = opening.move()
+  return { db, ...stores, close: () => opened.disposeAsync() }
 }

@@ -1,12 +1,12 @@
 // A database and the store of its blobs, a folder or a bucket, belong together. Each has an id, and each knows that of the other: two servers on
 // one database with different stores, or on one store with different databases, would lose what the other one has.
 import { randomUUID } from 'node:crypto'
-import type { Blobs } from './blobs/blobs.ts'
-import { idFile } from './blobs/disk.ts'
-import type { blobPlace } from './blobs/open.ts'
-import { keepFact, readFact } from './db/facts.ts'
-import type { Db } from './db/sql.ts'
-import { someBlobs } from './domains/registry/blobs/blobs.store.ts'
+import type { Blobs } from '#blobs/blobs.ts'
+import { idFile } from '#blobs/disk.ts'
+import type { blobPlace } from '#blobs/open.ts'
+import { keepFact, readFact } from '#db/facts.ts'
+import type { Db } from '#db/sql.ts'
+import { someBlobs } from '#domains/registry/blobs/blobs.store.ts'
 
 type Place = ReturnType<typeof blobPlace>
 

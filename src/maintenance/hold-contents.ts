@@ -1,8 +1,8 @@
 // Keeps the contents of the store while a command is at them.
 import { setInterval } from 'node:timers/promises'
-import type { Skew } from './db/skew.ts'
-import type { Db } from './db/sql.ts'
-import { hold, release, renewHold } from './domains/registry/blobs/holds.store.ts'
+import type { Skew } from '#db/skew.ts'
+import type { Db } from '#db/sql.ts'
+import { hold, release, renewHold } from '#domains/registry/blobs/holds.store.ts'
 
 const tenMinutes = 10 * 60_000
 const rowLocks = { isolation: 'rowLocks' } as const

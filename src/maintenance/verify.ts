@@ -1,26 +1,26 @@
 // Compares what a database says with what there is: contents in the store, and counters, tags and links with the rows that
 // they follow from. Servers may run meanwhile: whatever is compared is read in one statement, or looked at twice.
-import { openBlobs } from './blobs/open.ts'
-import type { Config } from './config.ts'
-import { correctTotal, wrongTotals } from './db/list-totals.ts'
-import { createSkew } from './db/skew.ts'
-import type { Db } from './db/sql.ts'
-import { verifyCheckpoints } from './domains/ledger/proofs/verification.service.ts'
-import { trashMs } from './domains/registry/blobs/collection.model.ts'
-import { type Contents, verifyContents, verifyOrphans } from './domains/registry/verification/contents.service.ts'
-import { verifyManifests } from './domains/registry/verification/manifest-links.service.ts'
-import { verifyLedger, verifyTags } from './domains/registry/verification/tag-records.service.ts'
-import { verifyUsage } from './domains/registry/verification/usage.service.ts'
+import { openBlobs } from '#blobs/open.ts'
+import type { Config } from '#config.ts'
+import { correctTotal, wrongTotals } from '#db/list-totals.ts'
+import { createSkew } from '#db/skew.ts'
+import type { Db } from '#db/sql.ts'
+import { verifyCheckpoints } from '#domains/ledger/proofs/verification.service.ts'
+import { trashMs } from '#domains/registry/blobs/collection.model.ts'
+import { type Contents, verifyContents, verifyOrphans } from '#domains/registry/verification/contents.service.ts'
+import { verifyManifests } from '#domains/registry/verification/manifest-links.service.ts'
+import { verifyLedger, verifyTags } from '#domains/registry/verification/tag-records.service.ts'
+import { verifyUsage } from '#domains/registry/verification/usage.service.ts'
 import {
   type Check,
   checks,
   type Finding,
   type Tally,
   type Watch,
-} from './domains/registry/verification/verification.model.ts'
+} from '#domains/registry/verification/verification.model.ts'
+import { openExisting } from '#open-database.ts'
+import { resources } from '#resources.ts'
 import { holdContents } from './hold-contents.ts'
-import { openExisting } from './open-database.ts'
-import { resources } from './resources.ts'
 import { requireOwn } from './tie-blobs.ts'
 
 export {
@@ -29,7 +29,7 @@ export {
   type Finding,
   problems,
   type Tally,
-} from './domains/registry/verification/verification.model.ts'
+} from '#domains/registry/verification/verification.model.ts'
 
 export type VerifyOptions = {
   repair: boolean
