@@ -1,7 +1,7 @@
-// `npm test [FILE…]`: the tests on SQLite, and also on PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// `npm test [FILE or FOLDER…]`: the tests on SQLite, and also on PostgreSQL when PINFOLD_TEST_DATABASE names one.
 // `npm test -- --postgresql`: only on PostgreSQL.
 // `npm run test:quick [FILE…]`: on SQLite, only the test files that changed code can affect, the nearest first.
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { root } from './run.ts'
@@ -22,11 +22,21 @@ const flags = ['--quick', '--postgresql']
 const isQuick = process.argv.includes('--quick')
 const onlyPostgres = process.argv.includes('--postgresql')
 const named = process.argv.slice(2).filter((word) => !flags.includes(word))
-const given = named.map((file) => relative(root, resolve(file)))
 const postgres = isQuick ? '' : (process.env.PINFOLD_TEST_DATABASE ?? '')
 const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root }).sort()
+const given = named.flatMap(filesOf)
 
 const durations = readDurations()
+
+/** A file that was named, or the test files of a folder. */
+function filesOf(name: string): string[] {
+  const path = relative(root, resolve(name))
+  const inFolder = all.filter((file) => file.startsWith(`${path}/`))
+  if (inFolder.length > 0) return inFolder
+  if (statSync(join(root, path), { throwIfNoEntry: false })?.isFile()) return [path]
+  console.error(`${name} is no file, and no folder with tests`)
+  return process.exit(64)
+}
 
 function unitsOf(files: readonly string[], engine: string, database: string): Unit[] {
   return files.map((file) => ({

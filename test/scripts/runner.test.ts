@@ -88,3 +88,13 @@ test('runs a file in a process of its own where it asks for one', async () => {
   const shared = await runTests({ a: body, b: body, c: body, d: body, e: body })
   assert.match(shared.stdout, /another file was here/, 'other files share processes')
 })
+
+test('runs the tests of a folder, and refuses a name that is neither file nor folder', async () => {
+  const runner = join(project, 'scripts/test.ts')
+  const options = { command: join(project, 'bin/pinfold-node'), env: { NODE_TEST_CONTEXT: '' } }
+  const { code, stdout } = await runProcess([runner, join(project, 'src/lib/caches')], options)
+  assert.match(stdout, /^[1-9]\d* files in 0:\d\d, 0 tests skipped\n[1-9]\d* passed, 0 failed$/m)
+  assert.equal(code, 0)
+  const missing = await runProcess([runner, 'no-such.test.ts'], options)
+  assert.deepEqual([missing.code, missing.stderr], [64, 'no-such.test.ts is no file, and no folder with tests\n'])
+})
