@@ -88,6 +88,7 @@ function roomOf(path: string): string {
   if (name === 'domain.ts' || name === 'domains.ts' || name === 'resources.ts') return name.slice(0, -'.ts'.length)
   // The types of hooks are models.
   if (name === 'hooks.ts') return 'model'
+  if (name === 'parts.ts' || name === 'open-parts.ts') return 'parts'
   return /\.(model|store|service|v1|v2|control|duty|hooks)\.ts$/.exec(name)?.[1] ?? 'rule'
 }
 
@@ -134,6 +135,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   v2: (one, to) =>
     to === 'lib' || ofVersion(one) || (reaches(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   duty: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
+  parts: (one, to) => to === 'lib' || (reaches(one) && ['model', 'service', 'parts'].includes(to)) || isRule(one),
   hooks: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
   control: (one, to) =>
     to === 'lib' ||
@@ -142,7 +144,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   resources: (one, to) => to === 'lib' || (to === 'model' && reaches(one)),
   domain: (one, to) =>
     ['gen', 'lib'].includes(to) ||
-    (sameDomain(one) && ['v1', 'v2', 'control', 'duty', 'resources', 'hooks'].includes(to)),
+    (sameDomain(one) && ['v1', 'v2', 'control', 'duty', 'resources', 'hooks', 'parts'].includes(to)),
   domains: (_, to) => to === 'domain',
   config: (one, to) => ['config', 'lib'].includes(to) || ['src/blobs/s3/bucket.ts', viewsModel].includes(one.to),
   maintenance: (one, to) =>

@@ -9,6 +9,7 @@ import { audit } from './audit/audit.control.ts'
 import { sweepAuditLog } from './audit/audit.duty.ts'
 import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
 import { deliverEvents } from './delivery/deliveries.duty.ts'
+import { openEvents } from './open-parts.ts'
 import { refusals } from './refusals/refusals.control.ts'
 import { sweepRefusals, writeRefusals } from './refusals/refusals.duty.ts'
 import { resources } from './resources.ts'
@@ -18,6 +19,7 @@ import { subscriptionEventsV1, subscriptionsV1 } from './subscriptions/subscript
 import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 
 export const events: Domain = {
+  parts: openEvents,
   services: [
     { desc: SubscriptionsService, handlers: subscriptions },
     { desc: Subscriptions, handlers: subscriptionsV1 },

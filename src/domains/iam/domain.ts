@@ -47,6 +47,7 @@ import { identityProviderEvents, identityProviders } from './identity-providers/
 import { providerDiscovery } from './identity-providers/provider-discovery.control.ts'
 import { groupInviteEventsV1, groupInvitesV1 } from './invites/group-invites.v1.ts'
 import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
+import { openIam } from './open-parts.ts'
 import { pushTokenEvents, pushTokens } from './push-tokens/push-tokens.control.ts'
 import { sweepPushTokensDuty } from './push-tokens/push-tokens.duty.ts'
 import { organizationQuotas, quotaEvents } from './quotas/quotas.control.ts'
@@ -66,6 +67,7 @@ import { termsEventsV1, termsV1 } from './terms/terms.v1.ts'
 import { terms, termsEvents } from './terms/terms.v2.ts'
 
 export const iam: Domain = {
+  parts: openIam,
   services: [
     { desc: GroupsService, handlers: groups },
     { desc: AccessRequestsService, handlers: accessRequests },

@@ -1,11 +1,13 @@
 import type { Domain } from '#domain.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
+import { openLedger } from './open-parts.ts'
 import { compareLedgers, countLedgers } from './proofs/checkpoints.duty.ts'
 import { backfillLedgers, sequenceLedgers, witnessLedgers } from './proofs/sequence.duty.ts'
 import { resources } from './resources.ts'
 
 export const ledger: Domain = {
+  parts: openLedger,
   services: [{ desc: LedgersService, handlers: ledgers }],
   eventBodies: [...ledgerEvents],
   resources,

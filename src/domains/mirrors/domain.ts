@@ -9,9 +9,11 @@ import { followEvents, follows } from './follows/follows.control.ts'
 import { followUpstreams } from './follows/follows.duty.ts'
 import { askForHistories } from './follows/histories.duty.ts'
 import { upstreamEvents, upstreams } from './follows/upstreams.control.ts'
+import { openMirrors } from './open-parts.ts'
 import { resources } from './resources.ts'
 
 export const mirrors: Domain = {
+  parts: openMirrors,
   services: [
     { desc: UpstreamsService, handlers: upstreams },
     { desc: FollowsService, handlers: follows },

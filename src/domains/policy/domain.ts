@@ -9,6 +9,7 @@ import { PolicyChecksService } from '#gen/pinfold/control/scanning/v1/policy_che
 import { digests } from './digests/digests.control.ts'
 import { gateEvents, gates } from './gates/gates.control.ts'
 import { policyChecks } from './gates/policy-checks.control.ts'
+import { openPolicy } from './open-parts.ts'
 import { pullRuleEvents, pullRules } from './pull-rules/pull-rules.control.ts'
 import { resources } from './resources.ts'
 import { retentionPlanEvents, retentionPlans } from './retention/plans.control.ts'
@@ -17,6 +18,7 @@ import { retention, retentionEvents } from './retention/retention.control.ts'
 import { views } from './views/views.control.ts'
 
 export const policy: Domain = {
+  parts: openPolicy,
   services: [
     { desc: GatesService, handlers: gates },
     { desc: PolicyChecksService, handlers: policyChecks },

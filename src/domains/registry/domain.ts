@@ -18,6 +18,7 @@ import { readImages } from './images/read-images.duty.ts'
 import { judgeTags } from './lifecycles/eol-tags.duty.ts'
 import { lifecycles } from './lifecycles/lifecycles.control.ts'
 import { lifecyclesV1 } from './lifecycles/lifecycles.v1.ts'
+import { openRegistry } from './open-parts.ts'
 import { removeRepos } from './repos/removals.duty.ts'
 import { repoUsages } from './repos/repo-usage.control.ts'
 import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
@@ -32,6 +33,7 @@ import { tagEvents, tags } from './tags/tags.v2.ts'
 import { sweepUsage, writeUsage } from './usage/digest-usage.duty.ts'
 
 export const registry: Domain = {
+  parts: openRegistry,
   services: [
     { desc: ReposService, handlers: repos },
     { desc: RepoUsageService, handlers: repoUsages },

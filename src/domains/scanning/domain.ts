@@ -12,6 +12,7 @@ import { vulnerabilityEvents } from './changes/changes.control.ts'
 import { tellVulnerabilities } from './changes/changes.duty.ts'
 import { scannedImages } from './images/images.control.ts'
 import { matchPackages } from './matching/match.duty.ts'
+import { openScanning } from './open-parts.ts'
 import { scanReports } from './outside/scan-reports.control.ts'
 import { findings } from './reports/findings.control.ts'
 import { vulnReportV1 } from './reports/vuln-report.v1.ts'
@@ -30,6 +31,7 @@ import { syncSources } from './sources/sync.duty.ts'
 import { sweepScanning } from './upkeep/upkeep.duty.ts'
 
 export const scanning: Domain = {
+  parts: openScanning,
   services: [
     { desc: Vulnerabilities, handlers: vulnReports },
     { desc: FindingsService, handlers: findings },

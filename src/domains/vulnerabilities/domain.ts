@@ -13,6 +13,7 @@ import { listDocuments } from './documents/documents.v2.ts'
 import { vulnerabilityControl } from './metadata/vulnerabilities.control.ts'
 import { listVulnerabilityMetadata as listMetadataV1 } from './metadata/vulnerabilities.v1.ts'
 import { listVulnerabilityMetadata } from './metadata/vulnerabilities.v2.ts'
+import { openVulnerabilities } from './open-parts.ts'
 import { listResolvedVulnsReports as listResolvedV1 } from './reports/resolved-reports.v1.ts'
 import { listResolvedVulnsReports } from './reports/resolved-reports.v2.ts'
 import { resources } from './resources.ts'
@@ -24,6 +25,7 @@ const securityAdvisoryV1 = {
 }
 
 export const vulnerabilities: Domain = {
+  parts: openVulnerabilities,
   services: [
     { desc: AdvisoriesService, handlers: advisories },
     { desc: AdvisoryControlService, handlers: advisoryControl },

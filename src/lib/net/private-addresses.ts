@@ -96,3 +96,11 @@ links.add('100.100.100.200')
 links.add('fe80::', '10')
 links.add('fd00:ec2::254')
 links.add('fd20:ce::254')
+
+/** The private addresses that may be called for one purpose: the listed ones, unless the settings allow all of them. */
+export function allowedAddresses(
+  { allowPrivateAddresses }: { allowPrivateAddresses: boolean },
+  entries: readonly string[],
+): PrivateAddresses {
+  return allowPrivateAddresses ? allPrivateAddresses : privateAddresses(entries)
+}

@@ -1,0 +1,55 @@
+import { performance } from 'node:perf_hooks'
+import type { Ground } from '#app.ts'
+import { createRegistryEvents } from '#domains/outbox/emit-registry.ts'
+import { aPull, aPush } from '#domains/outbox/registry-events.model.ts'
+import { allowedAddresses } from '#lib/net/private-addresses.ts'
+import { createSinkClient } from '#lib/net/sink-client.ts'
+import { createDropped } from '#lib/noted/dropped.ts'
+import { createSignal } from '#lib/signal.ts'
+import type { EventsParts } from './parts.ts'
+import { createRefusalLog } from './refusals/refusal-log.ts'
+import { createFeed } from './stream/feed.ts'
+import { createAudience } from './subscriptions/audience.ts'
+
+export function openEvents(ground: Ground, opening: AsyncDisposableStack): EventsParts {
+  const { config, db, failures } = ground
+  const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
+  const sinks = createSinkClient({
+    allowed: allowedAddresses(config, config.sinksPrivate),
+    allowHttp: config.allowInsecureSinks,
+  })
+  const refusals = createRefusalLog(db, (error) => failures.repeated('refusals could not be written', error))
+  return {
+    events,
+    feed: opening.adopt(createFeed({ db, failures, events }, config.streamsPerCaller), (open) => open.close()),
+    sinks: opening.adopt(sinks, (open) => open.close()),
+    refusals: opening.adopt(refusals, (open) => open.close()),
+    registryEvents: openRegistryEvents(ground, events, opening),
+  }
+}
+
+/** Events of pulls and of refused pushes, where somebody wants them. */
+function openRegistryEvents(ground: Ground, events: EventsParts['events'], opening: AsyncDisposableStack) {
+  const { config, db, clock, eventTable, failures, fleet, log, metrics, monotonic, vendor } = ground
+  const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendor?.token)
+  const audiences = {
+    pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
+    'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
+  }
+  const droppedOf = (what: string, warn: (count: number) => void) => {
+    const count = (by: number) => metrics.registryDropped.inc({ what }, by)
+    return opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
+  }
+  const dropped = {
+    pulls: droppedOf('pull_event', (count) => log.warn('events of pulls dropped', { count })),
+    'refused pushes': droppedOf('refused_push_event', (count) =>
+      log.warn('events of refused pushes dropped', { count }),
+    ),
+  }
+  const perMinute = () => config.registryEventsPerOrganization / fleet.nodes
+  const registryEvents = createRegistryEvents({ db, events, eventTable }, audiences, perMinute, {
+    failed: (error: unknown) => failures.repeated('registry events could not be written', error),
+    dropped: (kind, count) => dropped[kind].add(count),
+  })
+  return opening.adopt(registryEvents, (open) => open.close())
+}

@@ -1,0 +1,22 @@
+import type { RegistryEvents } from '#domains/outbox/registry-events.model.ts'
+import type { SinkClient } from '#lib/net/sink-client.ts'
+import type { Signal } from '#lib/signal.ts'
+import type { RefusalLog } from './refusals/refusal-log.ts'
+import type { Feed } from './stream/stream.model.ts'
+
+/** What this domain holds in memory, as long as the process runs. */
+export type EventsParts = {
+  /**
+   * `written`: an event is in the outbox, or will be with the next commit. `routed`: events have got their position.
+   * `queued`: deliveries were added or taken away by other means than routing.
+   */
+  events: { written: Signal; routed: Signal; queued: Signal }
+  /** The newest events, for whoever follows them. */
+  feed: Feed
+  /** Posts to addresses that subscribers have named. */
+  sinks: SinkClient
+  /** What the registry refuses, on its way to the table. */
+  refusals: RefusalLog
+  /** Pulls, and pushes that were refused, on their way to the outbox. */
+  registryEvents: RegistryEvents
+}

@@ -1,0 +1,26 @@
+import type { Ground } from '#app.ts'
+import { createLapsing } from '#lib/caches/lapsing.ts'
+import { createLastSeen } from './identities/last-seen.ts'
+import type { IamParts } from './parts.ts'
+import { createLivePushTokens } from './push-tokens/live-push-tokens.ts'
+import { createRepeats } from './repeats/repeats.ts'
+import { createGrantCache } from './roles/grants.ts'
+import { createLiveSessions } from './sessions/live-sessions.ts'
+import { createTermsGate } from './terms/terms-gate.ts'
+
+/** Number of identities that are remembered after a warning of a claim that is too long. */
+const mostTooLong = 1000
+
+export function openIam(ground: Ground, opening: AsyncDisposableStack): IamParts {
+  const { config, db, clock, monotonic, failures, sealer, eventTable } = ground
+  const onError = (error: unknown) => failures.repeated('last use of identities could not be written', error)
+  return {
+    grants: createGrantCache(db, monotonic),
+    sessions: createLiveSessions(db, config, monotonic),
+    pushTokens: createLivePushTokens(db, { config, clock }, monotonic),
+    lastSeen: opening.adopt(createLastSeen(db, onError), (open) => open.close()),
+    repeats: createRepeats(db, sealer, clock),
+    tooLongClaims: createLapsing(mostTooLong),
+    terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
+  }
+}

@@ -1,0 +1,27 @@
+import type { Ground } from '#app.ts'
+import { createLapsing } from '#lib/caches/lapsing.ts'
+import { createOutgoingStreams } from '#lib/net/outgoing-streams.ts'
+import { allowedAddresses } from '#lib/net/private-addresses.ts'
+import { createHostPaces } from '#lib/registries/host-paces.ts'
+import { createRegistryClient } from '#lib/registries/registry-client.ts'
+import { createRegistryTokens } from '#lib/registries/registry-tokens.ts'
+import { createSignal } from '#lib/signal.ts'
+import type { MirrorsParts } from './parts.ts'
+
+/** Number of tags that are known for which upstreams need not be asked. */
+const mostSilent = 20_000
+
+export function openMirrors({ config, clock, monotonic }: Ground): MirrorsParts {
+  const outgoing = createOutgoingStreams({
+    allowed: allowedAddresses(config, config.upstreamsPrivate),
+    allowHttp: config.allowInsecureUpstreams,
+  })
+  const upstreams = createRegistryClient({
+    outgoing,
+    tokens: createRegistryTokens(outgoing, monotonic),
+    paces: createHostPaces(monotonic),
+    now: () => clock().getTime(),
+  })
+  const signals = { due: createSignal(), fetches: createSignal(), histories: createSignal() }
+  return { follows: { ...signals, flights: new Map(), silent: createLapsing(mostSilent) }, upstreams }
+}

@@ -1,0 +1,42 @@
+import type { Ground } from '#app.ts'
+import { createLapsing } from '#lib/caches/lapsing.ts'
+import { createDropped } from '#lib/noted/dropped.ts'
+import { createSignal } from '#lib/signal.ts'
+import { createReadTurns } from '#lib/turns/read-turns.ts'
+import { createManifestCache } from './manifests/manifest-cache.ts'
+import type { RegistryParts } from './parts.ts'
+import { createPathCache } from './repos/paths.service.ts'
+import { createTagCache } from './tags/tag-cache.ts'
+import { createDigestUsage } from './usage/digest-usage.ts'
+
+/** Number of organizations that are known whose images are left alone. */
+const mostFull = 10_000
+
+export function openRegistry(ground: Ground, opening: AsyncDisposableStack): RegistryParts {
+  const { db, monotonic } = ground
+  return {
+    incoming: new Map(),
+    closing: new Map(),
+    collections: { asked: createSignal(), moved: createSignal() },
+    removals: createSignal(),
+    paths: createPathCache(db, monotonic),
+    tags: createTagCache(db, monotonic),
+    manifests: createManifestCache(monotonic),
+    usage: openUsage(ground, opening),
+    images: {
+      ...{ pushed: createSignal(), read: createSignal() },
+      ...{ turns: createReadTurns(monotonic), full: createLapsing(mostFull) },
+    },
+  }
+}
+
+function openUsage({ db, failures, log, metrics, monotonic }: Ground, opening: AsyncDisposableStack) {
+  const count = (by: number) => metrics.registryDropped.inc({ what: 'pull_count' }, by)
+  const warn = (dropped: number) => log.warn('pulls left out of the usage of digests', { count: dropped })
+  const counts = opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
+  const usage = createDigestUsage(db, {
+    failed: (error: unknown) => failures.repeated('usage of digests could not be written', error),
+    dropped: (by) => counts.add(by),
+  })
+  return opening.adopt(usage, (open) => open.close())
+}

@@ -1,0 +1,32 @@
+import type { Lapsing } from '#lib/caches/lapsing.ts'
+import type { Signal } from '#lib/signal.ts'
+import type { ReadTurns } from '#lib/turns/read-turns.ts'
+import type { ManifestCache } from './manifests/manifest-cache.ts'
+import type { PathCache } from './repos/repos.model.ts'
+import type { TagCache } from './tags/tag-cache.ts'
+import type { DigestUsage } from './usage/digest-usage.ts'
+
+/** What this domain holds in memory, as long as the process runs. */
+export type RegistryParts = {
+  /** Bytes of uploads on their way to this server, by organisation, where it has a quota. */
+  incoming: Map<string, number>
+  /** The last request of this server to close an upload, by the upload; it never rejects. */
+  closing: Map<string, Promise<void>>
+  /** `asked`: a collection of blobs waits to be run. `moved`: one has got further, or has ended. */
+  collections: { asked: Signal; moved: Signal }
+  /** A repo was deleted whose tags and manifests are still to go. */
+  removals: Signal
+  /** Tags that were pulled lately. */
+  tags: TagCache
+  /** Manifests that were read lately. */
+  manifests: ManifestCache
+  /** Who pulls what, on its way to the table. */
+  usage: DigestUsage
+  /**
+   * `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next.
+   * `full`: organisations whose images are left alone for now, since they store more than they may.
+   */
+  images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
+  /** Which repo a path in the registry stands for, at most half a second old. */
+  paths: PathCache
+}

@@ -1,0 +1,25 @@
+import type { Ground } from '#app.ts'
+import { createOutgoing } from '#lib/net/outgoing.ts'
+import { privateAddresses } from '#lib/net/private-addresses.ts'
+import { createSignal } from '#lib/signal.ts'
+import { createReadTurns, reportTurnLimits } from '#lib/turns/read-turns.ts'
+import { createReportMemory } from './outside/report-memory.service.ts'
+import type { ScanningParts } from './parts.ts'
+
+export function openScanning({ config, monotonic }: Ground): ScanningParts {
+  return {
+    scanning: {
+      ...{ reported: createSignal(), scans: createSignal() },
+      ...{ reading: createReportMemory(), turns: createReadTurns(monotonic, reportTurnLimits) },
+    },
+    // Http stays on this machine, where nobody else reads it, and only where the list has it.
+    toSources: createOutgoing({
+      allowed: privateAddresses(config.vulnerabilityPrivate),
+      allowHttp: /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])[:/]/.test(config.vulnerabilityMirror),
+    }),
+    toScanners: createOutgoing({
+      allowed: privateAddresses(config.scannersPrivate),
+      allowHttp: config.allowInsecureScanners,
+    }),
+  }
+}

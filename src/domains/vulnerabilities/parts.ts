@@ -1,0 +1,7 @@
+import type { Remembered } from '#lib/caches/remembered.ts'
+
+/** What this domain holds in memory, as long as the process runs. */
+export type VulnerabilitiesParts = {
+  /** Totals of searches that had to be counted one by one. */
+  searchTotals: Remembered<number>
+}
