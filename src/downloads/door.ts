@@ -1,7 +1,8 @@
 // The door of what is too long for an answer of the API: `/downloads/reports/TICKET`. The ticket, which the API has given out, is
 // all the right that it takes.
+
+import { rawReportPath } from '#domains/scanning/known/reports.model.ts'
 import { openRaw } from '#domains/scanning/reports/raw-reports.service.ts'
-import { rawReportPath } from '#domains/scanning/reports/reports.model.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { limitIdle } from '#edge/idle-limit.ts'

@@ -92,13 +92,6 @@ const exceptions: readonly string[] = [
   'registry/tags/tag-imports.service.ts -> mirrors/follows/follows.service.ts',
   'registry/tags/tag-moves.service.ts -> policy/retention/promises.service.ts',
   'registry/tags/tags.service.ts -> mirrors/follows/follows.service.ts',
-  'scanning/matching/suppression.service.ts -> scanning/known/known.model.ts',
-  'scanning/outside/joined-report.model.ts -> scanning/reports/reports.model.ts',
-  'scanning/outside/report-queue.service.ts -> scanning/signers/signed-statements.store.ts',
-  'scanning/outside/scan-reports.control.ts -> scanning/scanners/scanners.service.ts',
-  'scanning/outside/scan-reports.model.ts -> scanning/reports/reports.model.ts',
-  'scanning/outside/scan-reports.service.ts -> scanning/reports/reports.model.ts',
-  'scanning/reports/findings.control.ts -> scanning/exports/exports.service.ts',
 ]
 
 const upward = sources

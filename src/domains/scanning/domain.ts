@@ -10,6 +10,7 @@ import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { vulnerabilityEvents } from './changes/changes.control.ts'
 import { tellVulnerabilities } from './changes/changes.duty.ts'
+import { findingsExports } from './exports/exports.control.ts'
 import { scannedImages } from './images/images.control.ts'
 import { matchPackages } from './matching/match.duty.ts'
 import { openScanning } from './open-parts.ts'
@@ -21,7 +22,7 @@ import { resources } from './resources.ts'
 import { riskAcceptances, riskEvents } from './risks/risks.control.ts'
 import { expireRisksDuty } from './risks/risks.duty.ts'
 import { askScanners } from './scanners/ask-scanners.duty.ts'
-import { scanners } from './scanners/scanners.control.ts'
+import { scanners, scanRequests } from './scanners/scanners.control.ts'
 import { scanningHooks } from './scanning.hooks.ts'
 import { readReports } from './signers/read-reports.duty.ts'
 import { signerEvents, vexSigners } from './signers/signers.control.ts'
@@ -34,8 +35,8 @@ export const scanning: Domain = {
   parts: openScanning,
   services: [
     { desc: Vulnerabilities, handlers: vulnReports },
-    { desc: FindingsService, handlers: findings },
-    { desc: ScanReportsService, handlers: scanReports },
+    { desc: FindingsService, handlers: { ...findings, ...findingsExports } },
+    { desc: ScanReportsService, handlers: { ...scanReports, ...scanRequests } },
     { desc: ScannersService, handlers: scanners },
     { desc: ScannedImagesService, handlers: scannedImages },
     { desc: RiskAcceptancesService, handlers: riskAcceptances },

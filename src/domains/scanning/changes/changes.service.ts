@@ -3,11 +3,11 @@
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
-import { vulnerabilityIds } from '../known/known.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { ecosystemsOf } from '../matching/matching.service.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { matchKinds, packageItem } from '../queue/queue.model.ts'
+import { vulnerabilityIds } from '../records/records.model.ts'
 import * as store from './changes.store.ts'
 
 const findingsAtOnce = 200

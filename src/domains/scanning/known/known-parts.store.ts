@@ -5,7 +5,8 @@ import type { Component } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { AffectedRow } from '../matching/findings.model.ts'
 import { affectedColumns, toAffected } from '../matching/findings.store.ts'
-import { type Known, type PastText, type Suppressed, vulnerabilityIds } from './known.model.ts'
+import { vulnerabilityIds } from '../records/records.model.ts'
+import type { Known, PastText, Suppressed } from './known.model.ts'
 
 /** A finding, whichever lists have it. */
 export type FindingRow = {

@@ -104,20 +104,3 @@ export const turnsOf = ({ foundTime, goneTime, suppressed, accepted, record }: K
   }),
   ...[...suppressed, ...accepted.flat()].flatMap(({ fromTime, untilTime }) => [fromTime, untilTime]),
 ]
-
-/** A record as far as its names go. */
-type Named = { id: string; aliases: readonly string[]; upstream: readonly string[] }
-
-/**
- * The vulnerabilities that a record is about, each once: its CVEs; without any, one id that records of other sources
- * about the same choose as well.
- */
-export function vulnerabilityIds({ id, aliases, upstream }: Named): string[] {
-  const names = [...new Set([id, ...aliases, ...upstream])]
-  // Debian's records have the name of a package behind that of the vulnerability.
-  const cves = names.filter((name) => name.startsWith('CVE-') && !name.includes('/'))
-  if (cves.length > 0) return cves.sort()
-  const shared = names.filter((name) => name.startsWith('GHSA-')).sort()[0]
-  // Nor does anybody know a vulnerability by the uids of our own advisories.
-  return [shared ?? (id.includes('/') ? (aliases[0] ?? upstream[0]) : undefined) ?? id]
-}

@@ -1,7 +1,7 @@
 // What a vulnerability is counted under, whichever of its names is given.
 import type { Reader } from '#db/sql.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
-import { vulnerabilityIds } from './known.model.ts'
+import { vulnerabilityIds } from '../records/records.model.ts'
 import { recordsNamed } from './names.store.ts'
 
 const mostRecords = 100

@@ -3,8 +3,8 @@
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { isCleared, verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { vulnerabilityIds } from '../known/known.model.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
+import { vulnerabilityIds } from '../records/records.model.ts'
 import { orderOf } from './matching.service.ts'
 import * as store from './suppressions.store.ts'
 

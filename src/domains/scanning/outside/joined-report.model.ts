@@ -1,6 +1,7 @@
 // What several scanners say of an image, as one report.
+
+import { fixStates, type ImageReport, type ReportedVulnerability } from '../known/reports.model.ts'
 import { worse } from '../matching/severity.model.ts'
-import { fixStates, type ImageReport, type ReportedVulnerability } from '../reports/reports.model.ts'
 
 /** All that they say, each vulnerability once. `reports` are some, the newest first. */
 export function joinReports(reports: readonly [ImageReport, ...ImageReport[]]): ImageReport {

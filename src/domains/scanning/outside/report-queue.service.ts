@@ -6,9 +6,9 @@ import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { bytesOfSigned, giveBack } from '#domains/registry/blobs/usage.service.ts'
 import { isDigest } from '#lib/digest.ts'
-import * as signed from '../signers/signed-statements.store.ts'
 import { mostAttestations, mostWaiting, type NewReport, reportTypes } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
+import * as signed from './signed-statements.store.ts'
 
 const mayReport = [capabilityNumber('vuln_report.create')]
 

@@ -3,7 +3,6 @@ import type { ScanReport, ScanReportsService, VexStatement } from '#gen/pinfold/
 import { listResponse } from '#lib/lists/lists.ts'
 import { pageOf, readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { scanImage } from '../scanners/scanners.service.ts'
 import { importReport, listScanReports, type ReportFacts } from './scan-reports.service.ts'
 import { getStatement, listStatements, type Statement } from './statements.service.ts'
 
@@ -26,18 +25,6 @@ function placeOf({ uid }: Statement): string {
 export const scanReports: Handlers<typeof ScanReportsService> = {
   async importScanReport(call, { repoUid, digest, report }) {
     return toMessage(await importReport(call, repoUid, digest, report))
-  },
-
-  async scanImage(call, { repoUid, digest }) {
-    const scans = await scanImage(call, repoUid, digest)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ScanImageResponse',
-      scans: scans.map(({ scanner, requestTime, beginTime, attempts, problem, digest: image }) => ({
-        $typeName: 'pinfold.control.scanning.v1.ScanRequest',
-        ...{ scanner, digest: image, attempts, problem, requestTime: timestamp(requestTime) },
-        ...(beginTime === '' ? {} : { beginTime: timestamp(beginTime) }),
-      })),
-    }
   },
 
   async getStatement(call, { repoUid, digest, uid }) {

@@ -1,5 +1,5 @@
 // Reports of other scanners.
-import type { ImageReport, ReportedVulnerability } from '../reports/reports.model.ts'
+import type { ImageReport, ReportedVulnerability } from '../known/reports.model.ts'
 
 // The numbers are stored; they keep their meaning for good.
 /** `attestation`: a layer of what a tag has for an image. */

@@ -9,13 +9,13 @@ import { invalid } from '#lib/errors.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { turnsOf } from '../known/known.model.ts'
+import { type CountReport, dayMs, maxCounted, maxDays, maxFindings, maxMoves, maxTags } from '../known/reports.model.ts'
 import { worse } from '../matching/severity.model.ts'
 import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
 import { hasAccepted } from '../risks/accepted.service.ts'
 import { withAcceptedIn } from './accepted-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
-import { type CountReport, dayMs, maxCounted, maxDays, maxFindings, maxMoves, maxTags } from './reports.model.ts'
 
 export type CountQuery = { references: readonly { repo: string; tag: string }[]; from: string; to: string }
 

@@ -1,8 +1,8 @@
 // Where nothing can be said of an image, at any moment: what no data source covers, and what sources did not tell any more.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
+import { dayMs, type Gap } from '../known/reports.model.ts'
 import type { SourceRead } from '../records/records.store.ts'
-import { dayMs, type Gap } from './reports.model.ts'
 
 /** How far sources reach that speak of some ecosystems. */
 export type Coverage = {

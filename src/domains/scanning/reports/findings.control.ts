@@ -1,7 +1,6 @@
 import type { Handlers } from '#app.ts'
 import type { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { exportFindings } from '../exports/exports.service.ts'
 import { verifyStep } from '../matching/verify.service.ts'
 import type { Statement } from '../outside/statements.service.ts'
 import { statementsFor } from '../outside/statements-for.service.ts'
@@ -20,16 +19,6 @@ export const findings: Handlers<typeof FindingsService> = {
       $typeName: 'pinfold.control.scanning.v1.ImageFindings',
       digest,
       findings: found.map((one, i) => ({ ...toMessage(one), statements: said[i]!.map(statementMessage) })),
-      gaps: gaps.map(toGap),
-      coverage: toCoverage(coverage),
-    }
-  },
-
-  async exportImageFindings(call, { repoUid, digest, format }) {
-    const { gaps, coverage, ...exported } = await exportFindings(call, repoUid, digest, format)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ExportedFindings',
-      ...exported,
       gaps: gaps.map(toGap),
       coverage: toCoverage(coverage),
     }

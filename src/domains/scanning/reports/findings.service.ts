@@ -7,14 +7,15 @@ import { contentsOf, isKnownImage } from '#domains/registry/images/image-content
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
-import { type Accepted, countedAt, isAcceptedAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import { type Accepted, countedAt, isAcceptedAt, type Known } from '../known/known.model.ts'
+import type { Gap } from '../known/reports.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { levelName, severityRank, unknownSeverity } from '../matching/severity.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
 import type { Rank } from '../records/records.model.ts'
+import { vulnerabilityIds } from '../records/records.model.ts'
 import { gapsOfCompared, isUncertain, purlOf, readCompared, unreadGap } from './image-gaps.service.ts'
-import type { Gap } from './reports.model.ts'
 import { type ResultCoverage, resultCoverage } from './result-coverage.model.ts'
 
 export type ShownFinding = Known & {

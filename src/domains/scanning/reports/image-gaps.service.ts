@@ -6,6 +6,7 @@ import { type ContentsRecord, contentsOf, isKnownImage } from '#domains/registry
 import { rootOf } from '#lib/uid.ts'
 import { countedAt, isOwnFullAt, type Known } from '../known/known.model.ts'
 import { findKnownNow } from '../known/known.store.ts'
+import type { Gap } from '../known/reports.model.ts'
 import type { StoredList } from '../lists/lists.model.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
@@ -13,7 +14,6 @@ import { listReads } from '../records/records.store.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
 import { coverageOf } from './coverage.service.ts'
 import { overLimit, ownLimit, truncated, unread } from './image-knowledge.service.ts'
-import type { Gap } from './reports.model.ts'
 
 type Repo = { id: number; uid: string }
 

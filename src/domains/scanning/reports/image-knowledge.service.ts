@@ -4,6 +4,7 @@ import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/imag
 import { chunks } from '#lib/chunks.ts'
 import { isOwnFullAt, type Known } from '../known/known.model.ts'
 import { findKnown } from '../known/known.store.ts'
+import { type Gap, listsAtOnce, maxFindings, maxHeld, maxTogether } from '../known/reports.model.ts'
 import { createSharedKnown } from '../known/shared-known.store.ts'
 import { limitsOf } from '../lists/limits.store.ts'
 import type { OverLimit, StoredList } from '../lists/lists.model.ts'
@@ -12,7 +13,6 @@ import { mostOwn } from '../matching/findings.model.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { listReads, type SourceRead } from '../records/records.store.ts'
 import { type Coverage, coverageOf } from './coverage.service.ts'
-import { type Gap, listsAtOnce, maxFindings, maxHeld, maxTogether } from './reports.model.ts'
 
 /** Lives as long as a request and remembers what it has read. */
 export type Knowledge = {

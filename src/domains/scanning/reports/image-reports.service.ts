@@ -8,9 +8,6 @@ import { isDigest } from '#lib/digest.ts'
 import { AppError, invalid, notFound } from '#lib/errors.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
-import { withAcceptedIn } from './accepted-reports.service.ts'
-import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
-import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
 import {
   type ImageReport,
   lengthOf,
@@ -20,7 +17,10 @@ import {
   maxVulnerabilities,
   packagesLength,
   vulnReportType,
-} from './reports.model.ts'
+} from '../known/reports.model.ts'
+import { withAcceptedIn } from './accepted-reports.service.ts'
+import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
+import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
 
 export {
   type ImageReport,
@@ -29,7 +29,7 @@ export {
   packagesLength,
   type ReportedVulnerability,
   vulnReportType,
-} from './reports.model.ts'
+} from '../known/reports.model.ts'
 
 /** Which images: a digest wherever the caller sees it, or what a repo has, or what one of its tags points to. */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }

@@ -7,10 +7,6 @@ import type { Call, Work } from '#app.ts'
 import { findBlob, openBlob, readBlob } from '#domains/registry/blobs/blobs.service.ts'
 import { AppError, found, notFound, permissionDenied } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { ReportFacts } from '../outside/scan-reports.model.ts'
-import { findKept, headOf } from '../outside/scan-reports.service.ts'
-import { toCycloneDx } from './cyclone-dx.service.ts'
-import { findReport, type ReportKey, reportAgain } from './image-reports.service.ts'
 import {
   type ImageReport,
   lengthOf,
@@ -18,7 +14,11 @@ import {
   maxVulnerabilities,
   packagesLength,
   vulnReportType,
-} from './reports.model.ts'
+} from '../known/reports.model.ts'
+import type { ReportFacts } from '../outside/scan-reports.model.ts'
+import { findKept, headOf } from '../outside/scan-reports.service.ts'
+import { toCycloneDx } from './cyclone-dx.service.ts'
+import { findReport, type ReportKey, reportAgain } from './image-reports.service.ts'
 
 const purpose = 'report-link'
 const mostInline = 2 ** 20

@@ -4,10 +4,6 @@ import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
 import { countedAt, type Known, textAt, turnsOf } from '../known/known.model.ts'
-import { findingStates } from '../matching/findings.model.ts'
-import { orderOf } from '../matching/matching.service.ts'
-import { unknownSeverity, worse } from '../matching/severity.model.ts'
-import type { ImageKnowledge } from './image-knowledge.service.ts'
 import {
   type FixState,
   fixStates,
@@ -15,7 +11,11 @@ import {
   isUncovered,
   type ReportedVulnerability,
   sameChangeMs,
-} from './reports.model.ts'
+} from '../known/reports.model.ts'
+import { findingStates } from '../matching/findings.model.ts'
+import { orderOf } from '../matching/matching.service.ts'
+import { unknownSeverity, worse } from '../matching/severity.model.ts'
+import type { ImageKnowledge } from './image-knowledge.service.ts'
 
 /** When what is known of an image changed, the newest first; the first of all is when it was known at all. */
 export function changesOf({ from, found, closed }: ImageKnowledge, now: string): string[] {

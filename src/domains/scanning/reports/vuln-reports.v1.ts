@@ -13,12 +13,17 @@ import {
 import { isDigest } from '#lib/digest.ts'
 import { invalid } from '#lib/errors.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
+import {
+  type CountReport,
+  type ImageReport,
+  type ReportedVulnerability,
+  rawReportPath,
+} from '../known/reports.model.ts'
 import { listOutside } from '../outside/scan-reports.service.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listCounts } from './count-reports.service.ts'
 import { listReports, roomForReports } from './image-reports.service.ts'
 import { findRaw } from './raw-reports.service.ts'
-import { type CountReport, type ImageReport, type ReportedVulnerability, rawReportPath } from './reports.model.ts'
 
 export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {

@@ -2,8 +2,9 @@
 import { isMeant, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import { type Accepted, type Known, vulnerabilityIds } from '../known/known.model.ts'
-import { type HidingStatement, hasSigned, hidingOf } from '../signers/signed-statements.store.ts'
+import type { Accepted, Known } from '../known/known.model.ts'
+import { type HidingStatement, hasSigned, hidingOf } from '../outside/signed-statements.store.ts'
+import { vulnerabilityIds } from '../records/records.model.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 

@@ -1,9 +1,10 @@
 import type { Handlers } from '#app.ts'
+import type { ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import type { Scanner as ScannerMessage, ScannersService } from '#gen/pinfold/control/scanning/v1/scanners_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { listScanners, putScanner, removeScanner, type ShownScanner } from './scanners.service.ts'
+import { listScanners, putScanner, removeScanner, type ShownScanner, scanImage } from './scanners.service.ts'
 
 export const scanners: Handlers<typeof ScannersService> = {
   async listScanners(call) {
@@ -22,6 +23,20 @@ export const scanners: Handlers<typeof ScannersService> = {
   async removeScanner(call, { name }) {
     await removeScanner(call, name)
     return empty
+  },
+}
+
+export const scanRequests: Handlers<typeof ScanReportsService> = {
+  async scanImage(call, { repoUid, digest }) {
+    const scans = await scanImage(call, repoUid, digest)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.ScanImageResponse',
+      scans: scans.map(({ scanner, requestTime, beginTime, attempts, problem, digest: image }) => ({
+        $typeName: 'pinfold.control.scanning.v1.ScanRequest',
+        ...{ scanner, digest: image, attempts, problem, requestTime: timestamp(requestTime) },
+        ...(beginTime === '' ? {} : { beginTime: timestamp(beginTime) }),
+      })),
+    }
   },
 }
 

@@ -7,8 +7,8 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { canonicalName } from '../known/names.service.ts'
 import type { StatedVulnerability } from '../outside/scan-reports.model.ts'
-import * as store from './signed-statements.store.ts'
-import { mostSigned, type SignedStatement } from './signers.model.ts'
+import * as store from '../outside/signed-statements.store.ts'
+import { mostSigned } from './signers.model.ts'
 
 /** A document as far as it is read: its number, who wrote it by its own word, when, and since when we have it. */
 export type SignedDocument = {
@@ -20,7 +20,7 @@ export type SignedDocument = {
 }
 
 /** With what its package is, as it is compared; undefined where that may be anything in the image. */
-export type Said = SignedStatement & { pattern: PackagePattern | undefined }
+export type Said = store.SignedStatement & { pattern: PackagePattern | undefined }
 
 /** What vulnerabilities are counted under in a repo, by the names that a document gives them. */
 export type Names = (name: string) => Promise<string>
@@ -83,7 +83,8 @@ function packagesOf(one: StatedVulnerability, digests: readonly string[]): strin
   return [...texts]
 }
 
-const hides = ({ status }: Pick<SignedStatement, 'status'>): boolean => status === 'not_affected' || status === 'fixed'
+const hides = ({ status }: Pick<store.SignedStatement, 'status'>): boolean =>
+  status === 'not_affected' || status === 'fixed'
 
 /**
  * Brings what a signer says of an image to what a part of one more document says, as far as there is `room` for more rows. What takes
@@ -126,11 +127,11 @@ export async function takeSigned(
 }
 
 /** At the same time in other words it is no other statement. */
-const saysAs = (before: SignedStatement, one: SignedStatement): boolean =>
+const saysAs = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.status === one.status && (before.stated === one.stated || before.saidTime === one.saidTime)
 
 /** Of the same time, what says that there is something to do stays. */
-const isLater = (before: SignedStatement, one: SignedStatement): boolean =>
+const isLater = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hides(one) && !hides(before))
 
 type Row = store.SaidNow & Said

@@ -35,14 +35,3 @@ export const most = { place: 20, organization: 200 }
  * so many images of an index. Beyond them nothing more is hidden.
  */
 export const mostSigned = { ofImage: 20_000, ofDocument: 100_000, images: 100 }
-
-/** What a signer says of a vulnerability in an image, or in one package of it, else empty; `saidTime` is the document's own. */
-export type SignedStatement = {
-  vulnerability: string
-  package: string
-  status: string
-  stated: string
-  /** By which it is listed. */
-  statement: string
-  saidTime: string
-}

@@ -9,9 +9,9 @@ import { type ListKey, listStates } from '../lists/lists.model.ts'
 import { passOn } from '../lists/lists.service.ts'
 import * as lists from '../lists/lists.store.ts'
 import { forgetOpen } from '../matching/open-findings.store.ts'
+import * as signed from '../outside/signed-statements.store.ts'
 import { type MatchItem, wholeList } from '../queue/queue.model.ts'
 import { queueMatches } from '../queue/queue.store.ts'
-import * as signed from '../signers/signed-statements.store.ts'
 import * as store from './upkeep.store.ts'
 
 /** `tx` is that of the lease; `check` throws when it has ended. */

@@ -1,6 +1,16 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import type { SignedStatement } from './signers.model.ts'
+
+/** What a signer says of a vulnerability in an image, or in one package of it, else empty; `saidTime` is the document's own. */
+export type SignedStatement = {
+  vulnerability: string
+  package: string
+  status: string
+  stated: string
+  /** By which it is listed. */
+  statement: string
+  saidTime: string
+}
 
 export type ImageIn = { repoUid: string; digest: string }
 /** One that is said now. */
