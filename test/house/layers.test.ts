@@ -37,8 +37,6 @@ const exceptions: readonly string[] = [
   'iam/sessions/sign-in.service.ts -> iam/identity-providers/external-group-role-mappings.store.ts',
   'iam/sessions/sign-in.service.ts -> iam/invites/registration.service.ts',
   'iam/sessions/sign-in.service.ts -> iam/scim/scim-users.store.ts',
-  'mirrors/copies/syncs.service.ts -> mirrors/follows/follows.service.ts',
-  'mirrors/copies/syncs.service.ts -> mirrors/follows/follows.store.ts',
   'outbox/emit-registry.ts -> events/subscriptions/audience.ts',
   'policy/views/views.control.ts -> policy/pull-rules/asked-tags.service.ts',
   'policy/views/views.service.ts -> policy/pull-rules/asked-tags.service.ts',

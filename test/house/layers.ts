@@ -64,7 +64,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'upkeep',
   ],
   policy: ['retention', 'digests', 'views', 'pull-rules', 'gates'],
-  mirrors: ['copies', 'follows'],
+  mirrors: ['follows', 'copies'],
   libraries: [],
   ping: [],
 }

@@ -1,3 +1,5 @@
+import type { SyncState } from '../follows/sync-states.model.ts'
+
 /** Where a repo is copied from, and where it is meant to go as well. */
 export type SyncConfig = {
   /** The uid of a repo of this server; it may be gone. */
@@ -29,13 +31,6 @@ export const emptySync: SyncConfig = {
 
 /** What is kept with the repo. */
 export type StoredSync = Omit<SyncConfig, 'uniqueTags' | 'gracePeriod'>
-
-// The numbers are stored, and are those of the contract.
-export const syncStates = { unknown: 0, queued: 1, inProgress: 2, failed: 3 } as const
-export type SyncState = (typeof syncStates)[keyof typeof syncStates]
-
-/** How the copying of a repo goes, and since when. */
-export type SyncStatus = { repo: string; state: SyncState; since: string }
 
 /** How far the copying has got: the last tag and the last referrer that it has seen, and when it last began at the start. */
 export type SyncCursor = {

@@ -13,16 +13,8 @@ import { AppError, type FieldViolation, found, invalid, permissionDenied, refuse
 import { isUid, rootOf, top } from '#lib/uid.ts'
 import { requireOwnTags } from '../follows/follows.service.ts'
 import { countByUpstream, findFollowState, followStatesBelow } from '../follows/follows.store.ts'
-import {
-  destinations,
-  maxChain,
-  maxDestination,
-  type Sync,
-  type SyncConfig,
-  type SyncStatus,
-  syncStates,
-  usualTermMs,
-} from './syncs.model.ts'
+import { type SyncStatus, syncStates } from '../follows/sync-states.model.ts'
+import { destinations, maxChain, maxDestination, type Sync, type SyncConfig, usualTermMs } from './syncs.model.ts'
 import * as store from './syncs.store.ts'
 
 const pull = ['repo.list', 'manifest.list', 'tag.list', 'repo.blobs.get'].map(capabilityNumber)

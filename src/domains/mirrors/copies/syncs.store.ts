@@ -1,5 +1,6 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
-import { type Sync, type SyncCursor, type SyncState, type SyncStatus, syncStates } from './syncs.model.ts'
+import { type SyncState, type SyncStatus, syncStates } from '../follows/sync-states.model.ts'
+import type { Sync, SyncCursor } from './syncs.model.ts'
 
 type Row = Omit<Sync, 'operator' | 'cursor'> & { operator: number; cursor: string }
 

@@ -2,7 +2,7 @@ import type { Handlers } from '#app.ts'
 import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { SyncStatus_Status } from '#gen/pinfold/registry/v1/syncs_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { type SyncState, syncStates } from './syncs.model.ts'
+import { type SyncState, syncStates } from '../follows/sync-states.model.ts'
 import * as service from './syncs.service.ts'
 
 export const syncsV1: Handlers<typeof Registry> = {

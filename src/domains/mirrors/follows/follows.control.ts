@@ -15,7 +15,6 @@ import { changedOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { duration, empty, milliseconds } from '#lib/wire.ts'
-import { type SyncState, syncStates } from '../copies/syncs.model.ts'
 import {
   aFollow,
   anUpstreamMove,
@@ -27,6 +26,7 @@ import {
   type UpstreamMove,
 } from './follows.model.ts'
 import * as service from './follows.service.ts'
+import { type SyncState, syncStates } from './sync-states.model.ts'
 import { storedPatternProblem, tagLimits } from './tag-patterns.ts'
 
 export const follows: Handlers<typeof FollowsService> = {

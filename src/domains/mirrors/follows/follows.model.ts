@@ -1,5 +1,5 @@
 import { kindOf } from '#lib/events/event-body.ts'
-import { type SyncState, syncStates } from '../copies/syncs.model.ts'
+import { type SyncState, syncStates } from './sync-states.model.ts'
 
 // The numbers are stored, and are those of the contract.
 export const followModes = { watch: 1, onDemand: 2, full: 3 } as const

@@ -4,8 +4,8 @@ import { pageTail } from '#db/listing-beyond.ts'
 import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Page } from '#lib/lists/paging.ts'
-import { type SyncStatus, syncStates } from '../copies/syncs.model.ts'
 import { type Follow, type FollowedTag, type FollowProgress, type FollowStatus, withStanding } from './follows.model.ts'
+import { type SyncStatus, syncStates } from './sync-states.model.ts'
 
 type Row = Omit<FollowStatus, 'tags' | 'platforms'> & { tags: string; platforms: string }
 

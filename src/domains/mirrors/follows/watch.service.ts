@@ -9,7 +9,6 @@ import { subjectOfTag } from '#domains/registry/tags/tags.model.ts'
 import { tagsNamed } from '#domains/registry/tags/tags.store.ts'
 import type { Upstream as Asked, Pointed } from '#lib/registries/registry-client.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
-import { syncStates } from '../copies/syncs.model.ts'
 import {
   type FollowedTag,
   type FollowProgress,
@@ -22,6 +21,7 @@ import {
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { queueHistories } from './histories.store.ts'
+import { syncStates } from './sync-states.model.ts'
 import { type MatchTag, namedTags, storedPatternProblem, tagLimits, tagMatcher } from './tag-patterns.ts'
 import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
