@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
 import { readDepth } from '#domains/events/delivery/depth.store.ts'
-import { route } from '#domains/events/delivery/routing.ts'
+import { route } from '#domains/events/routing/routing.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { startPinfold } from '../support/pinfold.ts'
 

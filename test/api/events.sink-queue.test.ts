@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { findQueue, type OwnedQueue } from '#domains/events/delivery/queues.store.ts'
 import { createResults, type Entry, type Results } from '#domains/events/delivery/results.ts'
 import { sureRoom } from '#domains/events/delivery/room.service.ts'
-import { route } from '#domains/events/delivery/routing.ts'
 import { SinkQueue } from '#domains/events/delivery/sink-queue.ts'
+import { findQueue, type OwnedQueue } from '#domains/events/routing/queues.store.ts'
+import { route } from '#domains/events/routing/routing.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 type Answer = { status: number; retryAfter?: string }

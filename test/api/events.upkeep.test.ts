@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { route } from '#domains/events/delivery/routing.ts'
+import { route } from '#domains/events/routing/routing.ts'
 import { sweepEvents } from '#domains/events/subscriptions/retention.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'

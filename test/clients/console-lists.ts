@@ -2,8 +2,8 @@
 // loads for long, and what of a screen cannot be read.
 import type { Page, Route } from 'playwright-core'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
-import { claimQueue, findQueue, releaseQueue } from '#domains/events/delivery/queues.store.ts'
-import { route, routeEverything } from '#domains/events/delivery/routing.ts'
+import { claimQueue, findQueue, releaseQueue } from '#domains/events/routing/queues.store.ts'
+import { route, routeEverything } from '#domains/events/routing/routing.ts'
 import { audit, expect, settled, until } from '../support/chromium.ts'
 import type { Kit } from './console-changes.ts'
 

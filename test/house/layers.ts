@@ -41,7 +41,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'verification',
   ],
   rules: [],
-  events: ['subscriptions', 'delivery', 'stream', 'refusals', 'audit'],
+  events: ['routing', 'subscriptions', 'delivery', 'stream', 'refusals', 'audit'],
   ledger: ['proofs', 'ledgers'],
   vulnerabilities: ['metadata', 'advisories', 'documents', 'reports'],
   scanning: [

@@ -19,7 +19,7 @@ const rowLocks = {
   'domains/registry/tags/tags.store.ts': ['alone'],
   'domains/registry/images/image-contents.store.ts': ['deleting'],
   'domains/ledger/proofs/cosignatures.store.ts': ['alone'],
-  'domains/events/delivery/queues.store.ts': ['alone'],
+  'domains/events/routing/queues.store.ts': ['alone'],
 }
 
 /** How each takes the row of a repo. */

@@ -33,3 +33,11 @@ export type RegistryEvents = BatchWriter & {
   /** A push that was refused; the same. */
   refused(cause: Cause, repo: EventRepo, origin: Origin, what: Pushed): void
 }
+
+/** The receivers of one type of event. */
+export type Audience = {
+  /** Whether it is known that there is nobody; `false` when there is somebody, or nothing is known. */
+  isEmpty(group: string): boolean
+  /** Whether a subscription or a stream that is open now wants the events of the group. */
+  includes(group: string): Promise<boolean>
+}

@@ -4,10 +4,10 @@
 // are kept.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
+import { wants } from '../routing/wants.ts'
 import * as store from './behind.store.ts'
 import type { Waiting } from './deliveries.model.ts'
 import type { OrderedEvent } from './deliveries.store.ts'
-import { wants } from './wants.ts'
 
 /** Positions and events that one step reads. */
 const bounds = { positions: 1000, events: 250 }

@@ -1,9 +1,8 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
+import { type DeliveryState, deliveryStates } from '../routing/delivery-states.model.ts'
 
-/** What became of a delivery, as its row has it. */
-export const deliveryStates = { waiting: 0, delivered: 1, givenUp: 2 } as const
-export type DeliveryState = (typeof deliveryStates)[keyof typeof deliveryStates]
+export { type DeliveryState, deliveryStates }
 
 /** How an attempt ended: `delivered`, `refused` by a status, or what kept it from getting one. */
 export const attemptResults = [

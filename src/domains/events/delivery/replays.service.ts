@@ -4,12 +4,12 @@ import type { Tx } from '#db/sql.ts'
 import { found, invalid } from '#lib/errors.ts'
 import { listedUpTo, type Page } from '#lib/lists/paging.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
+import { bumpQueues } from '../routing/queues.store.ts'
+import { insertDeliveries, lockRouting, type NewDelivery } from '../routing/routing.store.ts'
+import { wants } from '../routing/wants.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import * as store from './deliveries.store.ts'
-import { bumpQueues } from './queues.store.ts'
 import { refuseForRoom, roomFor } from './room.service.ts'
-import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
-import { wants } from './wants.ts'
 
 /** How many events one request, and one transaction, looks at. */
 const bounds = { events: 20_000, eventsAtOnce: 500 }

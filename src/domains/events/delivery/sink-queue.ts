@@ -4,12 +4,12 @@
 // A subject that fails backs off alone. A sink fails as a whole when several subjects failed and none went well, or when
 // it asks for a pause; then one delivery at a time tries it, less and less often, and all the others wait for that one.
 import type { App } from '#app.ts'
+import { findQueue, type OwnedQueue } from '../routing/queues.store.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { positionBefore } from './deliveries.store.ts'
 import type { Lane } from './lanes.ts'
 import { QueueReader } from './queue-reader.ts'
-import { findQueue, type OwnedQueue } from './queues.store.ts'
 import type { Entry, Results } from './results.ts'
 import { roomFor, sureRoom } from './room.service.ts'
 import * as store from './sending.store.ts'

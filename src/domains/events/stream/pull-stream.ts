@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import type { StreamCall } from '#app.ts'
 import { aPull, aPush } from '#domains/outbox/registry-events.model.ts'
+import { matchesType } from '../routing/type-patterns.ts'
 import { deleteStream, renewStream, setStream } from '../subscriptions/audience.store.ts'
-import { matchesType } from '../subscriptions/type-patterns.ts'
 
 /** From more places than this none are written for a stream alone. */
 const maxPlaces = 1000

@@ -1,17 +1,11 @@
 // Whether anybody wants to hear of pulls in a group, or of refused pushes. Nobody must wait for the answer, so it is
 // remembered for half a second, and forgotten with the commits of this process that may change it.
 import type { Change, Db } from '#db/sql.ts'
+import type { Audience } from '#domains/outbox/registry-events.model.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { lineage, top } from '#lib/uid.ts'
+import { matchesType } from '../routing/type-patterns.ts'
 import { hasStream, typesAt } from './audience.store.ts'
-import { matchesType } from './type-patterns.ts'
-
-export type Audience = {
-  /** Whether it is known that there is nobody; `false` when there is somebody, or nothing is known. */
-  isEmpty(group: string): boolean
-  /** Whether a subscription or a stream that is open now wants the events of the group. */
-  includes(group: string): Promise<boolean>
-}
 
 /** With other servers, so that what happens on one of them counts within a second; else until the next commit. */
 const maxAgeMs = { shared: 500, alone: 60_000 }

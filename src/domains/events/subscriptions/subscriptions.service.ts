@@ -10,7 +10,7 @@ import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { routeBacklog, routeEverything, tellRouted } from '../delivery/routing.ts'
+import { routeBacklog, routeEverything, tellRouted } from '../routing/routing.ts'
 import { newSecret } from './secrets.ts'
 import {
   aSubscription,

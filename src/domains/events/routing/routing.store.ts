@@ -1,6 +1,6 @@
 // Reads and writes of routing, and the insertion of deliveries.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
-import { type DeliveryState, deliveryStates } from './deliveries.model.ts'
+import { type DeliveryState, deliveryStates } from './delivery-states.model.ts'
 
 /** What of an event decides who gets it. */
 export type UnroutedEvent = {

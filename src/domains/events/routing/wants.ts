@@ -1,5 +1,5 @@
 import type { App } from '#app.ts'
-import { matchesType } from '../subscriptions/type-patterns.ts'
+import { matchesType } from './type-patterns.ts'
 
 /** What of a subscription decides which events it gets of those that it may see. `vendor` is empty for our names. */
 export type Wishes = { uid: string; types: readonly string[]; vendor: string }
