@@ -8,7 +8,7 @@ import {
   logTooLongClaim,
 } from '#domains/iam/identities/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
-import { isKnownToSettings } from '#domains/iam/sessions/sign-in.service.ts'
+import { isKnownToSettings } from '#domains/iam/sign-in/sign-in.service.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
 import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'

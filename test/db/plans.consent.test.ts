@@ -1,7 +1,7 @@
 // What is read for every caller, and for every binding that is made, however many strangers have bound them.
 import { after, before, test } from 'node:test'
+import { listGrants } from '#domains/iam/identities/identities.store.ts'
 import * as pending from '#domains/iam/roles/pending-bindings.store.ts'
-import { listGrants } from '#domains/iam/roles/role-bindings.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'

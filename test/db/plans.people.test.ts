@@ -2,11 +2,11 @@
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as requests from '#domains/iam/access-requests/access-requests.store.ts'
+import * as identities from '#domains/iam/identities/identities.store.ts'
 import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import * as scim from '#domains/iam/scim/scim-users.store.ts'
 import * as families from '#domains/iam/sessions/refresh-tokens.store.ts'
 import * as sessions from '#domains/iam/sessions/sessions.store.ts'
-import * as signIns from '#domains/iam/sessions/sign-ins.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -97,4 +97,4 @@ test('what SCIM asks is found by its indexes', () =>
   }))
 
 test('who vouches for a person is read by their uid', () =>
-  check({ 'vouched by': (reader) => signIns.vouchedBy(reader, identity) }))
+  check({ 'vouched by': (reader) => identities.vouchedBy(reader, identity) }))

@@ -28,7 +28,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/identities/people.ts',
     'iam/push-tokens/live-push-tokens.ts',
     'iam/identities/token-checks.ts',
-    'iam/sessions/live-sessions.ts',
+    'iam/sign-in/live-sessions.ts',
     'iam/terms/terms-gate.ts',
     'registry/manifests/manifest-cache.ts',
     'registry/manifests/manifest-document.ts',

@@ -27,6 +27,8 @@ import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { accessRequestEvents, accessRequests } from './access-requests/access-requests.control.ts'
+import { groupAccessV1 } from './access-requests/access-requests.v1.ts'
+import { groupAccess } from './access-requests/access-requests.v2.ts'
 import { accountAssociationEventsV1, accountAssociationsV1 } from './accounts/account-associations.v1.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
 import { access } from './explanations/explanations.control.ts'
@@ -69,7 +71,7 @@ import { terms, termsEvents } from './terms/terms.v2.ts'
 export const iam: Domain = {
   parts: openIam,
   services: [
-    { desc: GroupsService, handlers: groups },
+    { desc: GroupsService, handlers: { ...groups, ...groupAccess } },
     { desc: AccessRequestsService, handlers: accessRequests },
     { desc: AccessService, handlers: access },
     { desc: IdentitiesService, handlers: identities },
@@ -86,7 +88,7 @@ export const iam: Domain = {
     { desc: SessionsService, handlers: sessions },
     { desc: PushTokensService, handlers: pushTokens },
     { desc: QuotasService, handlers: organizationQuotas },
-    { desc: Groups, handlers: groupsV1 },
+    { desc: Groups, handlers: { ...groupsV1, ...groupAccessV1 } },
     { desc: Identities, handlers: identitiesV1 },
     { desc: EventsIdentities, handlers: eventsIdentitiesV1 },
     { desc: Roles, handlers: rolesV1 },

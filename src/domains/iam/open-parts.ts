@@ -5,7 +5,7 @@ import type { IamParts } from './parts.ts'
 import { createLivePushTokens } from './push-tokens/live-push-tokens.ts'
 import { createRepeats } from './repeats/repeats.ts'
 import { createGrantCache } from './roles/grants.ts'
-import { createLiveSessions } from './sessions/live-sessions.ts'
+import { createLiveSessions } from './sign-in/live-sessions.ts'
 import { createTermsGate } from './terms/terms-gate.ts'
 
 /** Number of identities that are remembered after a warning of a claim that is too long. */

@@ -1,8 +1,8 @@
 // Tokens for programs that a person lets in: with a code on loopback, with one that is typed, and with a refresh token.
 import type { Work } from '#app.ts'
 import { createDeviceCode, pollDevice } from '#domains/iam/sessions/device-codes.service.ts'
-import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
 import { redeemSignInCode } from '#domains/iam/sessions/sign-in-codes.service.ts'
+import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
 import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { maxLifetime } from '../access-token.ts'

@@ -1,7 +1,7 @@
 // What the page of devices knows of a program that waits, and how somebody answers it.
 import type { Work } from '#app.ts'
 import { answerDevice, type DeviceCode, findWaiting, readUserCode } from '#domains/iam/sessions/device-codes.service.ts'
-import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
 import { permissionDenied } from '#lib/errors.ts'
 import { operatorUid } from '../access-token.ts'
 import type { Issuing } from '../exchange.ts'

@@ -1,7 +1,7 @@
 // The sign-in of a program on a machine without a browser: what a page lets in, and what the program fetches.
 import type { Call, Work } from '#app.ts'
 import { leaveForHeadless, readHeadlessCode, takeForHeadless } from '#domains/iam/sessions/headless.service.ts'
-import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { ownClient } from '../clients.ts'
 import type { Issuing } from '../exchange.ts'

@@ -1,5 +1,5 @@
 // What a provider says of a person, as tokens and sessions repeat it.
-import type { Profile } from '#domains/iam/sessions/sign-in.service.ts'
+import type { Profile } from '#domains/iam/sign-in/sign-in.service.ts'
 import type { OutsideToken } from '../outside-token.ts'
 import { text } from '../register.ts'
 

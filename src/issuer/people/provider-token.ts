@@ -2,7 +2,7 @@
 // sign-in: of an organisation's provider it begins a session which reaches nothing else, and which can be ended.
 import type { App, Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
-import { requireWelcome, signIn } from '#domains/iam/sessions/sign-in.service.ts'
+import { requireWelcome, signIn } from '#domains/iam/sign-in/sign-in.service.ts'
 import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'

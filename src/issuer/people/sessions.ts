@@ -11,7 +11,7 @@ import {
   sessionOfCookie,
   sessionsOfPerson,
 } from '#domains/iam/sessions/sessions.service.ts'
-import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
 import { AppError, invalid } from '#lib/errors.ts'
 import { type AccessToken, operatorUid } from '../access-token.ts'
 import type { Issuing } from '../exchange.ts'

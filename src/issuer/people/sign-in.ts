@@ -1,6 +1,7 @@
 // A sign-in from the first request to a session: out to the provider, and back.
 import type { App, Work } from '#app.ts'
 import { newSecret } from '#domains/iam/sessions/sessions.service.ts'
+import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-in-codes.service.ts'
 import {
   noteAttempt,
   type Proven,
@@ -8,8 +9,7 @@ import {
   type Session,
   signIn,
   takeAttempt,
-} from '#domains/iam/sessions/sign-in.service.ts'
-import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-in-codes.service.ts'
+} from '#domains/iam/sign-in/sign-in.service.ts'
 import { permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { findClaim } from '#lib/json/claims.ts'
 import { countRefusals } from '#lib/net/limits.ts'

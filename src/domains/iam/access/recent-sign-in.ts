@@ -1,7 +1,9 @@
 // What decides who gets in wants a person who has just shown who they are, so that a session left open is not enough.
 import type { Call } from '#app.ts'
 import { AppError } from '#lib/errors.ts'
-import { recentSeconds } from '../sessions/sessions.model.ts'
+
+/** A sign-in is recent for so long, in seconds. */
+const recentSeconds = 600
 
 /**
  * Throws FAILED_PRECONDITION for a person whose last sign-in is not of the last ten minutes, or who knows when. Workloads and

@@ -1,12 +1,11 @@
 // Version 1 of groups: other names, lists in full, and a PUT that replaces. The rules are those of version 2.
 import type { Handlers } from '#app.ts'
 import { type Group as GroupMessage, Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
-import { invalid, withFieldNames } from '#lib/errors.ts'
+import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { empty } from '#lib/wire.ts'
-import * as access from '../access-requests/access-requests.service.ts'
-import { aGroup, type Group, shownLimits, strangersView } from './groups.model.ts'
+import { aGroup, type Group, shownLimits } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 export const groupsV1: Handlers<typeof Groups> = {
@@ -27,20 +26,6 @@ export const groupsV1: Handlers<typeof Groups> = {
   async delete(call, { id }) {
     await service.deleteGroup(call, id)
     return empty
-  },
-
-  async lookupGroup(call) {
-    const group = groupToV1(strangersView(await access.lookupGroup(call)))
-    return { $typeName: 'pinfold.platform.iam.LookupGroupResponse', group }
-  },
-
-  async requestGroupAccess(call, { groupId }) {
-    await withFieldNames({ group_uid: 'group_id' }, access.requestAccess(call, groupId))
-    return { $typeName: 'pinfold.platform.iam.RequestGroupAccessResponse' }
-  },
-
-  async checkEligibility(call) {
-    return { $typeName: 'pinfold.platform.iam.CheckEligibilityResponse', eligible: access.checkEligibility(call) }
   },
 }
 

@@ -5,56 +5,41 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import * as access from '../access-requests/access-requests.service.ts'
-import { aGroup, type Group, groupFields, shownLimits, strangersView } from './groups.model.ts'
+import { aGroup, type Group, groupFields, shownLimits } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 const rules = { fields: groupFields, defaultOrder: 'uid' }
 
 export const groups: Handlers<typeof GroupsService> = {
   async getGroup(call, { uid }) {
-    return toMessage(await service.getGroup(call, uid))
+    return groupToV2(await service.getGroup(call, uid))
   },
 
   async listGroups(call, request) {
     const { name } = request
     const listed = await service.listGroups(call, readList(call, request, rules, { name }))
-    return listResponse('pinfold.platform.iam.v2.ListGroupsResponse', 'groups', listed, toMessage, request)
+    return listResponse('pinfold.platform.iam.v2.ListGroupsResponse', 'groups', listed, groupToV2, request)
   },
 
   async createGroup(call, { parent, group }) {
     const input = fromMessage(group)
-    return toMessage(await service.createGroup(call, await service.resolveParent(call, parent), input))
+    return groupToV2(await service.createGroup(call, await service.resolveParent(call, parent), input))
   },
 
   async updateGroup(call, { group, updateMask }) {
     const patch = { paths: updateMask?.paths ?? [], value: fromMessage(group) }
-    return toMessage(await service.updateGroup(call, group?.uid ?? '', patch))
+    return groupToV2(await service.updateGroup(call, group?.uid ?? '', patch))
   },
 
   async deleteGroup(call, { uid }) {
     await service.deleteGroup(call, uid)
     return empty
   },
-
-  async lookupGroup(call) {
-    const group = toMessage(strangersView(await access.lookupGroup(call)))
-    return { $typeName: 'pinfold.platform.iam.v2.LookupGroupResponse', group }
-  },
-
-  async requestGroupAccess(call, { groupUid }) {
-    await access.requestAccess(call, groupUid)
-    return { $typeName: 'pinfold.platform.iam.v2.RequestGroupAccessResponse' }
-  },
-
-  async checkEligibility(call) {
-    return { $typeName: 'pinfold.platform.iam.v2.CheckEligibilityResponse', eligible: access.checkEligibility(call) }
-  },
 }
 
 export const groupEvents: readonly EventBody[] = [
-  eventBody(GroupsService.method.createGroup, aGroup, toMessage),
-  eventBody(GroupsService.method.updateGroup, aGroup, toMessage),
+  eventBody(GroupsService.method.createGroup, aGroup, groupToV2),
+  eventBody(GroupsService.method.updateGroup, aGroup, groupToV2),
   deletionBody(GroupsService.method.deleteGroup),
 ]
 
@@ -64,7 +49,8 @@ function fromMessage(group: GroupMessage | undefined) {
   return { name, description, verified, kind }
 }
 
-function toMessage(group: Group): GroupMessage {
+/** A group as version 2 shows it, alone and where it is part of something else. */
+export function groupToV2(group: Group): GroupMessage {
   return {
     $typeName: 'pinfold.platform.iam.v2.Group',
     uid: group.uid,

@@ -9,7 +9,6 @@ import { newUid, parentOf } from '#lib/uid.ts'
 import { capabilities } from '../access/capabilities.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
-import { listGrants } from '../roles/role-bindings.store.ts'
 import { takeAway } from './deletion.service.ts'
 import {
   anIdentity,
@@ -135,7 +134,7 @@ function checkIdentity(identity: Identity, life: number, before?: Identity): voi
 
 /** Whoever changes what an identity matches can become it, so they must hold all that it is bound to. */
 async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
-  for (const grant of (await listGrants(tx, uid)) ?? []) {
+  for (const grant of (await store.listGrants(tx, uid)) ?? []) {
     const numbers = (JSON.parse(grant.capabilities) as number[]).filter((number) => capabilities.has(number))
     if (!call.caller.rights.holds(grant.place, numbers)) {
       throw permissionDenied('the identity is bound to capabilities that the caller does not hold')

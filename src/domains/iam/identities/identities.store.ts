@@ -100,3 +100,31 @@ export async function namesOf(reader: Reader, uids: readonly string[]) {
   return reader.all<{ uid: string; name: string; email: string }>(sql`
     SELECT uid, name, coalesce(email, '') AS email FROM identities WHERE uid IN (${list(uids)})`)
 }
+
+/** The organisation whose provider alone vouches for the person; empty for others, `undefined` for nobody. */
+export async function vouchedBy(reader: Reader, identity: string): Promise<string | undefined> {
+  const row = await reader.get<{ by: string }>(sql`SELECT vouched_by AS "by" FROM identities WHERE uid = ${identity}`)
+  return row?.by
+}
+
+export async function setVouchedBy(tx: Tx, identity: string, organization: string): Promise<void> {
+  await tx.run(sql`UPDATE identities SET vouched_by = ${organization} WHERE uid = ${identity}`)
+}
+
+/**
+ * What counts of an identity's bindings: places, each with the capability numbers of one role as JSON. `undefined` when
+ * there is no such identity.
+ */
+export async function listGrants(
+  reader: Reader,
+  identity: string,
+): Promise<{ place: string; capabilities: string }[] | undefined> {
+  const rows = await reader.all<{ place: string | null; capabilities: string }>(sql`
+    SELECT b.parent_uid AS place, r.capabilities AS capabilities
+      FROM identities i
+      LEFT JOIN role_bindings b ON b.identity_uid = i.uid AND b.accepted = 1
+      LEFT JOIN roles r ON r.uid = b.role_uid
+     WHERE i.uid = ${identity}`)
+  if (rows.length === 0) return undefined
+  return rows.flatMap(({ place, capabilities }) => (place === null ? [] : [{ place, capabilities }]))
+}

@@ -5,9 +5,9 @@ import { found, permissionDenied } from '#lib/errors.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
-import { vouchedBy } from '../sessions/sign-ins.store.ts'
 import { aProfile, identityType, type PersonProfile, profileFields } from './identities.model.ts'
 import * as store from './identities.store.ts'
+import { vouchedBy } from './identities.store.ts'
 
 /** Changes what the caller, a person, says of themselves. Nobody else's is touched. */
 export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Promise<PersonProfile> {

@@ -3,7 +3,7 @@ import { createBriefCache } from '#lib/caches/brief-cache.ts'
 import { maskOf } from '../access/capabilities.ts'
 import type { GrantCache, Grants } from '../access/grants.model.ts'
 import { createRights } from '../access/rights.ts'
-import { listGrants } from './role-bindings.store.ts'
+import { listGrants } from '../identities/identities.store.ts'
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createGrantCache(reader: Reader, monotonic: () => number): GrantCache {

@@ -84,24 +84,6 @@ function conditions(filter: BindingFilter): Sql[] {
   return found
 }
 
-/**
- * What counts of an identity's bindings: places, each with the capability numbers of one role as JSON. `undefined` when
- * there is no such identity.
- */
-export async function listGrants(
-  reader: Reader,
-  identity: string,
-): Promise<{ place: string; capabilities: string }[] | undefined> {
-  const rows = await reader.all<{ place: string | null; capabilities: string }>(sql`
-    SELECT b.parent_uid AS place, r.capabilities AS capabilities
-      FROM identities i
-      LEFT JOIN role_bindings b ON b.identity_uid = i.uid AND b.accepted = 1
-      LEFT JOIN roles r ON r.uid = b.role_uid
-     WHERE i.uid = ${identity}`)
-  if (rows.length === 0) return undefined
-  return rows.flatMap(({ place, capabilities }) => (place === null ? [] : [{ place, capabilities }]))
-}
-
 /** `false` when the identity has the role on this group already. */
 export async function insertBinding(tx: Tx, binding: RoleBinding): Promise<boolean> {
   const row = await tx.get<{ id: number }>(sql`

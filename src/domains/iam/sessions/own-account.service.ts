@@ -4,9 +4,9 @@ import type { Tx } from '#db/sql.ts'
 import { AppError, invalid, permissionDenied } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, parentOf, top } from '#lib/uid.ts'
 import { takeAway } from '../identities/deletion.service.ts'
-import { findIdentity } from '../identities/identities.store.ts'
+import { findIdentity, vouchedBy } from '../identities/identities.store.ts'
 import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
-import { isKnownElsewhere, vouchedBy } from './sign-ins.store.ts'
+import { isKnownElsewhere } from './sign-ins.store.ts'
 
 /**
  * Deletes the account of the caller with its bindings and sessions. PERMISSION_DENIED for any other account, for a workload, and

@@ -107,8 +107,6 @@ export const noteUseSeconds = minute
  * settings change, another node may name the provider.
  */
 export const untrustedSeconds = hour
-/** A sign-in of these last seconds is a recent one. */
-export const recentSeconds = 10 * minute
 
 /** How many sessions one person may have; the oldest give way. Of one organisation's provider, they are counted apart. */
 export const maxSessions = 100

@@ -70,16 +70,6 @@ export async function takeConsoleCode(tx: Tx, codeHash: string, now: string): Pr
   return taken !== undefined && taken.expireTime > now
 }
 
-/** The organisation whose provider alone vouches for the person; empty for others, `undefined` for nobody. */
-export async function vouchedBy(reader: Reader, identity: string): Promise<string | undefined> {
-  const row = await reader.get<{ by: string }>(sql`SELECT vouched_by AS "by" FROM identities WHERE uid = ${identity}`)
-  return row?.by
-}
-
-export async function setVouchedBy(tx: Tx, identity: string, organization: string): Promise<void> {
-  await tx.run(sql`UPDATE identities SET vouched_by = ${organization} WHERE uid = ${identity}`)
-}
-
 /** Removes what is over, at most `limit` of each, and of what waits the oldest above `most`. */
 export async function sweepSignIns(tx: Tx, now: string, limit: number, most: number): Promise<number> {
   const codes = await tx.run(sql`DELETE FROM console_codes WHERE expire_time <= ${now}`)

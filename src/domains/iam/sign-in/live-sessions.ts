@@ -7,8 +7,8 @@ import { rootOf } from '#lib/uid.ts'
 import type { Grants } from '../access/grants.model.ts'
 import { grantsOf } from '../roles/grants.ts'
 import { pushedRoles } from '../scim/scim-groups.store.ts'
-import { type CachedSessions, isStillTrusted, type LiveSession, type Session } from './sessions.model.ts'
-import { findSession } from './sessions.store.ts'
+import { type CachedSessions, isStillTrusted, type LiveSession, type Session } from '../sessions/sessions.model.ts'
+import { findSession } from '../sessions/sessions.store.ts'
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createLiveSessions(

@@ -7,6 +7,7 @@ import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { AppError } from '#lib/errors.ts'
 import { newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { maskOf } from '../access/capabilities.ts'
+import { setVouchedBy, vouchedBy } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
 import { mappingsOfGroups } from '../identity-providers/external-group-role-mappings.store.ts'
 import { createAccount, type Person, readCode, redeem, tellRegistered } from '../invites/registration.service.ts'
@@ -23,12 +24,12 @@ import {
   type Session,
   type SessionBound,
   type SessionKind,
-} from './sessions.model.ts'
-import { after, beginSession, boundOf, type NewSession } from './sessions.service.ts'
-import * as store from './sign-ins.store.ts'
+} from '../sessions/sessions.model.ts'
+import { after, beginSession, boundOf, type NewSession } from '../sessions/sessions.service.ts'
+import * as store from '../sessions/sign-ins.store.ts'
 
-export type { Profile, Session } from './sessions.model.ts'
-export type { Attempt } from './sign-ins.store.ts'
+export type { Profile, Session } from '../sessions/sessions.model.ts'
+export type { Attempt } from '../sessions/sign-ins.store.ts'
 
 const attemptPurpose = 'sign-in-attempt'
 
@@ -149,15 +150,15 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   const { person, organization, provider, externalId } = proven
   if (organization !== '') await requireWelcome(tx, work, provider, externalId)
   const code = readCode(wish.invite)
-  const vouchedBy = await store.vouchedBy(tx, uid)
-  const isKnown = organization === '' ? vouchedBy === '' : vouchedBy !== undefined
+  const voucher = await vouchedBy(tx, uid)
+  const isKnown = organization === '' ? voucher === '' : voucher !== undefined
   const mayEnter = organization !== '' || code !== undefined || work.app.config.openSignIn
   if (!isKnown && !(wish.register && mayEnter)) throw registrationRequired()
-  if (vouchedBy === undefined) {
+  if (voucher === undefined) {
     // An address that an organisation's provider calls verified is so in that organisation only.
     await createAccount(tx, work, organization === '' ? person : { ...person, emailVerified: false })
-    if (organization !== '') await store.setVouchedBy(tx, uid, organization)
-  } else if (!isKnown) await store.setVouchedBy(tx, uid, '')
+    if (organization !== '') await setVouchedBy(tx, uid, organization)
+  } else if (!isKnown) await setVouchedBy(tx, uid, '')
 
   if (organization !== '') await enterOrganization(tx, work, uid, proven)
   const joined = code && (await redeem(tx, work, code, person, organization || top))
@@ -181,7 +182,7 @@ async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: P
 
 /** Whether the person has an account for whom the settings trust, and not only for a provider of an organisation. */
 export async function isKnownToSettings(reader: Reader, uid: string): Promise<boolean> {
-  return (await store.vouchedBy(reader, uid)) === ''
+  return (await vouchedBy(reader, uid)) === ''
 }
 
 /** What the groups that the provider names give, within its organisation. */
