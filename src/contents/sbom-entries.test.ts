@@ -193,6 +193,46 @@ test('a codename of a distribution is its release, in a purl and of the operatin
   assert.deepEqual(ofJson(cyclone(jammy)).distribution, { id: 'ubuntu', version: '22.04' })
 })
 
+test('packages whose purl names no release have the operating-system version of the SBOM, in every format', () => {
+  const purl = 'pkg:apk/alpine/musl@1.2.3-r0'
+  const system = { name: 'alpine', version: '3.19.1' }
+  const spdx2 = (name: string, versionInfo: string, more: Json) => ({
+    SPDXID: `SPDXRef-${name}`,
+    name,
+    versionInfo,
+    ...more,
+  })
+  const spdx3 = (name: string, version: string, more: Json) => ({
+    ...{ type: 'software_Package', spdxId: `urn:${name}`, name, software_packageVersion: version, ...more },
+  })
+  const documents: Record<string, Json> = {
+    cyclone: cyclone({ name: 'musl', purl }, { type: 'operating-system', ...system }),
+    spdx2: {
+      spdxVersion: 'SPDX-2.3',
+      packages: [
+        spdx2('musl', '1.2.3-r0', { externalRefs: [{ referenceType: 'purl', referenceLocator: purl }] }),
+        spdx2(system.name, system.version, { primaryPackagePurpose: 'OPERATING-SYSTEM' }),
+      ],
+    },
+    spdx3: {
+      '@context': 'https://spdx.org/rdf/3.0.1/spdx-context.jsonld',
+      '@graph': [
+        spdx3('musl', '1.2.3-r0', { software_packageUrl: purl }),
+        spdx3(system.name, system.version, { software_primaryPurpose: 'operatingSystem' }),
+      ],
+    },
+  }
+  for (const [format, document] of Object.entries(documents)) {
+    const { distribution, packages } = ofJson(document)
+    assert.deepEqual(distribution, { id: 'alpine', version: '3.19.1' }, format)
+    assert.deepEqual(
+      packages.map(({ name }) => name),
+      ['musl'],
+      format,
+    )
+  }
+})
+
 test('packages of another release than the one they are compared with are a gap', () => {
   const zlib = (release: string) => ({
     name: 'zlib',

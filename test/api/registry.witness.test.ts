@@ -17,7 +17,7 @@ import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { runDuty } from '../support/duties.ts'
 import { nodesOver } from '../support/log-tree.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
-import { plantTag } from '../support/tags.ts'
+import { digestOf, plantTag } from '../support/tags.ts'
 import { restart, witnessed } from '../support/witnessed.ts'
 
 const origin = 'log.example/ledger/other'
@@ -177,6 +177,25 @@ test('a log asks its witnesses, and proofs end in what more than half of them ha
   await runDuty(log.app, sequenceLedgers)
   await runDuty(log.app, witnessLedgers)
   assert.deepEqual(provedBy(await proof(), wanted, claim), second)
+})
+
+test('a proof of the first entry behind a witnessed checkpoint ends in a checkpoint that has the entry', async () => {
+  const { closing, log, org, repo, policy, claim } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  const wanted = await policy()
+  const proofOf = async (tag: string, letter: string) => {
+    const { updateTime: at } = await plantTag(log, repo, tag, letter)
+    await runDuty(log.app, sequenceLedgers)
+    const proof = () => log.operator.get(`/ledger/${org}/repos/${repo}/tags/${tag}/proof?at=${at}`)
+    const said = { ...claim, tag, digest: digestOf(letter), at: at as string }
+    const verify = async () => provedBy((await proof()).text, wanted, said)
+    // There is an own checkpoint of it, which no witness has seen yet.
+    await assert.rejects(verify, /not been seen by the witnesses/)
+    await runDuty(log.app, witnessLedgers)
+    return (await verify()).witnesses.length
+  }
+  for (const [tag, letter] of ['b', 'c'].entries()) assert.equal(await proofOf(`new${tag}`, letter), 1)
 })
 
 test('each log that waits is asked about once in a run, however many there are', async () => {

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { findSource } from '#domains/scanning/records/records.service.ts'
+import { countRecords, findSource } from '#domains/scanning/records/records.service.ts'
 import { syncSources } from '#domains/scanning/sources/sync.duty.ts'
 import { syncDue } from '#domains/scanning/sources/sync.service.ts'
 import { startWorkers } from '#workers.ts'
@@ -68,6 +68,26 @@ test('what is wrong with a record leaves it out, and metrics tell of sources tha
   // Once another server speaks for all of them, this one does not go on with what it has shown last.
   pinfold.app.fleet.isFirst = false
   assert.doesNotMatch(await pinfold.app.metrics.registry.metrics(), /^pinfold_vulnerability_source_\w+\{/m)
+})
+
+test('one wrong record alone marks the read as incomplete and withdraws nothing', async () => {
+  let now = hours(0)
+  await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
+  await using pinfold = await startPinfold({ ...settings(mirror), clock: () => now })
+  const { app } = pinfold
+  const readAt = async (at: number, files: Record<string, string>) => {
+    now = hours(at)
+    mirror.files['osv/Go/all.zip'] = { body: zipOf(files) }
+    await runDuty(app, syncSources)
+    const { error, sourceNo } = (await findSource(app, 'osv/Go'))!
+    return [error, (await countRecords(app)).get(sourceNo) ?? 0]
+  }
+  assert.deepEqual(await readAt(0, { 'a.json': osv('X-1'), 'b.json': osv('X-2') }), ['', 2])
+  for (const [i, wrong] of ['{', osv('X-9', '1', { aliases: ['a b'] })].entries()) {
+    const files = { 'a.json': osv('X-1'), 'b.json': wrong }
+    assert.deepEqual(await readAt(7 + 7 * i, files), ['1 record is wrong', 2])
+  }
+  assert.deepEqual(await readAt(21, { 'a.json': osv('X-1') }), ['', 1], 'a complete read withdraws')
 })
 
 test('nothing is read by default, nor from a private address that is not listed', async () => {

@@ -112,6 +112,23 @@ test('a move is seen by the pull after five minutes, with the look before', asyn
   await puller.ok(200, 'GET', `${name}/manifests/${first}`)
 })
 
+test('a pull fetches the image of a move that the background job recorded a moment ago', async () => {
+  const { there, repo, name } = await scene({ interval: '300s' })
+  const first = publish(there, '1.0').image.digest
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  const second = publish(there, '1.0').image
+  shift += 6 * minute
+  await runDuty(app, followUpstreams)
+  const [moved] = await historyOf(repo, '1.0')
+  assert.deepEqual([moved!.previousDigest, moved!.digest], [first, second.digest])
+  there.forget()
+  shift += minute
+  const pulled = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  assert.equal(pulled.headers['docker-content-digest'], second.digest)
+  assert.deepEqual(pulled.bytes, there.contents.get(second.digest)!.bytes)
+  assert.ok(there.forget().includes(`GET /v2/app/manifests/${second.digest}`))
+})
+
 test('what is here is served while the upstream does not answer, with a warning, and not for ever', async () => {
   const { there, repo, name } = await scene({ staleFor: '900s' })
   const { image } = publish(there, '1.0')

@@ -5,7 +5,15 @@ import { type Sql, sql } from '#db/sql.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { codeOf, type Descriptor, indexOf, type RegistryClient, startRegistry, types } from '../support/registry.ts'
+import {
+  codeOf,
+  type Descriptor,
+  imageOf,
+  indexOf,
+  type RegistryClient,
+  startRegistry,
+  types,
+} from '../support/registry.ts'
 
 const day = 24 * 3_600_000
 const start = Date.parse('2026-06-01T00:00:00.000Z')
@@ -175,8 +183,11 @@ test('an exception lets one digest through until it ends, with what it lists', a
     await (await as()).ok(200, 'GET', `${name}/manifests/${reference}`)
   }
   assert.equal(await digestBy(await as(), `${name}/manifests/stable`), index.digest)
-  const { api } = await on(16)
+  now = start + 15 * day - 1
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), index.digest, 'a moment before its end')
+  await on(15)
   assert.equal(await digestBy(await as(), `${name}/manifests/stable`), first.digest, 'it has ended by itself')
+  const { api } = await on(16)
   const other = ok(await api.post(path, { ...given, expireTime: iso(18) }))
   assert.equal(await digestBy(await as(), `${name}/manifests/stable`), index.digest)
   assert.equal(ok(await api.post(`/registry/v2/pullRuleExceptions/${other.uid}:revoke`, {})).revokeTime, iso(16))
@@ -196,6 +207,48 @@ test('an exception lets one digest through until it ends, with what it lists', a
     sql`SELECT type FROM audit_log WHERE type LIKE ${'%pull_rule.exception%'} ORDER BY id`,
   )
   assert.equal(audit.length, 3)
+})
+
+test('rules and exemptions of a repository or folder do not apply beside it', async () => {
+  const { api, ...client } = await on(0)
+  const folders = [await registry.seed.group(registry.org.uid), await registry.seed.group(registry.org.uid)]
+  const names = folders.flatMap(({ name }) => [`acme/${name}/one`, `acme/${name}/two`])
+  for (const name of names) await client.pushImage(name, 'stable')
+  const runner = (await registry.seed.member(registry.org.uid, roleUids.pull)).uid as string
+  const layer = await client.pushBlob(names[0]!, 'the same everywhere')
+  const late = await on(10)
+  let digest = ''
+  for (const name of names) {
+    await late.pushBlob(name, 'the same everywhere')
+    const config = await late.pushBlob(name, '{"architecture":"amd64","os":"linux"}', types.config)
+    digest = (await late.pushManifest(name, imageOf(config, [layer]), 'stable')).digest
+  }
+  const rule = { identities: [runner], minAge: '7d', mode: 'DENY' }
+  const pulls = async () => {
+    const bound = await registry.registryAs(runner)
+    const replies = await Promise.all(names.map((name) => bound.call('GET', `${name}/manifests/${digest}`)))
+    return replies.map(({ status }) => status)
+  }
+  const repos = await Promise.all(names.map(async (name) => (await registry.app.paths.find(name)).repo!.uid))
+  for (const [scope, expected] of [
+    [repos[1], [200, 403, 200, 200]],
+    [folders[0]!.uid, [403, 403, 200, 200]],
+  ] as const) {
+    const made = ok(await late.api.post(`/registry/v2/pullRules/${scope}`, rule))
+    assert.deepEqual(await pulls(), expected)
+    ok(await late.api.delete(`/registry/v2/pullRules/${made.uid}`))
+  }
+  ok(await late.api.post(`/registry/v2/pullRules/${registry.org.uid}`, rule))
+  assert.deepEqual(await pulls(), [403, 403, 403, 403])
+  const exemption = { digest, reason: 'Mends CVE-2026-1', expireTime: iso(15) }
+  for (const [scope, expected] of [
+    [repos[1], [403, 200, 403, 403]],
+    [folders[1]!.uid, [403, 403, 200, 200]],
+  ] as const) {
+    const made = ok(await late.api.post(`/registry/v2/pullRuleExceptions/${scope}`, exemption))
+    assert.deepEqual(await pulls(), expected)
+    ok(await late.api.post(`/registry/v2/pullRuleExceptions/${made.uid}:revoke`, {}))
+  }
 })
 
 test('a rule that observes changes nothing, and the event of a pull tells what it would have refused', async () => {
