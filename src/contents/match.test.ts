@@ -68,6 +68,20 @@ const cases: readonly [
   ['another package is meant', {}, until('9-r0', { name: 'libcrypto3' }), 'clear', false],
   ['the version of the origin counts', { originVersion: '3.1.9-r0' }, until('3.1.4-r3'), 'clear', true],
   [
+    'it has the name of its origin and another version',
+    { name: 'openssl', version: '9-r0' },
+    until('3.1.4-r3'),
+    'vulnerable',
+    false,
+  ],
+  [
+    'it has the name of its origin, whose version is the fix',
+    { name: 'openssl', version: '1-r0', originVersion: '3.1.4-r3' },
+    until('3.1.4-r3'),
+    'clear',
+    true,
+  ],
+  [
     'its own version counts where it is named',
     { originVersion: '9-r0' },
     until('3.1.4-r3', { name: 'libssl3' }),
@@ -101,6 +115,11 @@ test('without an order nothing is unaffected that would have to be compared', ()
 test('the fixes are those above the installed version', () => {
   assert.deepEqual(fixesFor(libssl, until('3.1.4-r5'), apk), ['3.1.4-r5'])
   assert.deepEqual(fixesFor(libssl, until('', { ranges: [] }), apk), [])
+  assert.deepEqual(fixesFor(libssl, until('3.1.4-r2'), apk), [], 'it is installed')
+  assert.deepEqual(fixesFor(libssl, until('3.1.4-r5', { name: 'libcrypto3' }), apk), [])
+  assert.deepEqual(fixesFor({ ...libssl, originVersion: 'git!' }, until('3.1.4-r5'), apk), ['3.1.4-r5'])
+  assert.deepEqual(fixesFor({ ...libssl, name: 'openssl', version: '9-r0' }, until('3.1.4-r5'), apk), ['3.1.4-r5'])
+  assert.deepEqual(fixesFor(libssl, until('3.1.4-r5'), undefined), [])
 })
 
 const torch: Installed = {

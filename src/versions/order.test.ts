@@ -84,6 +84,13 @@ test('gem: letters make a release to come, and a dash means one', () => {
   assertOrder('gem', ['1.0.a', '1.0.beta1', '1.0.pre', '1.0.rc2', '1.0', '1.0.1', '1.2', '1.10'])
   assert.equal(sign('gem', '1-rc1', '1.pre.rc1'), 0)
   assert.equal(sign('gem', '1', '1.0.0'), 0)
+  // Numbers of 15 digits are compared exactly, and longer ones not at all.
+  const [digits, more] = ['999999999999998', '999999999999999']
+  assert.deepEqual([sign('gem', `1.${digits}`, `1.${more}`), sign('gem', `1.${more}`, `1.${more}`)], [-1, 0])
+  for (const longer of [`1.${more}9`, `1${more}.0`, `1.0.a1${more}`]) {
+    assert.equal(compareVersions('gem', longer, `1.${more}`), undefined, longer)
+    assert.equal(compareVersions('gem', `1.${more}`, longer), undefined, longer)
+  }
 })
 
 test('every ecosystem of OSV that we can order has its scheme, with a release or without', () => {

@@ -38,19 +38,37 @@ const cases: readonly [events: RangeEvent[], version: string, covered: Covered, 
   [[{ introduced: '0' }, { limit: '1.0-r0' }], '1.0-r0', 'no', []],
   [[{ introduced: '0' }, { limit: '*' }], '7-r0', 'yes', []],
   // A version that is none, on either side, is never taken for unaffected.
-  [[{ introduced: '0' }, { fixed: '1.2-r1' }], 'nonsense!', 'unknown', []],
-  [[{ introduced: '0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', []],
+  // The fix is named all the same.
+  [[{ introduced: '0' }, { fixed: '1.2-r1' }], 'nonsense!', 'unknown', ['1.2-r1']],
+  [[{ introduced: '0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', ['nonsense!']],
   [[{ introduced: '0' }, { limit: 'nonsense!' }], '1.0-r0', 'unknown', []],
-  [[{ introduced: '1.0-r0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', []],
+  [[{ introduced: '1.0-r0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', ['nonsense!']],
+  [[{ introduced: '0' }, { limit: 'nonsense!' }, { fixed: '1.2-r1' }], '1.0-r0', 'unknown', ['1.2-r1']],
+  // Of several fixes the lowest above the version is named.
+  [[{ introduced: '0' }, { fixed: '1.3-r0' }, { fixed: '1.2-r0' }, { fixed: '1.1-r0' }], '1.0-r0', 'yes', ['1.1-r0']],
+  // Both sides of each boundary.
+  [[{ introduced: '1.1-r0' }, { lastAffected: '1.2-r0' }], '1.0-r9', 'no', []],
+  [[{ introduced: '1.1-r0' }, { lastAffected: '1.2-r0' }], '1.1-r0', 'yes', []],
+  [[{ introduced: '1.1-r0' }, { lastAffected: '1.1-r0' }], '1.1-r0', 'yes', []],
+  [[{ introduced: '0' }, { limit: '1.0-r0' }, { limit: '2.0-r0' }], '1.9-r0', 'yes', []],
+  [[{ introduced: '0' }, { limit: '1.0-r0' }, { limit: '2.0-r0' }], '2.0-r0', 'no', []],
 ]
 
 for (const [events, version, covered, fixes] of cases) {
   test(`${version} in ${JSON.stringify(events)}: ${covered}`, () => {
     const ranges = [{ type: 'ECOSYSTEM' as const, events }]
     assert.equal(inRanges(version, ranges, apk), covered)
-    if (covered === 'yes') assert.deepEqual(fixesAbove(version, ranges, apk), fixes)
+    assert.deepEqual(fixesAbove(version, ranges, apk), fixes)
   })
 }
+
+test('the fixes of several ranges are named once each, the lowest first, without those of ranges that end below', () => {
+  const until = (introduced: string, fixed: string) => ({
+    ...{ type: 'ECOSYSTEM' as const, events: [{ introduced }, { fixed }] },
+  })
+  const ranges = [until('0', '1.10-r0'), until('0', '1.9-r0'), until('0', '1.9-r0'), until('0', '1.0-r0')]
+  assert.deepEqual(fixesAbove('1.1-r0', ranges, apk), ['1.9-r0', '1.10-r0'])
+})
 
 test('one range that has it is enough, and one that cannot be compared hides no other', () => {
   const range = (...events: RangeEvent[]) => ({ type: 'ECOSYSTEM' as const, events })

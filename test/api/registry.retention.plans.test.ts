@@ -33,7 +33,7 @@ const other = (await registry.seed.group('', { name: 'plans' })).uid
 const folders: string[] = []
 const places: string[] = []
 for (let i = 0; i < 20; i++) places.push((await registry.seed.group(other, { name: `p${i}` })).uid)
-for (let i = 0; i < 8; i++) folders.push((await registry.seed.group(org.uid, { name: `f${i}` })).uid)
+for (let i = 0; i < 10; i++) folders.push((await registry.seed.group(org.uid, { name: `f${i}` })).uid)
 let used = 0
 /** A folder of its own for each test, with one repo to push to. */
 function place(): { folder: string; name: string; repo: () => Promise<string> } {
@@ -195,6 +195,23 @@ test('what somebody has asked for within the hour is left, since a push may rely
   assert.equal((await later.call('GET', `${name}/manifests/${other.digest}`)).status, 404)
   now += 3_600_001
   assert.equal((await apply((await plan(folder)).uid)).deleted, '1')
+})
+
+test('an image requested 59 minutes ago is kept, also across midnight, and one requested 61 minutes ago is not', async () => {
+  const minute = 60_000
+  for (const requestedAt of ['T12:00:00.000Z', 'T23:30:00.000Z']) {
+    const { folder, name } = place()
+    await rule(folder, { untaggedDays: 1 })
+    const { digest } = await (await pushing()).pushImage(name)
+    now = Date.parse(new Date(now + 3 * day).toISOString().slice(0, 10) + requestedAt)
+    await (await pushing()).ok(200, 'HEAD', `${name}/manifests/${digest}`)
+    await runDuty(app, writeUsage)
+    now += 59 * minute
+    const kept = await apply((await plan(folder)).uid)
+    assert.deepEqual([kept.deleted, kept.left], ['0', '1'], requestedAt)
+    now += 2 * minute
+    assert.equal((await apply((await plan(folder)).uid)).deleted, '1', requestedAt)
+  }
 })
 
 test('DRY_RUN shows what it would let go, and deletes nothing; without a rule, or one in OFF, nothing ever goes', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
-import { ok } from '../support/expect.ts'
+import { assertBlocked, ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { changed, created, groupSchema, scimClient, userSchema } from '../support/scim.ts'
@@ -135,8 +135,12 @@ test('a new membership holds from the next sign-in on, and gives no push token',
   await assertMay(client)
   // A push token lasts longer than a session, so it needs a binding.
   const path = `/control/v1/pushTokens/${acme.org}`
-  const answer = await client.post(path, { name: 'laptop', push: true })
-  assert.equal(answer.status, 400, answer.text)
+  const make = (by: Client) => by.post(path, { name: 'laptop', push: true })
+  assertBlocked(await make(client), acme.org, 'SESSION_RIGHTS')
+  // Rights that the caller does not have at all are refused without a reason that would tell of external groups.
+  const none = `none-${count++}`
+  created(await acme.scim.post('/Users', { schemas: [userSchema], userName: none, externalId: none }))
+  assert.equal((await make(await signIn(none))).status, 403)
   await assertMay(await signIn(other))
 })
 

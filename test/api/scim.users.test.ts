@@ -422,6 +422,31 @@ test('requests are counted by organisation', async () => {
   assert.ok(Number(last!.headers.get('retry-after')) > 0)
 })
 
+test('an address may send ten times as many requests as one organization, over all organizations together', async () => {
+  await using busy = await startBusy()
+  const statuses: number[] = []
+  for (let i = 0; i < 11; i++) {
+    const { org, owner } = await busy.organization()
+    const { scim } = await openEndpoint(busy.pinfold, owner, org, issuer.url)
+    for (let sent = 0; sent < 3; sent++) statuses.push((await scim.get('/Users?count=1')).status)
+  }
+  assert.deepEqual(statuses, [...Array(30).fill(200), 429, 429, 429])
+})
+
+test('an add of a value that exists, alone or among others, does not duplicate it', async () => {
+  const emails = [
+    { type: 'work', value: 'a@example.com' },
+    { type: 'home', value: 'b@example.com' },
+  ]
+  const at = `/Users/${created(await scim.post('/Users', person({ emails }))).id}`
+  const add = async (value: unknown) => changed(await scim.patch(at, { op: 'add', path: 'emails', value })).emails
+  assert.deepEqual(await add([emails[0]]), emails)
+  assert.deepEqual(await add(emails[1]), emails)
+  const more = { type: 'other', value: 'c@example.com' }
+  assert.deepEqual(await add([emails[1], more, emails[0]]), [...emails, more])
+  assert.deepEqual(changed(await scim.patch(at, { op: 'add', value: { emails: [more] } })).emails, [...emails, more])
+})
+
 async function startBusy() {
   const { pinfold, org, member } = await startScene({
     allowInsecureIssuers: true,
@@ -430,7 +455,11 @@ async function startBusy() {
     scimRequests: 3,
   })
   const opened = await openEndpoint(pinfold, await member(roleUids.owner), org.uid, issuer.url)
-  return { ...opened, [Symbol.asyncDispose]: () => pinfold[Symbol.asyncDispose]() }
+  const organization = async () => {
+    const { uid } = await pinfold.seed.group()
+    return { org: uid as string, owner: await member(roleUids.owner, uid) }
+  }
+  return { ...opened, pinfold, organization, [Symbol.asyncDispose]: () => pinfold[Symbol.asyncDispose]() }
 }
 
 test('the provider shows that its endpoint is open', async () => {

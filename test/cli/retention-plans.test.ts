@@ -1,6 +1,7 @@
 // Plans of retention, what keeps a manifest and the breaking of promises, as people type them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { list, sql } from '#db/sql.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -69,6 +70,33 @@ test('a plan is shown with why each manifest goes, and applied when it is told t
   assert.deepEqual([json.plan.state, json.items.length], ['APPLIED', 2])
   const { retentionPlans } = ok(await operator.get(`/registry/v2/retentionPlans?scopeUid=${org.uid}`))
   assert.ok(retentionPlans.some((one: Json) => one.uid === uid))
+})
+
+test('apply by place uses the newest plan of exactly that place', async () => {
+  const { pusher, app, org, operator } = registry
+  await pusher.pushImage('acme/several', 'latest')
+  await done('retention', 'create', 'last', '--parent', 'acme/several', '--keep-last', '1', '--mode', 'enforce')
+  const made: string[] = []
+  const move = (scope: string) =>
+    app.db.tx((tx) => tx.run(sql`UPDATE retention_plans SET scope_uid = ${scope} WHERE uid IN (${list(made)})`))
+  for (let i = 0; i < 4; i++) {
+    await pusher.pushImage('acme/several', 'latest')
+    const planned = await done('retention', 'plan', 'acme/several')
+    made.push(/pinfold images retention apply (\S+) deletes them/.exec(planned.stderr)![1]!)
+    // A plan that is at work while another is made is not replaced by it.
+    await move(org.uid)
+  }
+  await move(made[0]!.slice(0, made[0]!.lastIndexOf('/')))
+  await done('retention', 'plan', 'acme')
+  const listed = (await done('retention', 'plans', 'acme/several', '-o', 'id')).stdout.trim().split('\n')
+  assert.deepEqual(listed.toSorted(), made.toSorted())
+  assert.match((await done('retention', 'apply', 'acme/several', '--yes')).stdout, /^deleted 4 of 4, and left 0$/m)
+  const { retentionPlans } = ok(await operator.get(`/registry/v2/retentionPlans?scopeUid=${org.uid}`))
+  const applied = retentionPlans.filter(({ state, manifests }: Json) => state === 'APPLIED' && manifests === '4')
+  assert.deepEqual(
+    applied.map(({ uid }: Json) => uid),
+    [made.at(-1)],
+  )
 })
 
 test('what keeps a manifest is said of a tag and of a digest, and a promise is broken with a reason', async () => {

@@ -52,6 +52,32 @@ test('gates are made, listed, asked, changed and deleted', async () => {
   assert.equal(rowsOf((await cli('list')).stdout).length, 1)
 })
 
+test('check exits with 1 if an enforced gate could not be asked, and with 0 if that gate only reports', async (t) => {
+  const made = await cli(
+    'create',
+    'broken',
+    '--image',
+    'acme/app',
+    '--severity',
+    'critical',
+    '--mode',
+    'enforce',
+    '-o',
+    'json',
+  )
+  const { uid } = JSON.parse(made.stdout) as Json
+  assert.equal((await cli('check', 'acme/app')).code, 0, made.stderr)
+  t.mock.method(registry.app.gates, 'verdict', () => Promise.reject(new Error('the disk is away')))
+  const failed = await cli('check', 'acme/app')
+  assert.deepEqual(
+    [failed.code, rowsOf(failed.stdout)[1]],
+    [1, ['broken', 'enforce', 'error', 'the gate could not be asked']],
+  )
+  assert.equal((await cli('update', uid, '--mode', 'dry-run')).code, 0)
+  assert.equal((await cli('check', 'acme/app')).code, 0)
+  assert.equal((await cli('delete', uid)).code, 0)
+})
+
 test('an exception lets a digest through, is listed and revoked', async () => {
   const made = await cli('create', 'young', '--image', 'acme/app', '--min-age-days', '7', '--mode', 'enforce')
   assert.equal(made.code, 0, made.stderr)
