@@ -3,11 +3,14 @@ import { after, before, test } from 'node:test'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { sql } from '#db/sql.ts'
+import { personUid } from '#domains/iam/identities/people.ts'
 import { sweepRequestIds } from '#domains/iam/repeats/repeats.duty.ts'
 import { GetGroupRequestSchema, GroupSchema, UpdateGroupRequestSchema } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
-import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { type Answer, type Client, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
 import { plantManifest, plantTag } from '../support/tags.ts'
 
@@ -146,6 +149,34 @@ test('a request that comes many times at once is carried out once, and answered 
     (await another.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'not-mine' }, headers)).status,
     200,
   )
+})
+
+test('the organization of the session is part of a request that is sent again', async () => {
+  await using stack = new AsyncDisposableStack()
+  const issuer = await startIssuer()
+  stack.defer(() => issuer[Symbol.asyncDispose]())
+  const pinfold = stack.use(await startPinfold({ allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'] }))
+  const orgs = [await pinfold.seed.group(), await pinfold.seed.group()]
+  const sub = 'in-both'
+  const oidc = { issuer: issuer.url, clientId, clientSecret: 's' }
+  const clients: Client[] = []
+  for (const { uid } of orgs) {
+    const idp = (await pinfold.seed.provider(uid, issuer.url, { oidc })).uid as string
+    issuer.answerUserInfo({ sub })
+    const { token, error } = answerOf(await finish(await begin(pinfold, { idp, issuer }), { sub }))
+    assert.equal(error, undefined)
+    clients.push(pinfold.withToken(token))
+  }
+  const [one, other] = clients as [Client, Client]
+  await pinfold.seed.binding(orgs[0]!.uid, personUid(issuer.url, sub), roleUids.owner)
+  const { uid } = ok(await one.post(`/control/v1/pushTokens/${orgs[0]!.uid}`, { name: 'laptop' })).pushToken
+  const revoke = (by: Client) =>
+    by.call('DELETE', `/control/v1/pushTokens/${uid}`, undefined, { 'idempotency-key': 'again' })
+  assert.equal((await revoke(other)).status, 404, 'it reaches another organization only')
+  ok(await revoke(one))
+  ok(await revoke(one))
+  const refused = await revoke(other)
+  assert.deepEqual([refused.status, refused.status === 400 && reasonOf(refused)], [400, 'REQUEST_ID_REUSED'])
 })
 
 test('what fails is not remembered, and who may not do it any more gets no answer of before', async () => {

@@ -4,7 +4,9 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { createLeases, LeaseLost } from '#db/leases.ts'
+import { beatNode, deleteNode, servedUrl } from '#db/nodes.ts'
 import { sql } from '#db/sql.ts'
+import { servedHost } from '#domains/registry/repos/served-host.store.ts'
 import type { Duty, LongDuty } from '#duty.ts'
 import { startWorkers } from '#workers.ts'
 import { captureLog } from '../support/log.ts'
@@ -96,6 +98,28 @@ test('what a stalled owner writes is refused, although it still believes in its 
   await two.lease()!.tx((tx) => tx.run(sql`UPDATE facts SET value = value || ', then the next' WHERE name = ${name}`))
   const fact = await pinfold.app.db.get<Json>(sql`SELECT value FROM facts WHERE name = ${name}`)
   assert.equal(fact?.value, 'by the owner, then the next')
+})
+
+test('a job in batches stops before the next batch when it is asked to, or when its lease may be over', async () => {
+  for (const end of ['a stop', 'a lease that may be over']) {
+    const name = newName()
+    const one = nodeOf(`batches-${name}`, name)
+    await one.leases.look()
+    let batches = 0
+    const running = one.lease()!.inBatches(async () => {
+      // The batch that is at work ends.
+      if (++batches === 3 && end === 'a stop') one.stop.abort()
+      else if (batches === 3) one.clock.now += leaseMs * 0.75
+      return batches < 50 ? 1 : 0
+    })
+    await assert.rejects(running, LeaseLost, end)
+    assert.equal(batches, 3, end)
+  }
+  const name = newName()
+  const one = nodeOf(`batches-${name}`, name)
+  await one.leases.look()
+  const found = [5, 3, 0, 7]
+  assert.equal(await one.lease()!.inBatches(async () => found.shift()!), 8, 'until one finds nothing')
 })
 
 test('a transaction of an owner that takes long loses no lease, and is not overtaken', {
@@ -367,6 +391,23 @@ test('of two nodes one runs a duty; when it falls silent the other does', async 
     (runs) => runs.includes('two'),
   )
   await Promise.all([one.workers.close(), two.workers.close()])
+})
+
+test('the address of the servers is the one that the newest heartbeat has', async () => {
+  const facts = (url: string) => ({ version: '1', url, localUrl: 'http://127.0.0.1:1' })
+  const { db } = pinfold.app
+  const beat = (id: string, url: string, second: number) =>
+    db.tx((tx) => beatNode(tx, id, facts(url), { now: `2100-01-01T00:00:0${second}.000Z`, offsetMs: 0 }))
+  await beat('b-old', 'https://old.example', 1)
+  await beat('c-new', 'https://new.example', 3)
+  await beat('a-middle', 'https://middle.example', 2)
+  await beat('d-silent', '', 4)
+  assert.equal(await servedUrl(db), 'https://new.example')
+  await beat('b-old', 'https://old.example', 5)
+  assert.equal(await servedUrl(db), 'https://old.example')
+  assert.equal(await servedHost(db, ''), 'old.example')
+  assert.equal(await servedHost(db, 'https://set.example'), 'set.example')
+  for (const id of ['a-middle', 'b-old', 'c-new', 'd-silent']) await db.tx((tx) => deleteNode(tx, id))
 })
 
 test('servers are rows with what they say of themselves, which go when they end', async () => {

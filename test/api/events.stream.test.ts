@@ -213,6 +213,30 @@ test('rights are live: who loses them gets nothing more, and who gets them is le
   for (const stream of [free, named]) assert.ok(!subjects(stream).includes(hidden))
 })
 
+test('an idle stream of a group ends after its caller has lost the right, without any event', async () => {
+  await using quiet = await startPinfold({ deliver: true, streamIdleMs: 20 })
+  const org = (await quiet.seed.group()).uid
+  const identity = await quiet.seed.identity(org)
+  const binding = await quiet.seed.binding(org, identity.uid, roleUids.viewer)
+  const client = await quiet.as(identity.uid)
+  const follow = (query: string) => openStream(quiet.url, client.token, { query })
+  const rare = 'types=dev.pinfold.api.iam.role.created'
+  using named = await follow(`group=${org}&${rare}`)
+  using free = await follow(rare)
+  for (const stream of [named, free]) await stream.until(() => stream.ids.length > 2)
+  const [{ id }] = (await quiet.app.db.all<{ id: string }>(sql`SELECT max(id) AS id FROM events_outbox`)) as [
+    { id: string },
+  ]
+  // As if the right had ended by itself.
+  await quiet.app.db.tx((tx) => tx.run(sql`DELETE FROM role_bindings WHERE uid = ${binding.uid}`))
+  // The other stream has said many times that it is there.
+  const said = free.ids.length
+  await free.until(() => free.ids.length > said + 100 || named.ending() !== undefined)
+  assert.equal(named.ending()?.code, 7)
+  assert.equal(await named.ended, true)
+  assert.deepEqual(await quiet.app.db.all(sql`SELECT max(id) AS id FROM events_outbox`), [{ id }])
+})
+
 test('a stream ends when the token does', async () => {
   let now = Date.now()
   await using aging = await startPinfold({ deliver: true, clock: () => new Date(now), streamIdleMs: 20 })

@@ -231,6 +231,32 @@ test('a device waits, is slowed down, refused, and told when the time is over', 
   assertRefused(await of({ cap: 'no.such' }), 'invalid_request')
 })
 
+test('a device code, an authorization code and the tokens of one client are refused for another client', async (t) => {
+  await using two = await startSignInScene({ compatVendor: 'acme', compatVendorDomain: 'acme.example' })
+  const own = scene
+  t.after(() => {
+    scene = own
+  })
+  scene = two
+  scene.somebody()
+  for (const [client_id, other] of [
+    ['pinfold', 'acme'],
+    ['acme', 'pinfold'],
+  ] as const) {
+    const { device_code, user_code } = ok(await post('/oauth/device_authorization', { client_id, scope: 'openid' }))
+    const poll = (by: string) => token({ grant_type: deviceGrant, device_code, client_id: by })
+    assertRefused(await poll(other), 'invalid_grant')
+    assertRefused(await poll(client_id), 'authorization_pending')
+    await answerDevice(user_code, 'approve')
+    assertRefused(await poll(other), 'invalid_grant')
+    assert.equal(claimsOf(ok(await poll(client_id)).id_token).aud, client_id)
+
+    const code = await codeOf({ client_id })
+    assertRefused(await redeem(code, { client_id: other }), 'invalid_grant')
+    assert.equal(claimsOf(ok(await redeem(await codeOf({ client_id }), { client_id })).id_token).aud, client_id)
+  }
+})
+
 test('what the page approves ends with the session it was approved from, before the program has asked', async () => {
   const { pinfold } = scene
   scene.somebody()

@@ -1,11 +1,14 @@
 // Pages that pass over items are the same items as those of the whole list, from whichever end they are read.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { repoList } from '#domains/registry/repos/repos.store.ts'
 import { everyShape } from '#domains/registry/tags/tags.model.ts'
-import { listTags, type TagBranch } from '#domains/registry/tags/tags.store.ts'
+import { listTags, type TagBranch, type TagFilter } from '#domains/registry/tags/tags.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { startRegistry } from '../support/registry.ts'
+
+const filterOf = (asked: number): TagFilter => ({ name: '', digest: '', updatedSince: '', asked })
 
 type Read = (page: Page) => Promise<{ uid: string }[]>
 
@@ -54,9 +57,25 @@ test('what is behind any number of items, in each order, of one place or several
     await pusher.ok(201, 'PUT', `acme/app/manifests/${tag}`, { body, headers: { 'content-type': image.mediaType } })
   }
   const tags = (asked: number, branches: TagBranch[]) => (page: Page) => {
-    return listTags(app.db, branches, page, { name: '', digest: '', updatedSince: '', asked })
+    return listTags(app.db, branches, page, filterOf(asked))
   }
   const keys = { name: 'name', updateTime: 'update_time', digest: 'digest', uid: 'uid' }
   await checkSkips(tags(0, [{ below: org.uid }]), keys, 3, 'tags')
   await checkSkips(tags(everyShape, [{ below: org.uid }]), keys, 7, 'tags with names of every kind')
+
+  // Of those that moved later than the second one.
+  const since = {
+    order: { field: 'updateTime', column: 'update_time', desc: false },
+    after: undefined,
+    size: 1,
+    skip: 1,
+  }
+  const [second] = await listTags(app.db, [{ below: org.uid }], { ...since, binding: '' }, filterOf(everyShape))
+  const later = { ...filterOf(everyShape), updatedSince: second!.updateTime }
+  for (const branches of [[{ below: org.uid }], [{ below: org.uid }, { below: other.uid }]]) {
+    const count = (await app.db.get<{ total: number }>(sql`
+      SELECT count(*) AS total FROM tags WHERE update_time > ${later.updatedSince}`))!.total
+    assert.ok(count > 2, 'some have moved later')
+    await checkSkips((page) => listTags(app.db, branches, page, later), keys, count, 'tags that moved later')
+  }
 })
