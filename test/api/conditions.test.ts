@@ -3,14 +3,12 @@ import { after, before, test } from 'node:test'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { sql } from '#db/sql.ts'
-import { personUid } from '#domains/iam/identities/people.ts'
 import { sweepRequestIds } from '#domains/iam/repeats/repeats.duty.ts'
 import { GetGroupRequestSchema, GroupSchema, UpdateGroupRequestSchema } from '#gen/pinfold/iam/v2/groups_pb.ts'
-import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
+import { signAccessToken } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
-import { startIssuer } from '../support/fake-issuer.ts'
-import { type Answer, type Client, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
 import { plantManifest, plantTag } from '../support/tags.ts'
 
@@ -152,23 +150,18 @@ test('a request that comes many times at once is carried out once, and answered 
 })
 
 test('the organization of the session is part of a request that is sent again', async () => {
-  await using stack = new AsyncDisposableStack()
-  const issuer = await startIssuer()
-  stack.defer(() => issuer[Symbol.asyncDispose]())
-  const pinfold = stack.use(await startPinfold({ allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'] }))
+  const { pinfold } = scene
   const orgs = [await pinfold.seed.group(), await pinfold.seed.group()]
-  const sub = 'in-both'
-  const oidc = { issuer: issuer.url, clientId, clientSecret: 's' }
+  const person = (await pinfold.seed.person()).uid
+  await pinfold.seed.binding(orgs[0]!.uid, person, roleUids.owner)
+  // Tokens of two providers, each of which counts in its organization only.
   const clients: Client[] = []
-  for (const { uid } of orgs) {
-    const idp = (await pinfold.seed.provider(uid, issuer.url, { oidc })).uid as string
-    issuer.answerUserInfo({ sub })
-    const { token, error } = answerOf(await finish(await begin(pinfold, { idp, issuer }), { sub }))
-    assert.equal(error, undefined)
-    clients.push(pinfold.withToken(token))
+  for (const { uid: organization } of orgs) {
+    const made = { issuer: pinfold.url, audience: pinfold.url, subject: person, now: new Date(now) }
+    const session = { uid: '', organization, authTime: 0 }
+    clients.push(pinfold.withToken(await signAccessToken(pinfold.app.keyring, { ...made, session })))
   }
   const [one, other] = clients as [Client, Client]
-  await pinfold.seed.binding(orgs[0]!.uid, personUid(issuer.url, sub), roleUids.owner)
   const { uid } = ok(await one.post(`/control/v1/pushTokens/${orgs[0]!.uid}`, { name: 'laptop' })).pushToken
   const revoke = (by: Client) =>
     by.call('DELETE', `/control/v1/pushTokens/${uid}`, undefined, { 'idempotency-key': 'again' })

@@ -97,6 +97,11 @@ test('apply by place uses the newest plan of exactly that place', async () => {
     applied.map(({ uid }: Json) => uid),
     [made.at(-1)],
   )
+  // A newer plan of a place below is not that of the folder.
+  await done('retention', 'plan', 'acme')
+  await pusher.pushImage('acme/several', 'latest')
+  await done('retention', 'plan', 'acme/several')
+  assert.match((await done('retention', 'apply', 'acme', '--yes')).stdout, /^deleted 0 of 0, and left 0$/m)
 })
 
 test('what keeps a manifest is said of a tag and of a digest, and a promise is broken with a reason', async () => {
