@@ -1,8 +1,9 @@
 // Lifecycle hooks: each of them is declared by the domain that calls it, in its hooks.ts, and implemented by higher domains in
 // files that end in .hooks.ts. They run in the transaction of the caller, in the order of the layers.
+import type { IamHooks } from './domains/iam/hooks.ts'
 import type { VulnerabilityHooks } from './domains/vulnerabilities/hooks.ts'
 
-type Declared = VulnerabilityHooks
+type Declared = IamHooks & VulnerabilityHooks
 
 /** The hooks that a domain implements. */
 export type DomainHooks = Partial<Declared>
@@ -14,5 +15,15 @@ export type Hooks = { readonly [K in keyof Declared]: readonly Declared[K][] }
 export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
   const of = <K extends keyof Declared>(name: K): Declared[K][] =>
     implemented.map((hooks) => hooks[name]).filter((hook): hook is Declared[K] => hook !== undefined)
-  return { advisoriesChanged: of('advisoriesChanged') }
+  return {
+    organizationCreated: of('organizationCreated'),
+    groupDeleting: of('groupDeleting'),
+    identityDeleting: of('identityDeleting'),
+    sessionEnded: of('sessionEnded'),
+    providerDeleting: of('providerDeleting'),
+    roleInUse: of('roleInUse'),
+    quotaUse: of('quotaUse'),
+    requireRepos: of('requireRepos'),
+    advisoriesChanged: of('advisoriesChanged'),
+  }
 }

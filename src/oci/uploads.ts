@@ -1,7 +1,7 @@
 // /v2/<name>/blobs/uploads/… (distribution specification, "Pushing blobs").
 import { createHash } from 'node:crypto'
 import { ContentMissing, type Part } from '#blobs/blobs.ts'
-import type { QuotaLimits } from '#domains/iam/quotas/limits.service.ts'
+import type { QuotaLimits } from '#domains/iam/groups/limits.service.ts'
 import type { Upload } from '#domains/registry/blobs/blobs.model.ts'
 import { atRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
 import * as service from '#domains/registry/blobs/uploads.service.ts'

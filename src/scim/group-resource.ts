@@ -1,4 +1,6 @@
 // A group as SCIM writes it (RFC 7643, 4.2), and what requests change of it. Members are kept apart from the other attributes.
+
+import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import {
   type MemberChange,
   type ScimGroup,
@@ -7,7 +9,6 @@ import {
   scimGroupLimits,
   versionOfGroup,
 } from '#domains/iam/scim/scim-groups.model.ts'
-import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import { wrong } from './errors.ts'
 import { groupKind } from './kinds.ts'

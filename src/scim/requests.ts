@@ -1,6 +1,6 @@
 // Requests of SCIM 2.0, routed by path and method.
 import type { Work } from '#app.ts'
-import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
+import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import { resourceTypes, schemas, serviceProviderConfig } from './documents.ts'
 import { ScimError } from './errors.ts'
 import { type Answer, type Asked, listOf, ok } from './exchange.ts'

@@ -1,6 +1,6 @@
 // Requests about one kind of resource. People and groups differ only in what `Resources` names.
 import type { Work } from '#app.ts'
-import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
+import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import {
   type Answer,

@@ -1,8 +1,8 @@
 // A person as SCIM writes them (RFC 7643, 4.1). The provider's words are kept and said again, whatever they are; three of
 // them mean something: userName, externalId and active.
 
+import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { GroupOfUser } from '#domains/iam/scim/scim-groups.model.ts'
-import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
 import { type ScimInput, type ScimResource, type ScimUser, versionOf } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
 import { type ScimKind, userKind } from './kinds.ts'

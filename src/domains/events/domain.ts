@@ -9,6 +9,7 @@ import { audit } from './audit/audit.control.ts'
 import { sweepAuditLog } from './audit/audit.duty.ts'
 import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
 import { deliverEvents } from './delivery/deliveries.duty.ts'
+import { eventsHooks } from './events.hooks.ts'
 import { openEvents } from './open-parts.ts'
 import { refusals } from './refusals/refusals.control.ts'
 import { sweepRefusals, writeRefusals } from './refusals/refusals.duty.ts'
@@ -30,5 +31,6 @@ export const events: Domain = {
   ],
   eventBodies: [...subscriptionEvents, ...subscriptionEventsV1, ...deliveryEvents],
   resources,
+  hooks: eventsHooks,
   duties: [deliverEvents, writeRefusals, sweepSubscriptions, sweepEvents, sweepRefusals, sweepAuditLog],
 }

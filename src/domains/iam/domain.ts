@@ -34,6 +34,8 @@ import { accountAssociationEvents, accountAssociations } from './accounts/accoun
 import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
+import { organizationQuotas, quotaEvents } from './groups/quotas.control.ts'
+import { iamHooks } from './iam.hooks.ts'
 import { claimChecks } from './identities/claim-checks.control.ts'
 import { eventsIdentitiesV1 } from './identities/events-identities.v1.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
@@ -52,7 +54,6 @@ import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
 import { openIam } from './open-parts.ts'
 import { pushTokenEvents, pushTokens } from './push-tokens/push-tokens.control.ts'
 import { sweepPushTokensDuty } from './push-tokens/push-tokens.duty.ts'
-import { organizationQuotas, quotaEvents } from './quotas/quotas.control.ts'
 import { sweepRequestIds } from './repeats/repeats.duty.ts'
 import { resources } from './resources.ts'
 import { pendingBindings } from './roles/pending-bindings.control.ts'
@@ -126,6 +127,7 @@ export const iam: Domain = {
     ...termsEventsV1,
   ],
   resources,
+  hooks: iamHooks,
   duties: [
     writeLastSeen,
     readKeys,

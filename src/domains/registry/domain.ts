@@ -19,6 +19,7 @@ import { judgeTags } from './lifecycles/eol-tags.duty.ts'
 import { lifecycles } from './lifecycles/lifecycles.control.ts'
 import { lifecyclesV1 } from './lifecycles/lifecycles.v1.ts'
 import { openRegistry } from './open-parts.ts'
+import { registryHooks } from './registry.hooks.ts'
 import { removeRepos } from './repos/removals.duty.ts'
 import { repoUsages } from './repos/repo-usage.control.ts'
 import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
@@ -50,6 +51,7 @@ export const registry: Domain = {
   ],
   eventBodies: [...repoEvents, ...repoEventsV1, ...tagEvents, ...tagEventsV1],
   resources,
+  hooks: registryHooks,
   duties: [
     readImages,
     readAgain,

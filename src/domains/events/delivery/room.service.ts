@@ -2,7 +2,7 @@
 // nothing is lost: its delivery is stored later.
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { limitsOf, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { limitsOf, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { failedPrecondition } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import * as store from './behind.store.ts'

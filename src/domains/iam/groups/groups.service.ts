@@ -1,7 +1,6 @@
 import type { Call, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { forgetUsage } from '#domains/registry/blobs/usage.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import {
   type AppError,
@@ -22,13 +21,10 @@ import { reservedReason } from '#lib/oci-names.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
-import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
-import { limitsOf, type QuotaLimits, requireRoom } from '../quotas/limits.service.ts'
-import { deleteAcceptances } from '../terms/terms.store.ts'
 import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
+import { limitsOf, type QuotaLimits, requireRoom } from './limits.service.ts'
 import { listNodes } from './list-nodes.ts'
-import { bindOwner, unbindGroup } from './owners.service.ts'
 
 const create = capabilityNumber('groups.create')
 
@@ -95,11 +91,11 @@ export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>
 
 /** `parent` is `/` for an organisation, whose owner the caller becomes. */
 export async function createGroup(work: Work, parent: string, input: NewGroup): Promise<Group> {
-  const { app, caller } = work
+  const { app } = work
   await checkNewGroup(work, parent, input)
   const group = await app.db.tx(async (tx) => {
     const created = await addGroup(tx, work, parent, input)
-    if (parent === top && !caller.operator) await bindOwner(tx, work, created.uid)
+    if (parent === top) for (const hook of app.hooks.organizationCreated) await hook(tx, work, created.uid)
     return created
   })
   work.log.info('group created', { uid: group.uid })
@@ -195,10 +191,7 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     }
     const [first, ...more] = violations
     if (first) throw failedPrecondition(first, ...more)
-    await unbindGroup(tx, uid)
-    await deleteInvitesOfGroup(tx, uid)
-    await deleteAcceptances(tx, uid)
-    await forgetUsage(tx, uid)
+    for (const hook of call.app.hooks.groupDeleting) await hook(tx, uid)
     await store.deleteGroup(tx, group)
     await emit(tx, call, 'iam.group.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })

@@ -2,6 +2,7 @@ import type { App, Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { found, invalid, permissionDenied } from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -9,7 +10,7 @@ import { newUid, parentOf } from '#lib/uid.ts'
 import { capabilities } from '../access/capabilities.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
-import { takeAway } from './deletion.service.ts'
+import type { IdentityDeletion } from '../hooks.ts'
 import {
   anIdentity,
   type Identity,
@@ -122,9 +123,25 @@ export async function updateIdentity(
 export async function deleteIdentity(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const identity = found(await store.findIdentity(tx, uid), identityType, uid)
-    await takeAway(tx, call, identity, call)
+    await removeIdentity(tx, call, { identity, cause: call.cause, toGroups: call.cause })
   })
   call.log.info('identity deleted', { uid })
+}
+
+/**
+ * Deletes an identity with all that goes with it, and emits an event for each part. Throws FAILED_PRECONDITION for the last
+ * owner of an organization.
+ */
+export async function removeIdentity(tx: Tx, { app }: Pick<Call, 'app'>, deletion: IdentityDeletion): Promise<void> {
+  const { identity, cause } = deletion
+  const { uid } = identity
+  for (const hook of app.hooks.identityDeleting) await hook(tx, deletion)
+  await store.deleteIdentity(tx, identity)
+  await emit(tx, { app, cause }, 'iam.identity.deleted', {
+    subject: uid,
+    group: parentOf(uid),
+    resource: aDeletion({ uid }),
+  })
 }
 
 function checkIdentity(identity: Identity, life: number, before?: Identity): void {

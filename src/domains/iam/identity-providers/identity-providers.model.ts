@@ -1,6 +1,6 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
-import type { ScimSettings } from '../scim/scim-settings.model.ts'
+import type { ScimSettings } from './scim-settings.model.ts'
 
 export type Oidc = {
   issuer: string

@@ -13,7 +13,6 @@ import { listNodes } from '../groups/list-nodes.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
-import { dropScimUsers } from '../scim/scim-users.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
@@ -169,7 +168,7 @@ export async function deleteIdentityProvider(call: Call, uid: string): Promise<v
     for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)
     await deleteSessionsOfProvider(tx, uid)
     await endPushTokensOfProvider(tx, call, uid)
-    await dropScimUsers(tx, uid)
+    for (const hook of call.app.hooks.providerDeleting) await hook(tx, uid)
     await store.deleteProvider(tx, provider)
     const resource = aDeletion({ uid })
     await emit(tx, call, 'iam.identity_providers.deleted', { subject: uid, group: parentOf(uid), resource })

@@ -1,8 +1,8 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf, top } from '#lib/uid.ts'
-import type { ScimSettings } from '../scim/scim-settings.model.ts'
 import type { Discovery, IdentityProvider, Oidc } from './identity-providers.model.ts'
+import type { ScimSettings } from './scim-settings.model.ts'
 
 type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole' | 'scim' | 'discovery'> & {
   oidc: string

@@ -10,10 +10,10 @@ import { invalid, noKnownValue, withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { empty } from '#lib/wire.ts'
-import { describeScim, type Shown } from '../scim/scim-settings.model.ts'
-import { scimTokenEventsV1, scimTokensV1 } from '../scim/scim-tokens.v1.ts'
 import { aProvider, type IdentityProvider, type ProviderInput } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
+import { describeScim, type Shown } from './scim-settings.model.ts'
+import { scimTokenEventsV1, scimTokensV1 } from './scim-tokens.v1.ts'
 
 /** The secret is not among them: a PUT without one keeps it. */
 const replaced = ['name', 'description', 'default_role', 'oidc']

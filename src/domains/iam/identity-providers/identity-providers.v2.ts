@@ -10,8 +10,6 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { describeScim, type Shown } from '../scim/scim-settings.model.ts'
-import { scimTokenEvents, scimTokens } from '../scim/scim-tokens.v2.ts'
 import {
   aProvider,
   type IdentityProvider,
@@ -19,6 +17,8 @@ import {
   type ProviderInput,
 } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
+import { describeScim, type Shown } from './scim-settings.model.ts'
+import { scimTokenEvents, scimTokens } from './scim-tokens.v2.ts'
 
 const rules = { fields: identityProviderFields, defaultOrder: 'uid' }
 

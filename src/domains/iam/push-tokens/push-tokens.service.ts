@@ -2,7 +2,6 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { getRepo } from '#domains/registry/repos/repos.service.ts'
 import { newPushSecret, newUserName } from '#lib/crypto/push-secret.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import {
@@ -60,7 +59,7 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
   if (isWorkload && !caller.rights.holds(group, needs.workload)) {
     throw permissionDenied('a workload needs identity.create in the group to make push tokens there')
   }
-  for (const repo of repos) await getRepo(call, repo)
+  for (const hook of app.hooks.requireRepos) await hook(app.db, repos)
 
   const secret = newPushSecret()
   const token = {

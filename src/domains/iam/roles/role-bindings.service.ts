@@ -18,10 +18,10 @@ import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import type { Group } from '../groups/groups.model.ts'
 import { groupsByUid, requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
-import { keepAnOwner } from '../groups/owners.service.ts'
 import { identityType } from '../identities/identities.model.ts'
 import { identityExists } from '../identities/identities.service.ts'
 import { consentFor } from './consent.service.ts'
+import { keepAnOwner } from './owners.service.ts'
 import {
   aBinding,
   type HydratedBinding,

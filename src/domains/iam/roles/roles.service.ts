@@ -22,9 +22,6 @@ import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
-import { isRoleMapped } from '../identity-providers/external-group-role-mappings.store.ts'
-import { isDefaultRole } from '../identity-providers/identity-providers.store.ts'
-import { isRoleOffered } from '../invites/group-invites.store.ts'
 import { aRole, type Role, roleFields, roleType } from './roles.model.ts'
 import * as store from './roles.store.ts'
 
@@ -92,7 +89,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
   refuseBuiltIn(uid)
   await call.app.db.tx(async (tx) => {
     const role = found(await store.findRole(tx, uid), roleType, uid)
-    const use = await useOf(tx, uid, call.now)
+    const use = await useOf(tx, call, uid)
     if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
     await store.deleteRole(tx, role)
     await emit(tx, call, 'iam.roles.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
@@ -100,12 +97,14 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
   call.log.info('role deleted', { uid })
 }
 
-/** What still needs the role. An invite that has expired gives it to nobody any more. */
-async function useOf(reader: Reader, uid: string, now: string): Promise<string | undefined> {
+/** Says what still needs the role; undefined if nothing does. */
+async function useOf(reader: Reader, { app, now }: Call, uid: string): Promise<string | undefined> {
   if (await store.isRoleBound(reader, uid)) return 'the role is still bound'
-  if (await isRoleOffered(reader, uid, now)) return 'an invite still offers the role'
-  if (await isDefaultRole(reader, uid)) return 'an identity provider still gives the role to new people'
-  return (await isRoleMapped(reader, uid)) ? 'an external group is still mapped to the role' : undefined
+  for (const hook of app.hooks.roleInUse) {
+    const use = await hook(reader, uid, now)
+    if (use) return use
+  }
+  return undefined
 }
 
 /** The role, when it exists and serves at `group`: built-in, or of the group or one above it. */

@@ -3,7 +3,7 @@ import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { AppError, invalid, permissionDenied } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, parentOf, top } from '#lib/uid.ts'
-import { takeAway } from '../identities/deletion.service.ts'
+import { removeIdentity } from '../identities/identities.service.ts'
 import { findIdentity, vouchedBy } from '../identities/identities.store.ts'
 import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
 import { isKnownElsewhere } from './sign-ins.store.ts'
@@ -28,8 +28,8 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
     if (!identity) throw permissionDenied('the account is not your own')
     await requireReach(tx, id, caller.session?.organization ?? '')
     // Each organisation is told what it loses, and nothing about where the person is or how they sign in.
-    const untold = { app: call.app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
-    await takeAway(tx, call, identity, untold)
+    const untold = { ...call.cause, act: undefined, source: '', userAgent: '' }
+    await removeIdentity(tx, call, { identity, cause: call.cause, toGroups: untold })
   })
   call.log.info('account deleted by its owner', { uid: id })
 }

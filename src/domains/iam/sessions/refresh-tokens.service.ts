@@ -6,7 +6,6 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { unauthenticated } from '#lib/errors.ts'
-import { endPushTokensOfSession } from '../push-tokens/push-token-use.service.ts'
 import * as store from './refresh-tokens.store.ts'
 import { predecessorSeconds, type Session } from './sessions.model.ts'
 import { after, end, findLiveSession, newSecret, noteUse } from './sessions.service.ts'
@@ -72,7 +71,7 @@ export async function useRefreshToken<T>(
   if (!isGood) {
     await app.db.tx(async (tx) => {
       await end(tx, work, session, 'reused')
-      await endPushTokensOfSession(tx, work, session.uid)
+      for (const hook of app.hooks.sessionEnded) await hook(tx, work.cause, session.uid)
     })
     work.log.warn('refresh token used again', { session: session.uid })
     throw refused()

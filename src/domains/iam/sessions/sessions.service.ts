@@ -10,7 +10,6 @@ import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listFrom } from '../groups/list-nodes.ts'
-import { endPushTokensOfSession } from '../push-tokens/push-token-use.service.ts'
 import {
   aSessionEnd,
   aSignIn,
@@ -207,7 +206,8 @@ async function endFound(call: Call, uid: string, isTheirs: (session: Session) =>
     if (!isTheirs(session) || session.endTime <= call.now) throw notFound(sessionType, uid)
     await end(tx, call, session, 'ended')
     // Whoever ends one from elsewhere may not know who has it.
-    if (uid !== call.caller.session?.uid) await endPushTokensOfSession(tx, call, uid)
+    if (uid === call.caller.session?.uid) return
+    for (const hook of call.app.hooks.sessionEnded) await hook(tx, call.cause, uid)
   })
   call.log.info('session ended', { uid })
 }
@@ -248,6 +248,15 @@ export async function endAllOfProvider(
     const ended = await endSomeOfProvider(tx, work, provider, of, reason)
     count += ended
     if (ended < perCommit) return count
+  }
+}
+
+/** Ends all sessions of a person. */
+export async function endAllOfPerson(tx: Tx, work: EventWork, identity: string, reason: EndReason): Promise<void> {
+  for (;;) {
+    const sessions = await store.sessionsOfIdentity(tx, identity, perCommit)
+    for (const session of sessions) await end(tx, work, session, reason)
+    if (sessions.length < perCommit) return
   }
 }
 

@@ -1,7 +1,7 @@
 // What organisations store, and whether there is room for more.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Usage } from './usage.model.ts'

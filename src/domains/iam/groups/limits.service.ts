@@ -2,7 +2,7 @@
 import type { Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { limitExceeded } from '#lib/errors.ts'
-import { findResourceLimits } from '../groups/groups.store.ts'
+import { findResourceLimits } from './groups.store.ts'
 import { type QuotaLimits, type QuotaName, quotaNames, quotas } from './quotas.model.ts'
 
 export type { QuotaLimits }

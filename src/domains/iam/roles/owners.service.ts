@@ -1,14 +1,20 @@
 // Who owns an organisation, and that somebody always does.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
+import { emit } from '#domains/outbox/emit.ts'
 import { failedPrecondition } from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { ownerRole } from '../access/built-in-roles.ts'
-import type { RoleBinding } from '../roles/role-bindings.model.ts'
-import * as store from '../roles/role-bindings.store.ts'
+import type { RoleBinding } from './role-bindings.model.ts'
+import * as store from './role-bindings.store.ts'
 
 /** Makes the caller the owner of a group that the same transaction creates. */
-export async function bindOwner(tx: Tx, { caller, cause }: Work, group: string): Promise<void> {
+export async function bindOwner(
+  tx: Tx,
+  { caller, cause }: Pick<Work, 'caller' | 'cause'>,
+  group: string,
+): Promise<void> {
   await store.insertBinding(tx, {
     uid: newUid(group),
     identityUid: caller.uid,
@@ -42,12 +48,21 @@ export async function unbindGroup(tx: Tx, group: string): Promise<void> {
   for (const binding of await store.bindingsOfGroup(tx, group)) await store.deleteBinding(tx, binding)
 }
 
-/** Removes every binding of an identity that is being deleted, and answers with them; refused when it is an organisation's last owner. */
-export async function unbindIdentity(tx: Tx, identity: string): Promise<RoleBinding[]> {
+/**
+ * Removes every binding of an identity that is being deleted, and emits an event for each. Throws FAILED_PRECONDITION for the
+ * last owner of an organization.
+ */
+export async function unbindIdentity(tx: Tx, work: Pick<Work, 'app' | 'cause'>, identity: string): Promise<void> {
   const bindings = await store.bindingsOfIdentity(tx, identity)
   for (const binding of bindings) {
     await keepAnOwner(tx, binding)
     await store.deleteBinding(tx, binding)
   }
-  return bindings
+  for (const { uid } of bindings) {
+    await emit(tx, work, 'iam.rolebindings.deleted', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: aDeletion({ uid }),
+    })
+  }
 }

@@ -1,12 +1,10 @@
 // The quotas of an organisation: whoever sees it reads them, and the operator sets them.
 import type { Call } from '#app.ts'
-import { pendingOf } from '#domains/events/delivery/room.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { usageOf } from '#domains/registry/blobs/usage.service.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import { parentOf, top } from '#lib/uid.ts'
-import { type Group, groupType } from '../groups/groups.model.ts'
-import { countBelow, findGroup, setResourceLimits } from '../groups/groups.store.ts'
+import { type Group, groupType } from './groups.model.ts'
+import { countBelow, findGroup, setResourceLimits } from './groups.store.ts'
 import { limitIn } from './limits.service.ts'
 import {
   maxCount,
@@ -19,17 +17,14 @@ import {
   someQuotas,
 } from './quotas.model.ts'
 
-export async function getQuotas({ app: { db, config } }: Call, uid: string): Promise<Quotas> {
+export async function getQuotas({ app: { db, config, hooks } }: Call, uid: string): Promise<Quotas> {
   const organization = organizationOf(await findGroup(db, uid), uid)
-  const usage = await usageOf(db, uid)
   const used: Partial<Record<QuotaName, number>> = {
-    bytes: usage.bytes + usage.uploadBytes,
     repositories: await countBelow(db, uid, 'repos'),
     groups: await countBelow(db, uid, 'groups'),
-    uploads: usage.uploads,
     subscriptions: await countBelow(db, uid, 'subscriptions'),
-    pending_deliveries: await pendingOf(db, uid),
   }
+  for (const hook of hooks.quotaUse) Object.assign(used, await hook(db, uid))
   const withUsed = quotasOf(config, organization).map((one) => {
     const count = used[one.name]
     return count === undefined ? one : { ...one, used: count }

@@ -8,9 +8,9 @@ import { AppError, failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import type { Resource } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
-import { ownersOf } from '../groups/owners.service.ts'
-import { identityProviderType } from '../identity-providers/identity-providers.model.ts'
-import { requireMappedRoles, requireProvider } from '../identity-providers/identity-providers.service.ts'
+import { ownersOf } from '../roles/owners.service.ts'
+import { identityProviderType } from './identity-providers.model.ts'
+import { requireMappedRoles, requireProvider } from './identity-providers.service.ts'
 import {
   aScimState,
   aScimToken,

@@ -1,0 +1,28 @@
+import type { By } from '#caller.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import type { Cause } from '#lib/cause.ts'
+import type { QuotaName } from './groups/quotas.model.ts'
+import type { Identity } from './identities/identities.model.ts'
+
+/** An identity that is being deleted. Events about its groups have the cause `toGroups`. */
+export type IdentityDeletion = { identity: Identity; cause: Cause; toGroups: Cause }
+
+/** Changes of this domain that its higher folders and higher domains take part in. */
+export type IamHooks = {
+  /** The caller created an organization. */
+  organizationCreated(tx: Tx, by: By, uid: string): Promise<void>
+  /** A group with nothing below it is being deleted. Removes the rows that `groupDeletion` says go with it. */
+  groupDeleting(tx: Tx, uid: string): Promise<void>
+  /** An identity is being deleted. Removes its rows, or throws if it has to stay. */
+  identityDeleting(tx: Tx, deletion: IdentityDeletion): Promise<void>
+  /** A session was ended that somebody else may have had. */
+  sessionEnded(tx: Tx, cause: Cause, uid: string): Promise<void>
+  /** An identity provider is being deleted. */
+  providerDeleting(tx: Tx, uid: string): Promise<void>
+  /** Says what still needs a role; undefined if nothing does. */
+  roleInUse(reader: Reader, uid: string, now: string): Promise<string | undefined>
+  /** Counts what an organization uses of its quotas. */
+  quotaUse(reader: Reader, organization: string): Promise<Partial<Record<QuotaName, number>>>
+  /** Throws NOT_FOUND unless the server has each of these repositories. */
+  requireRepos(reader: Reader, uids: readonly string[]): Promise<void>
+}

@@ -1,0 +1,46 @@
+// Hooks of this domain that its own higher folders implement.
+import type { App } from '#app.ts'
+
+import type { DomainHooks } from '#hooks.ts'
+import { parentOf, top } from '#lib/uid.ts'
+import { withdrawRequests } from './access-requests/access-requests.service.ts'
+import { isRoleMapped } from './identity-providers/external-group-role-mappings.store.ts'
+import { isDefaultRole } from './identity-providers/identity-providers.store.ts'
+import { deleteInvitesOfGroup, isRoleOffered } from './invites/group-invites.store.ts'
+import { endPushTokensOfSession } from './push-tokens/push-token-use.service.ts'
+import { bindOwner, unbindGroup, unbindIdentity } from './roles/owners.service.ts'
+import { dropScimUsers } from './scim/scim-users.service.ts'
+import { endAllOfPerson } from './sessions/sessions.service.ts'
+import { forgetPerson } from './sessions/sign-ins.store.ts'
+import { deleteAcceptances } from './terms/terms.store.ts'
+
+export const iamHooks = (app: App): DomainHooks => ({
+  async organizationCreated(tx, by, uid) {
+    if (!by.caller.operator) await bindOwner(tx, by, uid)
+  },
+
+  async groupDeleting(tx, uid) {
+    await unbindGroup(tx, uid)
+    await deleteInvitesOfGroup(tx, uid)
+    await deleteAcceptances(tx, uid)
+  },
+
+  async identityDeleting(tx, { identity: { uid }, cause, toGroups }) {
+    await unbindIdentity(tx, { app, cause: toGroups }, uid)
+    if (parentOf(uid) !== top) return
+    // The uid of a person is always the same, so what is left of them would be theirs again.
+    await endAllOfPerson(tx, { app, cause }, uid, 'deleted')
+    await forgetPerson(tx, uid)
+    await withdrawRequests(tx, uid)
+  },
+
+  sessionEnded: (tx, cause, uid) => endPushTokensOfSession(tx, { app, cause }, uid),
+  providerDeleting: dropScimUsers,
+
+  async roleInUse(reader, uid, now) {
+    // An invite that has expired gives it to nobody any more.
+    if (await isRoleOffered(reader, uid, now)) return 'an invite still offers the role'
+    if (await isDefaultRole(reader, uid)) return 'an identity provider still gives the role to new people'
+    return (await isRoleMapped(reader, uid)) ? 'an external group is still mapped to the role' : undefined
+  },
+})

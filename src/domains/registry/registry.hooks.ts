@@ -1,0 +1,19 @@
+// What the registry does when iam changes something.
+import type { DomainHooks } from '#hooks.ts'
+import { found } from '#lib/errors.ts'
+import { forgetUsage, usageOf } from './blobs/usage.service.ts'
+import { repoType } from './repos/repos.model.ts'
+import { findRepoRow } from './repos/repos.store.ts'
+
+export const registryHooks = (): DomainHooks => ({
+  groupDeleting: forgetUsage,
+
+  async quotaUse(reader, organization) {
+    const { bytes, uploadBytes, uploads } = await usageOf(reader, organization)
+    return { bytes: bytes + uploadBytes, uploads }
+  },
+
+  async requireRepos(reader, uids) {
+    for (const uid of uids) found(await findRepoRow(reader, { uid }), repoType, uid)
+  },
+})
