@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import { signAccessToken } from '#issuer/access-token.ts'
 import { checkLists } from '../support/check-lists.ts'
 import {
   assertBlocked,
@@ -152,6 +153,24 @@ test('nobody accepts or refuses for somebody else, and learns nothing by trying'
   ok(await accept(client, made.uid))
   // Leaving is not what refusing is for.
   assertNotFound(await refuse(client, made.uid), type, made.uid)
+})
+
+test('a session of one organization neither lists, accepts nor refuses what waits in another one', async () => {
+  const { uid, client } = await someone()
+  const { group, owner: other } = await elsewhere()
+  const [here, there] = [await bind(owner, org.uid, uid), await bind(other, group.uid, uid)]
+  const made = { issuer: pinfold.url, audience: pinfold.url, subject: uid, now: new Date() }
+  const session = { uid: '', organization: org.uid as string, authTime: 0 }
+  const inside = pinfold.withToken(await signAccessToken(pinfold.app.keyring, { ...made, session }))
+  assert.deepEqual(
+    (await waiting(inside)).pendingBindings.map((one: Json) => one.uid),
+    [here.uid],
+  )
+  assert.equal((await accept(inside, there.uid)).status, 404)
+  assert.equal((await refuse(inside, there.uid)).status, 404)
+  assert.equal((await waiting(client)).pendingBindings.length, 2)
+  ok(await accept(inside, here.uid))
+  ok(await refuse(client, there.uid))
 })
 
 test('bindings by the operator, of oneself and of workloads count at once', async () => {

@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { tellVulnerabilities } from '#domains/scanning/changes/changes.duty.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
-import { beginSource, putRecords } from '#domains/scanning/records/records.service.ts'
+import { beginSource, putRecords, putSlice } from '#domains/scanning/records/records.service.ts'
+import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { imageOf, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, pythonPackage, readSource, recordAbout } from '../support/scanning.ts'
 
 let now = Date.parse('2026-03-01T08:00:00Z')
@@ -142,6 +144,41 @@ test('what a source says when it is read first is no event, and what it says lat
     await runDuty(registry.app, matchPackages)
   })
   assert.deepEqual(short(imported), ['found acme/app CVE-2026-23 flask'])
+})
+
+test('what an organization says itself is told of its own repositories, although others have the same packages', async () => {
+  const {
+    seed,
+    app: { db },
+  } = registry
+  const other = await seed.group('', { name: 'beside' })
+  await seed.member(other.uid, roleUids.owner)
+  const operator = await registry.registryAs(operatorUid)
+  const image = await push('acme/app', ['shared 1-r0'], 'shared')
+  const { config, layers } = (await operator.ok(200, 'GET', `acme/app/manifests/${image}`)).body
+  for (const { digest } of [config, ...layers]) {
+    await operator.ok(201, 'POST', `beside/app/blobs/uploads/?mount=${digest}&from=acme/app`)
+  }
+  await operator.pushManifest('beside/app', imageOf(config, layers), 'shared')
+  await runDuty(registry.app, readImages)
+  const saidBy = async (place: string, id: string) =>
+    short(
+      await told(async () => {
+        const run = await beginSource(
+          { app: registry.app },
+          { name: 'import/own', url: '', licence: 'unknown', ecosystems: [] },
+        )
+        const said = { record: recordAbout(id, eco, 'shared', '9'), place, hash: id }
+        await db.tx((tx) => putSlice(tx, { ...run, now: registry.app.clock().toISOString() }, [said]))
+        await runDuty(registry.app, matchPackages)
+      }),
+    )
+  assert.deepEqual(await saidBy(registry.org.uid, 'CVE-2026-61'), ['found acme/app CVE-2026-61 shared'])
+  assert.deepEqual(await saidBy(other.uid, 'CVE-2026-62'), ['found beside/app CVE-2026-62 shared'])
+  assert.deepEqual((await saidBy('', 'CVE-2026-63')).sort(), [
+    'found acme/app CVE-2026-63 shared',
+    'found beside/app CVE-2026-63 shared',
+  ])
 })
 
 test('what broke off goes on behind the last repo that was told', async () => {

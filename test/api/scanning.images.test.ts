@@ -1,11 +1,12 @@
 // Images by their vulnerabilities and packages, what an image consists of, and what differs between two.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { imageOf, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, pythonPackage, readSource, recordAbout } from '../support/scanning.ts'
 
 let registry: TestRegistry
@@ -260,4 +261,34 @@ test('an image that was deleted is not listed any more', async () => {
   const pusher = await registry.registryOperator
   await pusher.ok(202, 'DELETE', `acme/team/worker/manifests/${gone}`)
   assert.deepEqual((await having('name=zlib&version=1.1-r0')).images, [])
+})
+
+test('an image with the same packages is found only by those who may list it, also in another organization', async () => {
+  const lines = ['libssl3 3.1.4-r2 openssl', 'same 1-r0']
+  const beside = await registry.seed.group('', { name: 'beside' })
+  const digest = await push('acme/shop/app', lines, 'same')
+  const { call, ok: done, pushManifest } = registry.registryOperator
+  const { config, layers } = (await done(200, 'GET', `acme/shop/app/manifests/${digest}`)).body
+  for (const name of ['acme/team/worker', 'beside/app']) {
+    for (const one of [config, ...layers]) {
+      await call('POST', `${name}/blobs/uploads/?mount=${one.digest}&from=acme/shop/app`)
+    }
+    await pushManifest(name, imageOf(config, layers), 'same')
+  }
+  await runDuty(registry.app, readImages)
+  const names = ['acme/shop/app', 'acme/team/worker', 'beside/app']
+  const ofBeside = await registry.as((await registry.seed.member(beside.uid, roleUids.viewer)).uid)
+  const query = 'name=same'
+  const places = async (client: Client, more = '') => {
+    const found = await having(`${query}${more}`, client)
+    assert.equal(found.totalCount ?? String(found.images.length), String(found.images.length))
+    return found.images.map(({ repoUid }: Json) => repoUid).sort()
+  }
+  const repos = await Promise.all(names.map(async (name) => (await registry.app.paths.find(name)).repo!.uid))
+  assert.deepEqual(await places(registry.operator), repos.toSorted())
+  assert.deepEqual(await places(viewer), repos.slice(0, 2).sort())
+  assert.deepEqual(await places(ofApp), [app])
+  assert.deepEqual(await places(viewer, `&scopeUid=${worker}`), [worker])
+  assert.deepEqual(await places(ofBeside), [repos[2]])
+  assert.deepEqual(await places(stranger), [])
 })

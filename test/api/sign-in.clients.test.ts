@@ -484,6 +484,11 @@ test('people delete their own account with all that is signed in as them, and co
 
   const own = scene.somebody()
   const alone = await scene.client()
+  // A role elsewhere is not the organization's to take away, either.
+  const elsewhere = await pinfold.seed.group()
+  const binding = await pinfold.seed.binding(elsewhere.uid, own.uid, roleUids.viewer)
+  assertError(await alone.delete(`/auth/v1/delete/${own.uid}`), 403, 7, 'PERMISSION_DENIED')
+  ok(await pinfold.operator.delete(`/iam/v2/roleBindings/${binding.uid}`))
   ok(await alone.delete(`/auth/v1/delete/${own.uid}`))
   assert.equal((await alone.get('/auth/v1/ok')).status, 401)
 })

@@ -100,6 +100,25 @@ test('a provider of the settings lets nobody in without an invite, and knows who
   assert.equal((await scene.open({ connection: 'company' })).get('error'), null)
 })
 
+test('a sign-in of one organization does not redeem an invite of another one', async () => {
+  const { pinfold, org } = scene
+  const other = await pinfold.seed.group()
+  const folder = await pinfold.seed.group(org.uid)
+  const { uid } = scene.somebody()
+  const foreign = await pinfold.seed.invite(other.uid, roleUids.editor)
+  const refused = await scene.open({ invite: foreign.code })
+  assert.equal(refused.get('token'), null)
+  assert.equal(refused.get('status_code'), '403')
+  const own = await pinfold.seed.invite(folder.uid, roleUids.editor)
+  assert.equal((await scene.open({ invite: own.code })).get('error'), null)
+  assert.ok((await rolesOf(uid)).includes('editor'))
+  const bound = ok(await pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)).roleBindings as Json[]
+  assert.deepEqual(
+    bound.filter((one) => one.uid.startsWith(other.uid)),
+    [],
+  )
+})
+
 test('whom only an organisation vouches for is nobody to the settings, until an invite says otherwise', async () => {
   const { pinfold } = scene
   const other = await pinfold.seed.group()

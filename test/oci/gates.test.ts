@@ -297,6 +297,41 @@ test('an exception lets a digest through until it ends, with what it lists', asy
   await on(51)
 })
 
+test('a gate and an exemption of a repository or folder do not apply beside it', async () => {
+  const folder = async (name: string) => ok(await operator.post(`/iam/v2/groups/${registry.org.uid}`, { name }))
+  const folders = [await folder('beside-one'), await folder('beside-two')]
+  const names = folders.flatMap(({ name }) => [`acme/${name}/one`, `acme/${name}/two`])
+  const same = layer(openssl, 'same 1-r0')
+  let digest = ''
+  for (const name of names) digest = await pushAndScan(registry, name, same, 'latest')
+  const repos = await Promise.all(names.map(async (name) => (await registry.app.paths.find(name)).repo!.uid))
+  const pulls = async () => {
+    machine += 60_000
+    return Promise.all(names.map(async (name) => (await get(name, digest)).status))
+  }
+  const rule = { name: 'beside', mode: 'ENFORCE', vulnerabilities: {} }
+  for (const [scope, expected] of [
+    [repos[1], [200, 403, 200, 200]],
+    [folders[0]!.uid, [403, 403, 200, 200]],
+  ] as const) {
+    const { uid } = ok(await operator.post(`/registry/v2/gates/${scope}`, rule))
+    assert.deepEqual(await pulls(), expected)
+    ok(await operator.delete(`/registry/v2/gates/${uid}`))
+  }
+  const { uid } = ok(await operator.post(`/registry/v2/gates/${registry.org.uid}`, rule))
+  assert.deepEqual(await pulls(), [403, 403, 403, 403])
+  const given = { digest, reason: 'has no network', expireTime: new Date(now + day).toISOString() }
+  for (const [scope, expected] of [
+    [repos[1], [403, 200, 403, 403]],
+    [folders[1]!.uid, [403, 403, 200, 200]],
+  ] as const) {
+    const exemption = ok(await operator.post(`/registry/v2/gateExceptions/${scope}`, given))
+    assert.deepEqual(await pulls(), expected)
+    ok(await operator.post(`/registry/v2/gateExceptions/${exemption.uid}:revoke`, {}))
+  }
+  ok(await operator.delete(`/registry/v2/gates/${uid}`))
+})
+
 test('what was pulled lately, while it passed, goes on to pass for so many days', async () => {
   const { name, gate } = await scene({ vulnerabilities: {} }, ['late 1-r0'])
   assert.equal((await get(name, 'latest')).status, 200)

@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { assertError, ok } from '../support/expect.ts'
 import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { codeOf, indexOf, type RegistryClient, registryClient, startRegistry, types } from '../support/registry.ts'
+import {
+  codeOf,
+  imageOf,
+  indexOf,
+  type RegistryClient,
+  registryClient,
+  startRegistry,
+  types,
+} from '../support/registry.ts'
 
 const day = 86_400_000
 let now = Date.parse('2026-05-01T10:00:00.000Z')
@@ -36,7 +44,7 @@ async function rule(scope: string, says: Json): Promise<Json> {
 
 type Trying = { client: RegistryClient; api: Client }
 /** A push token of somebody who may push and delete, and that person. */
-async function pushTokenFor(folder: string, name: string): Promise<{ token: Trying; maker: Trying }> {
+async function pushTokenFor(folder: string, name: string): Promise<{ token: Trying; maker: Trying; uid: string }> {
   const { uid } = await registry.seed.person()
   await registry.seed.binding(org.uid, uid, roleUids.push)
   const maker = { client: await registry.registryAs(uid), api: await registry.as(uid) }
@@ -44,7 +52,7 @@ async function pushTokenFor(folder: string, name: string): Promise<{ token: Tryi
   const authorization = `Basic ${Buffer.from(`${pushToken.userName}:${secret}`).toString('base64')}`
   const scope = `repository:${name}:pull,push,delete`
   const { token } = ok(await registry.anonymous.call('GET', `/token?scope=${scope}`, undefined, { authorization }))
-  return { token: { client: registryClient(maker.client.origin, token), api: registry.withToken(token) }, maker }
+  return { token: { client: registryClient(maker.client.origin, token), api: registry.withToken(token) }, maker, uid }
 }
 
 function assertKept({ status, body }: Answer): void {
@@ -228,6 +236,19 @@ test('only movers move a tag, and their push tokens', async () => {
   assert.equal((await client.call('DELETE', `${name}/manifests/${image.digest}`)).status, 403)
   assert.equal((await pusherApi.delete(`/registry/v2/repos/${await repoOf(folder)}`)).body.code, 7)
   await theirs.ok(202, 'DELETE', `${name}/manifests/prod`)
+  const [named, unnamed] = [await pushTokenFor(folder, name), await pushTokenFor(folder, name)]
+  ok(await owner.patch(`/registry/v2/tagRules/${uid}`, { movers: [named.uid] }))
+  for (const [{ client }, status] of [
+    [named.token, 201],
+    [named.maker, 201],
+    [unnamed.token, 403],
+    [unnamed.maker, 403],
+    [{ client: theirs }, 403],
+  ] as const) {
+    const { digest } = await (await pushing()).pushImage(name)
+    const { bytes } = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+    assert.equal((await client.call('PUT', `${name}/manifests/prod`, { body: bytes, headers })).status, status)
+  }
 })
 
 test('a hold keeps a digest, or all that a tag has had, until it is released', async () => {
@@ -315,6 +336,43 @@ test('what only a quarantined manifest leads to nobody pulls: its images and blo
   ok(await owner.post(`/registry/v2/quarantined/${uid}:release`, {}))
   for (const { digest } of [outer, inner, bad]) assert.equal(await statusOf(`manifests/${digest}`), 200)
   assert.equal(await statusOf(`blobs/${badLayer}`), 200)
+})
+
+test('a quarantine of a repository or folder holds back nothing beside it, also of parts of what is quarantined', async () => {
+  const [here, beside] = [await place(), await place()]
+  const client = await pushing()
+  const image = await client.pushImage(here.name)
+  const { config, layers } = (await client.ok(200, 'GET', `${here.name}/manifests/${image.digest}`)).body
+  const index = await client.pushManifest(here.name, indexOf([image]), 'multi')
+  const names = [`${here.name}-two`, beside.name]
+  for (const name of names) {
+    for (const { digest } of [config, ...layers]) {
+      await client.ok(201, 'POST', `${name}/blobs/uploads/?mount=${digest}&from=${encodeURIComponent(here.name)}`)
+    }
+    await client.pushManifest(name, imageOf(config, layers))
+    await client.pushManifest(name, indexOf([image]), 'multi')
+  }
+  const pulls = async () => {
+    const found = []
+    for (const name of [here.name, ...names]) {
+      for (const { digest } of [index, image]) {
+        found.push((await client.call('GET', `${name}/manifests/${digest}`)).status)
+      }
+      found.push((await client.call('GET', `${name}/blobs/${layers[0].digest}`)).status)
+    }
+    return found
+  }
+  const repo = (await registry.app.paths.find(here.name)).repo!.uid
+  const [held, free] = [Array(3).fill(403), Array(3).fill(200)]
+  for (const [scope, expected] of [
+    [repo, [...held, ...free, ...free]],
+    [here.folder, [...held, ...held, ...free]],
+  ] as const) {
+    const why = { digest: index.digest, reason: 'it mines coins' }
+    const { uid } = ok(await owner.post(`/registry/v2/quarantined/${scope}:quarantine`, why))
+    assert.deepEqual(await pulls(), expected)
+    ok(await owner.post(`/registry/v2/quarantined/${uid}:release`, {}))
+  }
 })
 
 test('what is quarantined does not leave by a mount', async () => {
