@@ -1,6 +1,6 @@
 // One tenant that sends expensive requests, as many at a time as it is told, without regard to `Retry-After`. A process of its own,
 // so that it does not delay whoever measures. Prints how its requests were answered once its input ends.
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 
 export type Attack = {
@@ -23,6 +23,28 @@ const index = 'application/vnd.oci.image.index.v1+json'
 const image = 'application/vnd.oci.image.manifest.v1+json'
 const MiB = 1024 * 1024
 
+/** Manifests that an index names. They have to be pushed before. */
+export const namedManifests = 1900
+
+type Config = Pick<Attack, 'blob' | 'blobSize'>
+
+/** One of them. */
+export function manifestNumber({ blob, blobSize }: Config, n: number): string {
+  const config = { mediaType: 'application/vnd.oci.image.config.v1+json', digest: blob, size: blobSize }
+  return JSON.stringify({ schemaVersion: 2, mediaType: image, config, layers: [], annotations: { n: `${n}` } })
+}
+
+function indexesOf({ registryToken }: Attack, named: readonly { digest: string; size: number }[]): (i: number) => Sent {
+  const platform = { os: 'linux', architecture: 'amd64', variant: 'v2' }
+  const entry = { mediaType: image, platform, annotations: { a: 'b' } }
+  const manifests = named.map((one) => ({ ...entry, ...one }))
+  return (i) => {
+    const content = { schemaVersion: 2, mediaType: index, manifests, annotations: { i: `${i}` } }
+    const body = Buffer.from(JSON.stringify(content))
+    return { method: 'PUT', path: `/v2/noisy/app/manifests/i${i % 50}`, type: index, token: registryToken, body }
+  }
+}
+
 /** Each makes request number `i`. */
 export const kinds = {
   'manifests with 900 annotations': ({ blob, blobSize, registryToken }: Attack) => {
@@ -41,21 +63,17 @@ export const kinds = {
       return { method: 'PUT', path: `/v2/noisy/app/manifests/m${i % 50}`, type: image, token: registryToken, body }
     }
   },
-  'indexes of 1,900 manifests': ({ registryToken }: Attack) => {
-    const platform = { os: 'linux', architecture: 'amd64', variant: 'v2' }
-    const digests = Array.from({ length: 1900 }, () => `sha256:${randomBytes(32).toString('hex')}`)
-    const manifests = digests.map((digest) => ({
-      mediaType: image,
-      digest,
-      size: 1000,
-      platform,
-      annotations: { a: 'b' },
-    }))
-    return (i: number): Sent => {
-      const content = { schemaVersion: 2, mediaType: index, manifests, annotations: { i: `${i}` } }
-      const body = Buffer.from(JSON.stringify(content))
-      return { method: 'PUT', path: `/v2/noisy/app/manifests/i${i % 50}`, type: index, token: registryToken, body }
-    }
+  'indexes of 1,900 manifests': (attack: Attack) => {
+    const named = Array.from({ length: namedManifests }, (_, n) => {
+      const text = manifestNumber(attack, n)
+      return { digest: `sha256:${createHash('sha256').update(text).digest('hex')}`, size: text.length }
+    })
+    return indexesOf(attack, named)
+  },
+  'indexes of 1,900 missing manifests': (attack: Attack) => {
+    const newDigest = () => `sha256:${randomBytes(32).toString('hex')}`
+    const named = Array.from({ length: namedManifests }, () => ({ digest: newDigest(), size: 1000 }))
+    return indexesOf(attack, named)
   },
   'lists of 200 repositories': ({ org, token }: Attack) => {
     const path = `/registry/v2/repos?uidp.descendants_of=${org}&order_by=name&page_size=200`
@@ -68,9 +86,12 @@ export const kinds = {
   },
   'checks of claims against patterns': ({ org, token }: Attack) => {
     const claims = JSON.stringify({ iss: 'https://issuer.example', sub: 'a'.repeat(60), aud: 'x' })
-    const match = { issuer: 'https://issuer.example', subjectPattern: '(a?){30}a{30}b' }
-    const body = Buffer.from(JSON.stringify({ claims, match }))
-    return (): Sent => ({ method: 'POST', path: `/control/v1/claimChecks/${org}`, type: json, token, body })
+    return (i: number): Sent => {
+      // A pattern that was compiled before costs less.
+      const match = { issuer: 'https://issuer.example', subjectPattern: `(a?){30}a{30}b|${i}` }
+      const body = Buffer.from(JSON.stringify({ claims, match }))
+      return { method: 'POST', path: `/control/v1/claimChecks/${org}`, type: json, token, body }
+    }
   },
 } satisfies Record<string, (attack: Attack) => (i: number) => Sent>
 
