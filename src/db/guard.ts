@@ -8,6 +8,8 @@ export type Steps = {
   run(query: Sql): Promise<number>
   /** Absent where nobody meets. May throw, which ends the work. */
   meet?(meeting: Meeting): void
+  /** Called before each statement. The statement waits for the promise, if there is one. */
+  pause?(): Promise<void> | undefined
 }
 
 /** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
@@ -63,6 +65,9 @@ type State = { open: boolean; failed: boolean; stepError: unknown; after: (() =>
 
 function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): Tx {
   async function step<T, A extends unknown[]>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T> {
+    const pausing = state.open ? steps.pause?.() : undefined
+    if (pausing) await pausing
+    // The work may have taken too long meanwhile.
     if (!state.open) throw new Error('the transaction has ended')
     if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
     try {

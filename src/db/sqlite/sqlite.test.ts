@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { createThreadTime } from '#lib/budgets/thread-time.ts'
 import { createShare, noteServed, type Shares } from '#lib/turns/shares.ts'
+import { createGuard } from '../guard.ts'
 import { migrate } from '../migrate.ts'
 import { openDb } from '../open.ts'
 import { type Db, raw, sql } from '../sql.ts'
@@ -218,6 +220,68 @@ test('a work that waits for anything else is given up, and those behind it are s
   await assert.rejects(stuck, /did not finish within 5000 ms/)
   assert.equal(await behind, 1)
   assert.deepEqual(await db.all(sql`SELECT name FROM items`), [{ name: 'behind' }])
+})
+
+/** Uses more of the thread than a batch may in one turn of the event loop. */
+function useTurn(): void {
+  for (const until = performance.now() + 6; performance.now() < until; );
+}
+const namesInOrder = async (db: Db) => {
+  const rows = await db.all<{ name: string }>(sql`SELECT name FROM items ORDER BY rowid`)
+  return rows.map(({ name }) => name)
+}
+
+test('reads are answered between the statements of a long transaction', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const events: string[] = []
+  let isOver = false
+  const long = db.tx(async (tx) => {
+    for (const name of ['a', 'b', 'c', 'd']) {
+      await tx.run(sql`INSERT INTO items (name) VALUES (${name})`)
+      events.push('statement')
+      useTurn()
+    }
+  })
+  const reading = (async () => {
+    while (!isOver) {
+      await turn()
+      if (!isOver) events.push(`read ${await count(db)}`)
+    }
+  })()
+  await long
+  isOver = true
+  await reading
+  const [first, last] = [events.indexOf('statement'), events.lastIndexOf('statement')]
+  for (let i = first; i < last; i++) {
+    assert.ok(events[i] !== 'statement' || events[i + 1] === 'read 0', events.join())
+  }
+  // The commit has a turn of its own as well.
+  assert.ok(events.slice(last).includes('read 0'), events.join())
+  assert.equal(await count(db), 4)
+})
+
+test('statements of a long transaction that are asked for at once keep their order', async () => {
+  await using opened = await open()
+  const { db } = opened
+  await db.tx(async (tx) => {
+    useTurn()
+    await Promise.all([...'abcdef'].map((name) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`)))
+  })
+  assert.deepEqual(await namesInOrder(db), [...'abcdef'])
+})
+
+test('a statement that waits for a pause is not run once its transaction was given up', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const pause = Promise.withResolvers<void>()
+  let runs = 0
+  const steps = { all: async () => [], run: async () => ++runs, pause: () => pause.promise }
+  const outcome = createGuard('sqlite').run(steps, 0, (tx) => tx.run(sql`SELECT 1`), 10)
+  t.mock.timers.tick(10)
+  assert.equal((await outcome).ok, false)
+  pause.resolve()
+  await turn()
+  assert.equal(runs, 0)
 })
 
 test('each work of a batch runs in the context of its own caller', async () => {

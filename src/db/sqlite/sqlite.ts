@@ -5,7 +5,7 @@ import { sharesNow } from '#lib/turns/fair-queue.ts'
 import { background, isAhead } from '#lib/turns/shares.ts'
 import { turns } from '#lib/turns/turns.ts'
 import { createCommits } from '../changes.ts'
-import { createGuard, type Outcome } from '../guard.ts'
+import { createGuard, type Outcome, type Steps } from '../guard.ts'
 import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
@@ -62,7 +62,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
           caller.runInAsyncScope(async () => {
             // Time is charged to whoever runs after an `await` (lib/budgets/thread-time.ts).
             await undefined
-            return guard.run(stepsOn(writer, changes), 0, work, workMs)
+            return guard.run(stepsOn(writer, changes, queue), 0, work, workMs)
           })
         queue.push({ durable: durability !== 'later', aside, changes, run, settle })
       })
@@ -119,7 +119,7 @@ function shareTurns(): { letOthersRun(): Promise<void> | undefined } {
   }
 }
 
-function stepsOn(writer: Connection, changes: Set<Change>) {
+function stepsOn(writer: Connection, changes: Set<Change>, queue: WriteQueue): Steps {
   // A full disk can make SQLite roll back everything; the next statement would then commit on its own.
   const inTransaction = <T>(step: () => T): T => {
     if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')
@@ -128,6 +128,7 @@ function stepsOn(writer: Connection, changes: Set<Change>) {
   return {
     all: async <T>(query: Sql) => inTransaction(() => writer.all<T>(query, changes)),
     run: async (query: Sql) => inTransaction(() => writer.run(query, changes)),
+    pause: () => queue.pause(),
   }
 }
 

@@ -1,7 +1,9 @@
 // Writers wait here for the one connection that writes, and share commits: those that wait run one after the other, each in
-// a savepoint, and one commit answers them all. Callers that have used less time of the thread go first.
+// a savepoint, and one commit answers them all. Callers that have used less time of the thread go first. A long batch is spread
+// over several turns of the event loop, in which requests that only read are answered.
 import { connecting } from '#lib/turns/connecting.ts'
 import { chargeBackground, FairQueue } from '#lib/turns/fair-queue.ts'
+import { createYielder } from '#lib/turns/yielder.ts'
 import type { createCommits } from '../changes.ts'
 import type { Outcome } from '../guard.ts'
 import type { Change, DbCounts } from '../sql.ts'
@@ -9,6 +11,8 @@ import type { Connection } from './sqlite-connection.ts'
 
 const batchWorks = 256
 const batchMs = 5
+/** A batch that is open for longer than this goes on without pauses, since other writers wait for it. */
+const pausesForMs = 1000
 
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
 export type Job = {
@@ -35,7 +39,12 @@ export class WriteQueue {
   readonly counts: DbCounts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map() }
   readonly #parts: Parts
   readonly #jobs = new FairQueue<Job>()
+  readonly #yielder = createYielder(undefined, connecting.turn, batchMs)
   #flushing: Promise<void> | undefined
+  #pausing: Promise<void> | undefined
+  /** When the present batch began, and for how long it has paused. */
+  #startMs = 0
+  #pausedMs = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -46,6 +55,25 @@ export class WriteQueue {
     this.#flushing ??= this.#flushAll()
   }
 
+  /** The pause of a batch that has run for long enough in this turn of the event loop. Statements of a batch wait for it. */
+  pause(): Promise<void> | undefined {
+    const isLate = performance.now() > this.#startMs + pausesForMs
+    return isLate || !this.#yielder.isDue() ? undefined : this.#rest()
+  }
+
+  /** Statements that were asked for at once share a pause, so that they keep their order. */
+  #rest(): Promise<void> {
+    this.#pausing ??= this.#nextTurn()
+    return this.#pausing
+  }
+
+  async #nextTurn(): Promise<void> {
+    const began = performance.now()
+    await this.#yielder.next()
+    this.#pausedMs += performance.now() - began
+    this.#pausing = undefined
+  }
+
   /** Resolves once nobody waits. */
   async idle(): Promise<void> {
     await this.#flushing
@@ -54,11 +82,22 @@ export class WriteQueue {
   async #flushAll(): Promise<void> {
     while (this.#jobs.length > 0) {
       // All requests that the event loop has ready get to queue before the batch starts.
-      await new Promise<void>((resolve) => connecting.behind(resolve))
+      await connecting.turn()
       await this.#parts.hold()
       await this.#flush()
     }
     this.#flushing = undefined
+  }
+
+  #begin(): void {
+    this.#startMs = performance.now()
+    this.#pausedMs = 0
+    this.#yielder.restart()
+  }
+
+  /** Milliseconds that the present batch has run, without its pauses. */
+  #busyMs(): number {
+    return performance.now() - this.#startMs - this.#pausedMs
   }
 
   async #flush(): Promise<void> {
@@ -74,20 +113,22 @@ export class WriteQueue {
       writer.waitForDisk(durable)
       writer.setAside(aside)
       writer.control('BEGIN IMMEDIATE')
-      const start = performance.now()
-      while (begun.length < batchWorks && performance.now() < start + batchMs) {
+      this.#begin()
+      while (begun.length < batchWorks && performance.now() < this.#startMs + batchMs) {
         const entry = jobs.take(isNext)
         if (!entry) break
         begun.push(entry.item)
-        const began = performance.now()
+        const began = this.#busyMs()
         outcomes.push(await attempt(writer, entry.item))
-        chargeBackground(entry, performance.now() - began)
+        chargeBackground(entry, this.#busyMs() - began)
       }
+      // A commit takes the longer the more was written.
+      if (this.#pausedMs > 0) await this.#rest()
       beforeCommit()
       writer.control('COMMIT')
       this.counts.commits++
       commits.report(begun.flatMap(({ changes }, i) => (outcomes[i]!.ok ? [changes] : [])))
-      afterCommit(performance.now() - start)
+      afterCommit(this.#busyMs())
     } catch (error) {
       rollBack(writer)
       // Without a transaction nobody in the queue can be served; the next call tries again.

@@ -4,9 +4,17 @@ import { createConnecting } from './connecting.ts'
 
 function scene() {
   const waiting: (() => void)[] = []
-  const connecting = createConnecting((work) => void waiting.push(work))
+  let now = 0
+  const connecting = createConnecting(
+    (work) => void waiting.push(work),
+    () => now,
+  )
   return {
     connecting,
+    /** Uses so many milliseconds. */
+    spend: (ms: number) => {
+      now += ms
+    },
     /** One turn of the event loop. */
     turn: () => waiting.splice(0).forEach((work) => void work()),
   }
@@ -50,4 +58,49 @@ test('long work goes on in the next turn when nobody connects', () => {
   })
   turn()
   assert.equal(isDone, true)
+})
+
+test('long work of another kind waits for the next turn, and comes first there', () => {
+  const { connecting, spend, turn } = scene()
+  const done: string[] = []
+  const work = (name: string, ms: number) => () => {
+    done.push(name)
+    spend(ms)
+  }
+  for (const name of ['batch', 'body', 'check']) connecting.behind(work(name, 10))
+  const each: string[][] = []
+  for (let i = 0; i < 3; i++) {
+    turn()
+    each.push(done.splice(0))
+    // The one that has gone already is behind those that have waited.
+    if (i === 0) connecting.behind(work('batch again', 10))
+  }
+  assert.deepEqual(each, [['batch'], ['body'], ['check']])
+  turn()
+  assert.deepEqual(done, ['batch again'])
+})
+
+test('short work of several kinds shares a turn', () => {
+  const { connecting, spend, turn } = scene()
+  let done = 0
+  const work = () => {
+    done++
+    spend(1)
+  }
+  for (let i = 0; i < 4; i++) connecting.behind(work)
+  turn()
+  assert.equal(done, 4)
+})
+
+test('a promise of a turn resolves in the turn in which a callback would be called', async () => {
+  const { connecting, spend, turn } = scene()
+  const done: string[] = []
+  connecting.behind(() => spend(10))
+  void connecting.turn().then(() => done.push('turn'))
+  turn()
+  await undefined
+  assert.deepEqual(done, [])
+  turn()
+  await undefined
+  assert.deepEqual(done, ['turn'])
 })

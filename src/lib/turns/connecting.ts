@@ -1,27 +1,52 @@
-// Room for new connections between turns. libuv accepts one connection in each turn of the event loop, so 64 that come at once
-// would wait for 64 turns of long work.
+// Room for other requests between long work. libuv accepts one connection in each turn of the event loop, so 64 that come at once
+// would wait for 64 turns of long work. And a request that arrives during a turn waits for all of it, so long work of different
+// kinds (a batch of writes, a large body) takes turns of its own.
 
 /** Turns without long work that connections may have before long work goes on. */
 const mostInRow = 32
+/** After so many milliseconds of long work in one turn, other long work waits for the next turn. */
+const mostMs = 5
 
 export type Connecting = {
   /** To be called for each connection that is accepted. */
   note(): void
-  /** Calls `work` in a later turn of the event loop: the next one in which no connection was accepted, or after 32 turns. */
+  /**
+   * Calls `work` in a later turn of the event loop: the next one in which no connection was accepted, or after 32 turns, and in
+   * which other long work has taken less than 5 ms.
+   */
   behind(work: () => void): void
+  /** Resolves in the turn in which `behind` would call. */
+  turn(): Promise<void>
 }
 
-export function createConnecting(later: (work: () => void) => void = setImmediate): Connecting {
+export function createConnecting(
+  later: (work: () => void) => void = setImmediate,
+  monotonic: () => number = () => performance.now(),
+): Connecting {
   let accepted = 0
+  /** When the long work of this turn began. Undefined while there is none. */
+  let began: number | undefined
+  const turned = (): void => {
+    began = undefined
+  }
+  const isTaken = (): boolean => {
+    if (began !== undefined) return monotonic() - began >= mostMs
+    began = monotonic()
+    later(turned)
+    return false
+  }
   const behind = (work: () => void, seen: number, left: number): void => {
     later(() => {
-      if (accepted === seen || left === 0) work()
-      else behind(work, accepted, left - 1)
+      if (accepted !== seen && left > 0) behind(work, accepted, left - 1)
+      // What has had to wait comes first in the next turn.
+      else if (isTaken()) behind(work, accepted, left)
+      else work()
     })
   }
   return {
     note: () => void accepted++,
     behind: (work) => behind(work, accepted, mostInRow),
+    turn: () => new Promise((resolve) => behind(resolve, accepted, mostInRow)),
   }
 }
 

@@ -6,6 +6,8 @@ export type Yielder = {
   isDue(): boolean
   /** Resolves in a later turn of the event loop. */
   next(): Promise<void>
+  /** To be called when a loop begins that does not begin with the yielder. */
+  restart(): void
 }
 
 /** How long a loop runs in one turn of the event loop, in milliseconds. One step of the loop may come on top. */
@@ -18,11 +20,15 @@ export function createYielder(
   ms: number = turnMs,
 ): Yielder {
   let began = monotonic()
+  const restart = (): void => {
+    began = monotonic()
+  }
   return {
     isDue: () => monotonic() - began >= ms,
     async next() {
       await next()
-      began = monotonic()
+      restart()
     },
+    restart,
   }
 }

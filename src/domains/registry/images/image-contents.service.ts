@@ -90,7 +90,7 @@ export async function isKnownImage(reader: DbReader, repo: number, digest: strin
 /** Digests of images of a repo of which it is known what they contain. */
 export const knownImages = store.listKnownImages
 
-const atOnce = 500
+const atOnce = 100
 
 /** The hashes of the lists of packages in those images of which it is known which packages of a distribution they contain. */
 export async function knownContents(
@@ -192,7 +192,7 @@ async function readIndex(
 ): Promise<Outcome | undefined> {
   // The last of them queues the index again.
   if (await store.isQueued(reader, repo, images)) return undefined
-  const found = await store.findContents(reader, repo, images)
+  const found = await contentsOf(reader, repo, images)
   const broken = found.find(({ state }) => state === 'unreadable')
   if (broken) return { ...broken, packages: [], message: `${broken.digest}: ${broken.message}`, source: 'images' }
   const known = found.filter(({ state }) => state === 'known')

@@ -1,5 +1,6 @@
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { rootOf } from '#lib/uid.ts'
 import {
@@ -19,6 +20,8 @@ type Row = Omit<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & 
 }
 
 const earlier = Array.from({ length: readerVersion }, (_, i) => i)
+
+const perStatement = 100
 
 const columns = sql`
   c.digest, c.state, c.source, c.packages, c.distribution, c.distribution_version AS "distributionVersion",
@@ -277,9 +280,12 @@ export async function endRead(tx: Tx, { repo, digest, fence }: DueRead): Promise
 
 /** Whether one of the images waits or is being read. */
 export async function isQueued(reader: Reader, repo: number, digests: readonly string[]): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM image_reads WHERE repo_id = ${repo} AND digest IN (${list(digests)}) LIMIT 1`)
-  return row !== undefined
+  for (const some of chunks(digests, perStatement)) {
+    const row = await reader.get(sql`
+      SELECT 1 AS found FROM image_reads WHERE repo_id = ${repo} AND digest IN (${list(some)}) LIMIT 1`)
+    if (row) return true
+  }
+  return false
 }
 
 /** What a manifest is; `undefined` when the repo does not have it. */
