@@ -8,6 +8,7 @@ import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
 import { unimplemented } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
+import { longTurns } from '#lib/turns/long-turns.ts'
 import { isPlain, runAsWished } from './conditions/conditional.ts'
 import { buildSubjects, type Subjects } from './conditions/subjects.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
@@ -33,11 +34,13 @@ export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
   return { ...edge, members, subjects, verify: createVerifier(app.keyring, url, url, app.clock) }
 }
 
-/** Notes on the arrival which method is called and who calls it. */
+/** Notes on the arrival which method is called and who calls it. Waits if requests that came with it have taken long. */
 export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): Promise<Caller> {
   arrival.method = method
   if (method.access.mode === 'open') arrival.countStranger()
   arrival.admit(arrival.known ?? (await callerNow(api, method, arrival)))
+  const later = longTurns.letOthersRun()
+  if (later) await later
   return arrival.caller
 }
 

@@ -5,6 +5,7 @@ import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import type { Metadata, ServiceError } from '@grpc/grpc-js'
 import { AppError, invalid } from '#lib/errors.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
+import { turnBytes, turns } from '#lib/turns/turns.ts'
 import type { MessageLimits } from './message-limits.ts'
 import { wireProblem } from './transcoding/wire-limits.ts'
 
@@ -67,6 +68,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
       held.take(bytesOfMessage)
       const packed = message.subarray(5)
       const bytes = encoding === 'identity' ? packed : await unpack(packed, encoding, limits.bytes, held)
+      if (bytes.length > turnBytes) await turns.next()
       const problem = wireProblem(desc, bytes, limits)
       if (problem !== undefined) throw invalid({ field: 'message', description: problem })
       if (stream) held.giveBack(message.length + bytesOfMessage + (bytes === packed ? 0 : bytes.length))

@@ -198,6 +198,11 @@ export abstract class Arrival {
     this.#spending.charge(ms)
   }
 
+  /** Charges the request for what comes next in this turn of the event loop. Callbacks of sockets are charged to nobody else. */
+  chargeFromHere(): void {
+    this.edge.app.threadTime.run(this.#spending, nothing)
+  }
+
   /** Calls `listener` once there is an answer, and what it was made of is not needed any more. */
   whenOver(listener: () => void): void {
     this.#ends ??= []
@@ -273,6 +278,8 @@ export abstract class Arrival {
 const ourFailures = new Set(['INTERNAL', 'UNKNOWN', 'DATA_LOSS', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'])
 
 const unknownMethod = { name: 'none', fullName: '' }
+
+function nothing(): void {}
 
 function refuseLate(arrival: Arrival): void {
   arrival.refuseLate()

@@ -1,9 +1,7 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
-import { sharesNow } from '#lib/turns/fair-queue.ts'
-import { background, isAhead } from '#lib/turns/shares.ts'
-import { turns } from '#lib/turns/turns.ts'
+import { longTurns } from '#lib/turns/long-turns.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard, type Outcome, type Steps } from '../guard.ts'
 import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
@@ -30,7 +28,6 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
   // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
   const [beforeCommit, afterCommit, hold] = [snapshot.end, checkpoints?.note ?? nothing, checkpoints?.hold ?? nothing]
   const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit, hold })
-  const reads = shareTurns()
   let closed = false
 
   return {
@@ -40,14 +37,14 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
     async all<T>(query: Sql) {
       guard.outside('all')
       const rows = snapshot.all<T>(query)
-      await reads.letOthersRun()
+      await longTurns.letOthersRun()
       return rows
     },
 
     async get<T>(query: Sql) {
       guard.outside('get')
       const [row] = snapshot.all<T>(query)
-      await reads.letOthersRun()
+      await longTurns.letOthersRun()
       return row
     },
 
@@ -88,33 +85,6 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
       snapshot.end()
       reader.close()
       writer.close()
-    },
-  }
-}
-
-const turnMs = 10
-
-/**
- * A query here is done when it is asked, so a chain of them would run to its end before the event loop turns. After 10 ms of a
- * turn, callers wait for the next one; a request whose sender has used less time than others waits after 20 ms.
- */
-function shareTurns(): { letOthersRun(): Promise<void> | undefined } {
-  let began: number | undefined
-  const turned = (): void => {
-    began = undefined
-  }
-  return {
-    letOthersRun() {
-      if (began === undefined) {
-        began = performance.now()
-        setImmediate(turned)
-        return undefined
-      }
-      const elapsed = performance.now() - began
-      if (elapsed < turnMs) return undefined
-      const shares = sharesNow()
-      const goesOn = elapsed < 2 * turnMs && shares !== background && isAhead(shares)
-      return goesOn ? undefined : turns.next()
     },
   }
 }

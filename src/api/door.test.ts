@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Arrival } from '#edge/arrival.ts'
+import { nobody } from '#edge/caller.ts'
+import { type Api, enter } from './door.ts'
+import type { Endpoint } from './methods.ts'
+
+/** Uses more of the thread than requests that came together may in one turn of the event loop. */
+function useTurn(): void {
+  for (const until = performance.now() + 11; performance.now() < until; );
+}
+
+test('expensive requests that come at once do not run in one turn of the event loop', async () => {
+  const events: string[] = []
+  const endpoint = { method: { access: { mode: 'open' } } } as unknown as Endpoint
+  const arrival = { countStranger() {}, admit() {}, known: nobody, caller: nobody } as unknown as Arrival
+  const request = async (): Promise<void> => {
+    await enter({} as Api, endpoint, arrival)
+    events.push('expensive')
+    useTurn()
+  }
+  // Another caller's pull, which is looked at once the event loop turns.
+  setImmediate(() => events.push('pull'))
+  const requests: Promise<void>[] = []
+  for (let i = 0; i < 3; i++) {
+    requests.push(request())
+    // As between two callbacks of sockets, what is ready goes on.
+    for (let step = 0; step < 10; step++) await undefined
+  }
+  await Promise.all(requests)
+  assert.deepEqual(events, ['expensive', 'pull', 'expensive', 'expensive'])
+})
