@@ -11,11 +11,11 @@ import { gateEvents, gates } from './gates/gates.control.ts'
 import { policyChecks } from './gates/policy-checks.control.ts'
 import { openPolicy } from './open-parts.ts'
 import { pullRuleEvents, pullRules } from './pull-rules/pull-rules.control.ts'
+import { views } from './pull-rules/resolve-tag.control.ts'
 import { resources } from './resources.ts'
 import { retentionPlanEvents, retentionPlans } from './retention/plans.control.ts'
 import { sweepRetention } from './retention/plans.duty.ts'
 import { retention, retentionEvents } from './retention/retention.control.ts'
-import { views } from './views/views.control.ts'
 
 export const policy: Domain = {
   parts: openPolicy,

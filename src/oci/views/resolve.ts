@@ -1,6 +1,6 @@
 // /v2/<name>/_svc/resolve/<tag>: what a tag stands for as of a moment or at an age, why newer assignments are passed over,
 // and what is served next.
-import { askedOf, explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
+import { explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { Chosen, Explanation, Question, Resolved } from '#domains/policy/views/resolve.service.ts'
 import {
@@ -20,9 +20,8 @@ import { questionOf } from './pulls.ts'
 export async function getResolution(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const bound = await boundBy(visit.call, repo)
-  const asked = askedOf(questionOf(visit, askedBy(visit)), bound, tag)
-  const { resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, asked, bound)
-  const { question } = asked
+  const viewed = questionOf(visit, askedBy(visit))
+  const { question, resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, viewed, bound)
   if ('why' in resolved && resolved.why === 'no tag') {
     throw new OciError('MANIFEST_UNKNOWN', `there was no such tag at ${question.until}`, { detail: { tag } })
   }

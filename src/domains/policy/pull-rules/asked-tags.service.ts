@@ -2,7 +2,7 @@
 // this.
 import type { Work } from '#app.ts'
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
-import { type Pulled, pullTag } from '#domains/registry/manifests/manifests.service.ts'
+import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import {
@@ -12,8 +12,10 @@ import {
   type Question,
   type Resolved,
   resolveTag,
+  type Served,
 } from '../views/resolve.service.ts'
-import { type Bound, Passing, together } from './bound-pulls.service.ts'
+import type { Skipped } from '../views/stays.model.ts'
+import { type Bound, boundBy, Passing, together } from './bound-pulls.service.ts'
 import { type PullRule, strictest } from './pull-rules.model.ts'
 
 /** What is asked of a tag by a view and a rule together. */
@@ -44,28 +46,80 @@ export async function pullStatement(
   return !question.age || isStatement(pulled.manifest) ? pulled : undefined
 }
 
+/** The result of a pull by a tag: either a manifest in `pulled`, or the reasons why there is none. */
+export type TagAnswer = {
+  question: Question
+  pulled: Pulled | undefined
+  /** What the ledger answers; absent where the tag is pulled as it is now. */
+  served?: Served | Nothing
+  /** The digest that is old enough next, if none is yet. */
+  next?: Skipped | undefined
+  /** The enforced policy for the tag, and whether it refuses the pull. */
+  rule?: PullRule | undefined
+  isRefused?: boolean
+  /** The observing policy for the tag, and whether it would refuse the pull. */
+  observed?: { rule: PullRule; denied: boolean } | undefined
+}
+
+/** Pulls a tag by the question of a view, or that of now, and by the cooldown policies for the caller. */
+export async function answerTag(work: Work, repo: RepoRef, tag: string, viewed: Question): Promise<TagAnswer> {
+  const bound = await boundBy(work, repo)
+  const isPlain = !bound && viewed.isNow && !viewed.age
+  if (isPlain) return { question: viewed, pulled: await pullTag(work, repo, tag) }
+  const asked = askedOf(viewed, bound, tag)
+  const passing = bound && new Passing(work, repo, bound.enforced, bound.accepted)
+  const statement = await pullStatement(work, repo, tag, asked, passing)
+  const answer = statement ? { ...asked, pulled: statement } : await pullAged(work, repo, tag, asked, passing)
+  const rule = bound && strictest(bound.observed, tag)
+  if (!answer.pulled || !rule) return answer
+  const observing = new Passing(work, repo, bound.observed, bound.accepted)
+  return { ...answer, observed: { rule, denied: !(await observing.tag(answer.pulled.manifest.digest, tag)) } }
+}
+
+async function pullAged(
+  work: Work,
+  repo: RepoRef,
+  tag: string,
+  asked: Asked,
+  passing: Passing | undefined,
+): Promise<TagAnswer> {
+  const { app } = work
+  const served = await app.views.of(repo, tag, asked.question)
+  const refuses = await isRefused(asked, served, (digest) => passing!.tag(digest, tag))
+  const answer = { ...asked, served, isRefused: refuses, pulled: undefined }
+  if (served.chosen) return refuses ? answer : { ...answer, pulled: await pullFound(work, repo, served.chosen) }
+  if (served.why !== 'young') return answer
+  return { ...answer, next: (await explain(app.db, repo, tag, asked.question, served)).next }
+}
+
 /** `refuses`: the rule lets nothing be pulled by the tag, though there may be something else to choose. */
-export type Explained = Explanation & { resolved: Resolved; rule: (PullRule & { refuses: boolean }) | undefined }
+export type Explained = Explanation & {
+  question: Question
+  resolved: Resolved
+  rule: (PullRule & { refuses: boolean }) | undefined
+}
 
 /** What a pull by the tag gives, and why, without pulling anything. */
 export async function explainAsked(
   work: Work,
   repo: RepoRef,
   tag: string,
-  asked: Asked,
+  viewed: Question,
   bound: Bound | undefined,
 ): Promise<Explained> {
   const { db } = work.app
+  const asked = askedOf(viewed, bound, tag)
   const passing = bound && new Passing(work, repo, bound.enforced, bound.accepted)
   const isOfNow = (await pullStatement(work, repo, tag, asked, passing)) !== undefined
   const question = isOfNow ? { until: work.cause.now, isNow: true, age: undefined } : asked.question
   const resolved = await resolveTag(db, repo, tag, question)
   const explanation = await explain(db, repo, tag, question, resolved)
   const { rule } = asked
-  if (!rule) return { ...explanation, resolved, rule }
+  const explained = { ...explanation, question: asked.question, resolved }
+  if (!rule) return { ...explained, rule }
   const passes = (digest: string) => passing!.tag(digest, tag)
   const refuses = !isOfNow && (await isRefused(asked, resolved, passes))
-  return { ...explanation, resolved, rule: { ...rule, refuses } }
+  return { ...explained, rule: { ...rule, refuses } }
 }
 
 type Answer = { chosen?: { digest: string } | undefined; latest?: { digest: string }; why?: Nothing['why'] }

@@ -7,10 +7,10 @@ import type {
   ViewsService,
 } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import type { Explained } from '../pull-rules/asked-tags.service.ts'
-import type { Chosen } from './resolve.service.ts'
-import type { Skipped } from './stays.model.ts'
-import { resolveFor } from './views.service.ts'
+import type { Chosen } from '../views/resolve.service.ts'
+import type { Skipped } from '../views/stays.model.ts'
+import type { Explained } from './asked-tags.service.ts'
+import { resolveFor } from './resolve-tag.service.ts'
 
 export const views: Handlers<typeof ViewsService> = {
   async resolveTag(call, { repoUid, tag, at, minAge, hold, identityUid, pullRuleUid }): Promise<ResolveTagResponse> {

@@ -5,9 +5,9 @@ import { type RepoRef, repoType } from '#domains/registry/repos/repos.model.ts'
 import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import { type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
-import { askedOf, type Explained, explainAsked } from '../pull-rules/asked-tags.service.ts'
-import { type Bound, boundAs, boundByRule } from '../pull-rules/bound-pulls.service.ts'
-import { defaultHold, durationText, maxAge, maxHold, readDuration } from './views.model.ts'
+import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../views/views.model.ts'
+import { type Explained, explainAsked } from './asked-tags.service.ts'
+import { type Bound, boundAs, boundByRule } from './bound-pulls.service.ts'
 
 /** As callers of the API write it: an empty age, hold or uid is none. */
 export type AskedOfTag = {
@@ -46,7 +46,7 @@ export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag)
     age.ms === undefined ? undefined : { ms: age.ms, hold: hold.ms ?? defaultHold, countFrom: 'tag' as const }
   const bound = await boundFor(call, repo, asked)
   const question = { until: at ?? call.now, isNow: at === undefined, age: span }
-  return explainAsked(call, repo, tag, askedOf(question, bound, tag), bound)
+  return explainAsked(call, repo, tag, question, bound)
 }
 
 async function boundFor(
