@@ -168,6 +168,23 @@ test('who has gone while a report is sent holds no room for it', async () => {
   }
 })
 
+test('reports are for those who may see them in the repository, asked for by repository, tag or digest', async () => {
+  const { seed, org } = registry
+  const folder = await seed.group(org.uid)
+  const outsiders = [
+    await registry.as((await seed.member(folder.uid, roleUids.owner)).uid),
+    await registry.as((await seed.member((await seed.group()).uid, roleUids.owner)).uid),
+  ]
+  for (const query of [`repo_id=${repo}`, `repo_id=${repo}&tag=latest`, `digest=${digest}`]) {
+    const path = `/registry/v1/vuln_reports?scanner.name=TRIVY&${query}`
+    assert.ok(ok(await owner.get(path)).items.length > 0, query)
+    for (const client of outsiders) {
+      const answer = await client.get(path)
+      assert.deepEqual([answer.status, answer.body.items ?? []], [200, []], `${query} ${answer.text}`)
+    }
+  }
+})
+
 test('a link opens nothing once the repository is gone', async () => {
   const urls = [(await rawOf('TRIVY')).rawReportUrl, (await rawOf('UNKNOWN')).rawReportUrl]
   ok(await owner.delete(`/registry/v2/repos/${repo}`))
