@@ -216,7 +216,9 @@ test('a device waits, is slowed down, refused, and told when the time is over', 
   const late = await begin()
   const browser = openBrowser()
   await scene.enter(browser)
-  time += 901 * second
+  time += 900 * second - 1
+  assertRefused(await poll(late.device_code), 'authorization_pending')
+  time += 1
   assertRefused(await poll(late.device_code), 'expired_token')
   const tooLate = await browser.submit(`${scene.pinfold.url}/ui/device`, { code: late.user_code })
   assert.match(tooLate.text, /No program waits with this code/)
@@ -331,8 +333,10 @@ test('a code is good once, for its client, its redirect and its verifier, and fo
   assertRefused(await redeem(await codeOf(), { client_id: 'other' }), 'invalid_client')
   assertRefused(await redeem('unknown'), 'invalid_grant')
   assertRefused(await token({ grant_type: 'authorization_code' }), 'invalid_request')
-  const late = await codeOf()
-  time += 61 * second
+  const [early, late] = [await codeOf(), await codeOf()]
+  time += 60 * second - 1
+  ok(await redeem(early))
+  time += 1
   assertRefused(await redeem(late), 'invalid_grant')
   time = Date.now()
 
