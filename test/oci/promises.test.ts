@@ -364,6 +364,9 @@ test('a quarantine of a repository or folder holds back nothing beside it, also 
   }
   const repo = (await registry.app.paths.find(here.name)).repo!.uid
   const [held, free] = [Array(3).fill(403), Array(3).fill(200)]
+  // Another quarantine, which is in force everywhere, makes no difference.
+  const other = { digest: `sha256:${'0'.repeat(64)}`, reason: 'it is not here' }
+  const everywhere = ok(await owner.post(`/registry/v2/quarantined/${org.uid}:quarantine`, other))
   for (const [scope, expected] of [
     [repo, [...held, ...free, ...free]],
     [here.folder, [...held, ...held, ...free]],
@@ -373,6 +376,7 @@ test('a quarantine of a repository or folder holds back nothing beside it, also 
     assert.deepEqual(await pulls(), expected)
     ok(await owner.post(`/registry/v2/quarantined/${uid}:release`, {}))
   }
+  ok(await owner.post(`/registry/v2/quarantined/${everywhere.uid}:release`, {}))
 })
 
 test('what is quarantined does not leave by a mount', async () => {
