@@ -224,7 +224,7 @@ test('a work that waits for anything else is given up, and those behind it are s
 
 /** Uses more of the thread than a batch may in one turn of the event loop. */
 function useTurn(): void {
-  for (const until = performance.now() + 6; performance.now() < until; );
+  for (const until = performance.now() + 11; performance.now() < until; );
 }
 const namesInOrder = async (db: Db) => {
   const rows = await db.all<{ name: string }>(sql`SELECT name FROM items ORDER BY rowid`)
