@@ -2,7 +2,7 @@
 import type { Content, Range } from '#blobs/blobs.ts'
 import type { Blob } from '#domains/registry/blobs/blobs.model.ts'
 import * as service from '#domains/registry/blobs/blobs.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
 import { bringBlob, isOnDemand, sizeThere } from './mirrors.ts'

@@ -2,7 +2,7 @@
 // specification, which shows deletions too.
 import { hash } from 'node:crypto'
 import { timePlus } from '#domains/policy/views/views.model.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { historyText, isInHistory, listHistory } from '#domains/registry/tags/tag-history.service.ts'
 import { allow, isPublic } from './access.ts'
 import { OciError } from './errors.ts'

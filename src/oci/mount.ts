@@ -1,7 +1,7 @@
 // Mounting: a push that finds the blob in another repository need not send it (distribution specification, "Mounting a
 // blob from another repository").
 import { findBlob, findWhole, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { allow, type Target } from './access.ts'
 import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'

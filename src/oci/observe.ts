@@ -2,7 +2,7 @@
 // no event.
 
 import type { Pulled, Pushed } from '#domains/outbox/emit-registry.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { foundAt, isMember } from './access.ts'
 import { isRefusal, toOciError } from './errors.ts'

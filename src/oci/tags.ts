@@ -1,8 +1,8 @@
 // /v2/<name>/tags/list (distribution specification, "Listing Tags").
 
 import { type NamePage, tagNamesAs } from '#domains/policy/views/view-lists.service.ts'
-import { freeTags } from '#domains/registry/repos/public-images.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
+import { freeTags } from '#domains/registry/tags/public-images.service.ts'
 import { tagNames } from '#domains/registry/tags/tags.service.ts'
 import { allow, seesOnlyFreeTags } from './access.ts'
 import { nextLink, numberOf } from './parameters.ts'

@@ -1,5 +1,5 @@
+import { deletedRepoType } from '#domains/registry/repos/deleted-repos.model.ts'
 import type { Resource } from '#lib/resource.ts'
-import { deletedRepoType } from './ledgers/deleted-repos.model.ts'
 import { ledgerLogType } from './proofs/logs.model.ts'
 
 export const resources: readonly Resource[] = [

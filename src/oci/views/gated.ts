@@ -1,6 +1,6 @@
 // What gates say of a manifest that is pulled, for the visitor and for the event of the pull.
 import { gatesOf, type Outcome } from '#domains/policy/gates/gated-pulls.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { mayPush } from '../access.ts'
 import { OciError } from '../errors.ts'
 import type { Visit } from '../visit.ts'

@@ -2,7 +2,7 @@
 import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { PullRule } from '#domains/policy/pull-rules/pull-rules.model.ts'
 import { durationText } from '#domains/policy/views/views.model.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { OciError } from '../errors.ts'
 import type { Visit } from '../visit.ts'
 

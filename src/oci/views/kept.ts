@@ -2,7 +2,7 @@
 
 import { sunsetOf } from '#domains/policy/retention/promises.service.ts'
 import { quarantinedAs, type Wanted } from '#domains/policy/retention/quarantine.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'

@@ -4,7 +4,7 @@ import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service
 import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
 import { rowsOf } from '#domains/policy/views/resolve.service.ts'
 import type { Listing } from '#domains/policy/views/view-lists.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import type { Visit } from '../visit.ts'
 import { questionOf } from './pulls.ts'

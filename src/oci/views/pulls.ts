@@ -5,7 +5,7 @@ import { answerTag, type TagAnswer } from '#domains/policy/pull-rules/asked-tags
 import type { Nothing, Question, Served } from '#domains/policy/views/resolve.service.ts'
 import { durationText, timePlus, type View } from '#domains/policy/views/views.model.ts'
 import type { Pulled } from '#domains/registry/manifests/manifests.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'

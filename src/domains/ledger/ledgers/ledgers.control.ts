@@ -1,4 +1,5 @@
 import type { Handlers } from '#app.ts'
+import { type DeletedRepo, deletedRepoFields } from '#domains/registry/repos/deleted-repos.model.ts'
 import {
   type DeletedRepo as DeletedRepoMessage,
   type EraseLedgerResponse,
@@ -11,7 +12,7 @@ import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
 import { aLogKey, resumedLogs } from '../proofs/logs.model.ts'
-import { anErasedLedger, type DeletedRepo, deletedRepoFields, type ErasedLedger } from './deleted-repos.model.ts'
+import { anErasedLedger, type ErasedLedger } from './erased-ledgers.model.ts'
 import * as service from './ledgers.service.ts'
 
 const rules = { fields: deletedRepoFields, defaultOrder: 'delete_time desc' }

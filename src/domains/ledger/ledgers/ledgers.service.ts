@@ -2,6 +2,12 @@
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { emit } from '#domains/outbox/emit.ts'
+import {
+  type DeletedRepo,
+  type DeletedRepoFilter,
+  deletedRepoType,
+} from '#domains/registry/repos/deleted-repos.model.ts'
+import * as store from '#domains/registry/repos/ledgers.store.ts'
 import { deleteHistory } from '#domains/registry/tags/tag-history.store.ts'
 import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
@@ -10,14 +16,7 @@ import { parentOf } from '#lib/uid.ts'
 import { aLogKey, ledgerLogType, resumedLogs } from '../proofs/logs.model.ts'
 import { endLogs, suspendedOrganizations } from '../proofs/logs.store.ts'
 import { rotateLogKey } from '../proofs/sequence.service.ts'
-import {
-  anErasedLedger,
-  type DeletedRepo,
-  type DeletedRepoFilter,
-  deletedRepoType,
-  type ErasedLedger,
-} from './deleted-repos.model.ts'
-import * as store from './ledgers.store.ts'
+import { anErasedLedger, type ErasedLedger } from './erased-ledgers.model.ts'
 
 export async function listDeletedRepos(call: Call, query: ListQuery<DeletedRepoFilter>): Promise<Listed<DeletedRepo>> {
   return listNodes(call, query, store.deletedRepoList)

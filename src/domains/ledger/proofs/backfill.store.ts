@@ -1,7 +1,7 @@
 // Rows of the ledger that were there before their log: they wait for their entries as others do.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
-import { sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
-import { kindNumbers, stateNumbers } from './logs.model.ts'
+import { kindNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
+import { stateNumbers } from './logs.model.ts'
 
 /** Behind which row of the ledger it goes on. */
 export type LedgerBackfill = { ledger: number; tag: string; time: string }

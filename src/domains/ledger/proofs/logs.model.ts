@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto'
 import type { HistoryRecord } from '#domains/registry/tags/tag-history.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
-import type { EntryKind } from '#lib/tlog/tag-entry.ts'
 
 // The numbers are stored; they keep their meaning for good.
-export const kindNumbers = { live: 1, import: 2, backfill: 3 } as const satisfies Record<EntryKind, number>
 /** `written` gets what happens, `suspended` waits for the operator, `ended` was followed by another one. */
 export const stateNumbers = { written: 1, suspended: 2, ended: 3 } as const
 export type LogState = keyof typeof stateNumbers

@@ -1,11 +1,11 @@
 import { insertsOf } from '#db/bulk.ts'
 import { readFact } from '#db/facts.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
+import { eventNumbers, kindNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { type TileAt, type Tiles, tileKey } from '#lib/tlog/tiles.ts'
 import type { EntryRow, LedgerLog, OpeningRow, PendingRow, WaitingLedger } from './logs.model.ts'
-import { kindNumbers, stateNumbers } from './logs.model.ts'
+import { stateNumbers } from './logs.model.ts'
 
 export const logColumns: Sql = sql`
   id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
+import { kindNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { leafHash } from '#lib/tlog/merkle.ts'
@@ -20,7 +21,6 @@ import {
 import { appended, openTiles } from '#lib/tlog/tiles.ts'
 import {
   type EntryRow,
-  kindNumbers,
   type LedgerLog,
   type OpeningRow,
   type PendingRow,

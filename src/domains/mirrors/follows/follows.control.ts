@@ -1,4 +1,5 @@
 import type { Handlers } from '#app.ts'
+import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.ts'
 import {
   Follow_History,
   Follow_Mode,
@@ -18,9 +19,7 @@ import { duration, empty, milliseconds } from '#lib/wire.ts'
 import {
   aFollow,
   anUpstreamMove,
-  type FollowMode,
   type FollowStatus,
-  followModes,
   type HistoryApi,
   historyApis,
   type UpstreamMove,

@@ -1,9 +1,6 @@
+import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import { type SyncState, syncStates } from './sync-states.model.ts'
-
-// The numbers are stored, and are those of the contract.
-export const followModes = { watch: 1, onDemand: 2, full: 3 } as const
-export type FollowMode = (typeof followModes)[keyof typeof followModes]
 
 /** Whether content comes here, with a pull at the latest. */
 export function bringsContent(mode: FollowMode): boolean {

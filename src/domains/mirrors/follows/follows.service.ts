@@ -5,6 +5,7 @@ import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { requireUnguarded } from '#domains/policy/retention/promises.service.ts'
 import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
 import { findRepo, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import {
@@ -27,9 +28,7 @@ import {
   bringsContent,
   checkedAgainMs,
   type Follow,
-  type FollowMode,
   type FollowStatus,
-  followModes,
   followType,
   longestIntervalMs,
   longestStaleForMs,

@@ -2,6 +2,7 @@
 import type { App } from '#app.ts'
 import { checkGroup } from '#domains/iam/groups/groups.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
+import { followModes } from '#domains/registry/repo-ref.model.ts'
 import { pathIn } from '#domains/registry/repos/paths.service.ts'
 import { checkRepoBelow, pushToNewRepo, type RepoBelow } from '#domains/registry/repos/repos.service.ts'
 import { AppError } from '#lib/errors.ts'
@@ -9,15 +10,7 @@ import { maxPathLength } from '#lib/oci-names.ts'
 import { createYielder } from '#lib/turns/yielder.ts'
 import { lineage, parentOf } from '#lib/uid.ts'
 import { followerWork, oneFlight } from './follower.service.ts'
-import {
-  aFollow,
-  type Follow,
-  followModes,
-  freshMs,
-  newProgress,
-  usualIntervalMs,
-  usualStaleForMs,
-} from './follows.model.ts'
+import { aFollow, type Follow, freshMs, newProgress, usualIntervalMs, usualStaleForMs } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { lookMs } from './pull-through.service.ts'
 import { matchesNames } from './tag-patterns.ts'

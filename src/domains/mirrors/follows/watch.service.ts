@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { followModes } from '#domains/registry/repo-ref.model.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { subjectOfTag } from '#domains/registry/tags/tags.model.ts'
 import { tagsNamed } from '#domains/registry/tags/tags.store.ts'
@@ -13,7 +14,6 @@ import {
   type FollowedTag,
   type FollowProgress,
   type FollowStatus,
-  followModes,
   maxFollowedTags,
   maxListedTags,
   missedAgainMs,

@@ -1,6 +1,6 @@
 // What gates say of a pull. They go by what scanning knows, and are for everybody who pulls.
 import type { Work } from '#app.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { type Outcome, outcomesOf } from './outcomes.service.ts'
 
 export type { Outcome } from './outcomes.service.ts'

@@ -3,7 +3,7 @@
 import type { Work } from '#app.ts'
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
 import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import {
   type Explanation,

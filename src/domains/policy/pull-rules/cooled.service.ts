@@ -1,6 +1,6 @@
 // Whether something has been a tag for long enough, for whoever asks that of everybody who pulls it.
 import type { Work } from '#app.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { defaultHold } from '../views/views.model.ts'
 import { Passing } from './bound-pulls.service.ts'
 import type { PullRule } from './pull-rules.model.ts'

@@ -1,7 +1,7 @@
 // What nobody is to pull: a digest in quarantine, and what nothing but it leads to.
 import type { Work } from '#app.ts'
 import { linkedFrom } from '#domains/registry/manifests/manifests.store.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { type Mark, quarantineOf } from './retention.model.ts'

@@ -2,7 +2,7 @@ import { locking, meetAt, meetingAt, type RowLock } from '#db/row-locks.ts'
 import { type Db, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { RepoRef } from '../repos/repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
 import type { Blob } from './blobs.model.ts'
 import { addLink, removeLink, removeLinksOf } from './usage.store.ts'
 

@@ -1,7 +1,7 @@
 import { locking } from '#db/row-locks.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { RepoRef } from '../repos/repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
 import { addUpload, addUsage, uidOfRepo } from './usage.store.ts'
 

@@ -3,7 +3,7 @@ import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { RepoRef } from '../repos/repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
 import type { Usage } from './usage.model.ts'
 import * as store from './usage.store.ts'
 

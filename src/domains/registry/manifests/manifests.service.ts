@@ -18,7 +18,7 @@ import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueAttested, queueContents } from '../images/image-contents.service.ts'
 import { isScannable } from '../images/scannable.service.ts'
-import type { RepoRef } from '../repos/repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
 import { actorOf, assignTag, removeTagNamed, removeTagsOf, requireTagAt } from '../tags/tag-moves.service.ts'
 import {
   type Manifest,

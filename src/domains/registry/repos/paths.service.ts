@@ -3,7 +3,8 @@ import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { isUid, lineage, parentOf, top } from '#lib/uid.ts'
-import type { Found, PathCache, RepoRef } from './repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
+import type { Found, PathCache } from './repos.model.ts'
 import { type FollowingRepoRow, findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
 
 /** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */

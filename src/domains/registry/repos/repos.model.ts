@@ -1,8 +1,8 @@
-import type { SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
-import type { FollowMode } from '#domains/mirrors/follows/follows.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
 import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
+import type { SyncConfig } from './sync-config.model.ts'
 
 /** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
 export type Repo = {
@@ -20,19 +20,6 @@ export type Repo = {
   syncConfig: SyncConfig | undefined
   createTime: string
   updateTime: string
-}
-
-/**
- * A repo inside the registry: its number, its uid, the number of the ledger that its tags are written to, the uid of its
- * group, and its path in names, `acme/team/app`. `follow` is how it follows an upstream, where it does.
- */
-export type RepoRef = {
-  id: number
-  uid: string
-  ledger: number
-  group: string
-  path: string
-  follow?: FollowMode | undefined
 }
 
 /**

@@ -4,8 +4,6 @@ import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
-import { insertDeletedRepo } from '#domains/ledger/ledgers/ledgers.store.ts'
-import { emptySync } from '#domains/mirrors/copies/syncs.model.ts'
 import { requireSyncTerms, saveSync, settleSync } from '#domains/mirrors/copies/syncs.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { deleteFormerRulesAt } from '#domains/policy/retention/former-rules.store.ts'
@@ -33,8 +31,10 @@ import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { type Breaking, forgetManifests } from '../manifests/manifests.service.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
 import { timeAfter } from '../tags/tag-history.model.ts'
 import { lastMoveIn, removeAllTags } from '../tags/tag-moves.service.ts'
+import { insertDeletedRepo } from './ledgers.store.ts'
 import { pathIn } from './paths.service.ts'
 import { mostAtOnce, type Removal } from './removals.model.ts'
 import { beginRemoval, isLarge } from './removals.store.ts'
@@ -45,11 +45,11 @@ import {
   maxListed,
   type Repo,
   type RepoReadme,
-  type RepoRef,
   repoFields,
   repoType,
 } from './repos.model.ts'
 import * as store from './repos.store.ts'
+import { emptySync } from './sync-config.model.ts'
 import { withSource } from './synced-repos.service.ts'
 
 export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime' | 'syncConfig'> & {

@@ -1,11 +1,11 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { openLedger } from '#domains/ledger/ledgers/ledgers.store.ts'
-import type { StoredSync, SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
-import type { FollowMode } from '#domains/mirrors/follows/follows.model.ts'
 import { parentOf } from '#lib/uid.ts'
+import type { FollowMode } from '../repo-ref.model.ts'
+import { openLedger } from './ledgers.store.ts'
 import type { Repo } from './repos.model.ts'
+import type { StoredSync, SyncConfig } from './sync-config.model.ts'
 
 /** What the catalogue says of a repo; most say nothing, which is stored as an empty text. */
 type Catalogue = Pick<Repo, 'catalogTier' | 'bundles' | 'aliases' | 'activeTags'>

@@ -2,7 +2,6 @@
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
-import type { SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import {
   CatalogTier,
@@ -18,6 +17,7 @@ import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { aRepo, type Repo } from './repos.model.ts'
 import * as service from './repos.service.ts'
+import type { SyncConfig } from './sync-config.model.ts'
 
 /** The tiers in the order of the numbers that version 2 gives them. */
 const tiers: readonly number[] = [

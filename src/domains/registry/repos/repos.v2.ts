@@ -1,5 +1,4 @@
 import type { Call, Handlers } from '#app.ts'
-import type { SyncConfig } from '#domains/mirrors/copies/syncs.model.ts'
 import {
   CatalogTier,
   CatalogTierSchema,
@@ -16,6 +15,7 @@ import { empty } from '#lib/wire.ts'
 import { refuseOverlay } from './overlays.ts'
 import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'
+import type { SyncConfig } from './sync-config.model.ts'
 
 const rules = { fields: repoFields, defaultOrder: 'uid' }
 

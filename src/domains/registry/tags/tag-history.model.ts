@@ -1,4 +1,5 @@
 import type { Fields } from '#lib/fields.ts'
+import type { EntryKind } from '#lib/tlog/tag-entry.ts'
 import type { Source } from './tags.model.ts'
 
 export const tagHistoryType = 'registry.pinfold.dev/TagHistory'
@@ -24,6 +25,8 @@ export const sourceNumbers = { oci: 1, api: 2, import: 3, sync: 4, upstream: 5 }
   Source,
   number
 >
+/** How the row of an entry of the transparency log came about. */
+export const kindNumbers = { live: 1, import: 2, backfill: 3 } as const satisfies Record<EntryKind, number>
 
 /** `now`, or the first millisecond after `last` when the clock has not passed it: the times of a tag only ever grow. */
 export function timeAfter(now: string, last: string): string {

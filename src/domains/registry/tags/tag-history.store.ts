@@ -2,9 +2,9 @@ import { insertsOf } from '#db/bulk.ts'
 import { direction } from '#db/listing.ts'
 import { pastCursor } from '#db/listing-beyond.ts'
 import { ident, join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { notePending, notePendingDeletions } from '#domains/ledger/proofs/pending.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
+import { notePending, notePendingDeletions } from './pending-entries.store.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
 import type { Source, TagRepo } from './tags.model.ts'
 
@@ -250,6 +250,24 @@ export async function wasEverTagged(reader: Reader, ledger: number, digest: stri
   const row = await reader.get(sql`
     SELECT 1 AS found FROM tag_history
      WHERE repo_id = ${ledger} AND digest = ${digest} AND tag IN (${list(tags)}) AND time > ${beganAfter(ledger)} LIMIT 1`)
+  return row !== undefined
+}
+
+/** Whether one of the tags of this repo ever pointed to an image or an index that needs the digest, however deep inside. */
+export async function wasNeeded(
+  reader: Reader,
+  { id, ledger }: Pick<TagRepo, 'id' | 'ledger'>,
+  digest: string,
+  tags: readonly string[],
+): Promise<boolean> {
+  const row = await reader.get(sql`
+    WITH RECURSIVE up (digest) AS (
+      SELECT manifest FROM manifest_links WHERE repo_id = ${id} AND digest = ${digest}
+       UNION
+      SELECT l.manifest FROM up JOIN manifest_links l ON l.repo_id = ${id} AND l.digest = up.digest
+    )
+    SELECT 1 AS found FROM up JOIN tag_history h ON h.repo_id = ${ledger} AND h.digest = up.digest
+     WHERE h.tag IN (${list(tags)}) AND h.time > ${beganAfter(ledger)} LIMIT 1`)
   return row !== undefined
 }
 

@@ -1,8 +1,8 @@
 // What anybody may pull: the free tags of the public organisation, and all that they ever served.
 import type { Reader } from '#db/sql.ts'
-import { wasEverTagged } from '../tags/tag-history.service.ts'
-import { wasNeeded } from './public-images.store.ts'
-import type { RepoRef } from './repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
+import { wasEverTagged } from './tag-history.service.ts'
+import { wasNeeded } from './tag-history.store.ts'
 
 /** [S] 5.B: free-tier public images. */
 export const freeTags: readonly string[] = ['latest', 'latest-dev']

@@ -1,11 +1,9 @@
 // Rows of the ledger that wait for their entry in the log: written with each of them, whatever door asked.
 import { insertsOf } from '#db/bulk.ts'
 import { join, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { HistoryRecord } from '#domains/registry/tags/tag-history.model.ts'
-import { eventNumbers } from '#domains/registry/tags/tag-history.model.ts'
-import type { Source, TagRepo } from '#domains/registry/tags/tags.model.ts'
 import { lineage, parentOf } from '#lib/uid.ts'
-import { kindNumbers } from './logs.model.ts'
+import { eventNumbers, type HistoryRecord, kindNumbers } from './tag-history.model.ts'
+import type { Source, TagRepo } from './tags.model.ts'
 
 const into = sql`INSERT INTO ledger_pending (ledger_id, tag, time, path, kind)`
 

@@ -1,4 +1,3 @@
-import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** A repo that is gone, and whose ledger stays. */
@@ -16,10 +15,6 @@ export type DeletedRepo = {
 }
 
 export const deletedRepoType = 'registry.pinfold.dev/DeletedRepo'
-
-/** What was erased; `paths` are those at which a repo of the ledger was deleted. */
-export type ErasedLedger = { repoUid: string; paths: string[]; records: number }
-export const anErasedLedger = kindOf<ErasedLedger>('erased ledger')
 
 /** What a list can be ordered by. */
 export const deletedRepoFields = {
