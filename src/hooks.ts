@@ -1,9 +1,10 @@
 // Lifecycle hooks: each of them is declared by the domain that calls it, in its hooks.ts, and implemented by higher domains in
 // files that end in .hooks.ts. They run in the transaction of the caller, in the order of the layers.
 import type { IamHooks } from './domains/iam/hooks.ts'
+import type { RegistryHooks } from './domains/registry/hooks.ts'
 import type { VulnerabilityHooks } from './domains/vulnerabilities/hooks.ts'
 
-type Declared = IamHooks & VulnerabilityHooks
+type Declared = IamHooks & RegistryHooks & VulnerabilityHooks
 
 /** The hooks that a domain implements. */
 export type DomainHooks = Partial<Declared>
@@ -24,6 +25,15 @@ export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
     roleInUse: of('roleInUse'),
     quotaUse: of('quotaUse'),
     requireRepos: of('requireRepos'),
+    manifestPushed: of('manifestPushed'),
+    mayAssignTag: of('mayAssignTag'),
+    mayDeleteTag: of('mayDeleteTag'),
+    tagAssigning: of('tagAssigning'),
+    tagLeft: of('tagLeft'),
+    mayDelete: of('mayDelete'),
+    manifestDeleted: of('manifestDeleted'),
+    repoHidden: of('repoHidden'),
+    repoDeleting: of('repoDeleting'),
     advisoriesChanged: of('advisoriesChanged'),
   }
 }

@@ -1,6 +1,7 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
 
 import { meterOf } from '#domains/registry/blobs/usage.service.ts'
+import * as deletions from '#domains/registry/deletions/deletions.service.ts'
 import {
   ManifestLimit,
   ManifestProblem,
@@ -9,8 +10,10 @@ import {
 } from '#domains/registry/manifests/manifest-document.ts'
 import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
 import * as service from '#domains/registry/manifests/manifests.service.ts'
+import * as pushes from '#domains/registry/pushes/pushes.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { requireTagAt } from '#domains/registry/tags/tag-moves.service.ts'
+import { deleteTagNamed } from '#domains/registry/tags/tags.service.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { isTagName, tagPattern } from '#lib/oci-names.ts'
 import { readPrecondition } from '#lib/preconditions.ts'
@@ -123,7 +126,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
       await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
       for (const tag of tags) requireTagAt(precondition, tag, '')
     }
-    const result = await service.pushManifest(visit.call, {
+    const result = await pushes.pushManifest(visit.call, {
       target: place,
       manifest: { ...manifest, mediaType: document.mediaType },
       document,
@@ -149,7 +152,7 @@ async function checkInNewRepo(
   place: string,
   { document, size, tags }: { document: ReturnType<typeof readNewManifest>; size: number; tags: readonly string[] },
 ): Promise<void> {
-  const problem = service.problemInNewRepo(visit.call, { document })
+  const problem = pushes.problemInNewRepo(visit.call, { document })
   if (problem) throw refusal(problem)
   if (tags.length > 0) checkMayTag(visit, place, false)
   await meterOf(visit.call, { uid: place }, size)
@@ -204,7 +207,7 @@ function asOci(error: unknown): unknown {
 
 const maxNamed = 20
 
-function refusal(problem: service.PushProblem): OciError {
+function refusal(problem: pushes.PushProblem): OciError {
   if ('nested' in problem) return new OciError('MANIFEST_INVALID', problem.nested)
   if ('wrong' in problem) {
     const { digest, size, stored } = problem.wrong
@@ -225,8 +228,8 @@ export async function deleteManifest(visit: Visit, reference: string): Promise<v
   await requireTagDeletionTerms(visit, repo)
   const deleted =
     'digest' in target
-      ? await service.deleteManifest(visit.call, repo, target.digest, originOf(visit))
-      : isTagName(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag, precondition))
+      ? await deletions.deleteManifest(visit.call, repo, target.digest, originOf(visit))
+      : isTagName(target.tag) && (await deleteTagNamed(visit.call, repo, target.tag, precondition))
   if (!deleted) throw unknownManifest(reference)
   answer(visit, 202)
 }

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { collectBlobs, scheduleCollections } from '#domains/registry/blobs/collect-blobs.duty.ts'
-import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
+import { removeRepos } from '#domains/registry/deletions/removals.duty.ts'
+import { removings } from '#domains/registry/deletions/removals.service.ts'
 import { mostAtOnce, piecesAtOnce, sliceSize } from '#domains/registry/repos/removals.model.ts'
-import { slices } from '#domains/registry/repos/removals.service.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { startWorkers } from '#workers.ts'
 import { type Finding, verify } from '../../src/maintenance/verify.ts'
@@ -117,8 +117,8 @@ test('what a node that was killed has left of a large repo, the next one takes a
   const { app, operator } = registry
   assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
   const [removal] = await openRemovals(app.db)
-  for (const slice of [slices[0]!, slices[0]!, slices[4]!]) {
-    await app.db.tx((tx) => slice(tx, removal!), { isolation: 'rowLocks' })
+  for (const removing of [...removings(app).slice(0, 1), ...removings(app)]) {
+    await app.db.tx((tx) => removing(tx, removal!, sliceSize), { isolation: 'rowLocks' })
   }
   await checkUsageOf(registry)
   await finish(registry)
@@ -140,7 +140,7 @@ test('what is gone of a repo already costs hardly a transaction while the rest g
   const before = app.db.stats().transactions
   await runDuty(app, removeRepos)
   // Tags, blobs and what little there is besides, and of each kind the look that finds no more.
-  const needed = Math.ceil((many + blobs) / sliceSize) + 2 * slices.length
+  const needed = Math.ceil((many + blobs) / sliceSize) + 2 * removings(app).length
   const took = app.db.stats().transactions - before
   assert.ok(took <= needed + 20, `${took} transactions, where ${needed} would do`)
   await checkUsage(registry)
@@ -174,7 +174,9 @@ test('uploads of many pieces go in slices too, and the pieces with the next coll
   const [removal] = await openRemovals(app.db)
   for (let left = mostAtOnce + 1, turns = 0; left > 0; turns++) {
     assert.ok(turns < 20, `${left} pieces are left`)
-    for (const slice of slices) await app.db.tx((tx) => slice(tx, removal!), { isolation: 'rowLocks' })
+    for (const removing of removings(app)) {
+      await app.db.tx((tx) => removing(tx, removal!, sliceSize), { isolation: 'rowLocks' })
+    }
     const now = await pieces()
     assert.ok(left - now <= piecesAtOnce, `${left - now} pieces went with one slice`)
     await checkUsageOf(registry)

@@ -1,6 +1,7 @@
 // What other scanners have found is looked up from an index, however much of it there is.
 import { after, before, test } from 'node:test'
 import type { Reader, Sql, Tx } from '#db/sql.ts'
+import { allRows } from '#domains/registry/repos/removals.model.ts'
 import * as reports from '#domains/scanning/outside/scan-reports.store.ts'
 import * as said from '#domains/scanning/outside/signed-statements.store.ts'
 import * as jobs from '#domains/scanning/scanners/scan-jobs.store.ts'
@@ -64,7 +65,8 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   findLevels: (tx) => reports.findLevels(tx, 1),
   documentsOf: (tx) => reports.documentsOf(tx, 1, digest, 10),
   findStatements: (tx) => reports.findStatements(tx, 1),
-  deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1),
+  deleteAllReportsOf: (tx) => reports.deleteReportsOf(tx, 1, allRows),
+  deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1, 10),
   deleteReportsOfImage: (tx) => reports.deleteReportsOfImage(tx, 1, digest),
   signedBelow: (tx) => signed.signedBelow(tx, organization, { after: 1, most: 10 }),
   checkSigned: (tx) => signed.checkSigned(tx, [1], time),
@@ -74,8 +76,8 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   countSigned: (tx) => said.countSigned(tx, image, 10),
   hidingOf: (tx) => said.hidingOf(tx, image, ['CVE-1']),
   hasSigned: (tx) => said.hasSigned(tx, organization),
-  deleteSignedOf: (tx) => said.deleteSignedOf(tx, organization),
-  deleteSomeSignedOf: (tx) => said.deleteSomeSignedOf(tx, organization, 10),
+  deleteSignedOf: (tx) => said.deleteSignedOf(tx, organization, allRows),
+  deleteSomeSignedOf: (tx) => said.deleteSignedOf(tx, organization, 10),
   deleteSignedOfImage: (tx) => said.deleteSignedOfImage(tx, organization, digest),
   nextSigned: (tx) => said.nextSigned(tx, image),
   deleteSignedOfGone: (tx) => said.deleteSignedOfGone(tx, image, 10),
@@ -93,9 +95,9 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   jobsOf: (tx) => jobs.jobsOf(tx, 1, [digest]),
   isWaiting: (tx) => jobs.isWaiting(tx, 1),
   deleteJobsOfImage: (tx) => jobs.deleteJobsOfImage(tx, 1, digest),
-  deleteSomeJobsOf: (tx) => jobs.deleteSomeJobsOf(tx, 1, 10),
+  deleteSomeJobsOf: (tx) => jobs.deleteJobsOf(tx, 1, 10),
   deleteSomeJobsFor: (tx) => jobs.deleteSomeJobsFor(tx, 1, 10),
-  deleteJobsOf: (tx) => jobs.deleteJobsOf(tx, 1),
+  deleteJobsOf: (tx) => jobs.deleteJobsOf(tx, 1, allRows),
 }
 
 for (const [name, ask] of Object.entries(asked)) {

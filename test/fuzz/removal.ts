@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Db, Tx } from '#db/sql.ts'
 import { sql } from '#db/sql.ts'
-import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
+import { removeRepos } from '#domains/registry/deletions/removals.duty.ts'
 import { atOnce } from '../support/at-once.ts'
 import { startRegistry } from '../support/registry.ts'
 

@@ -9,6 +9,7 @@ import { followEvents, follows } from './follows/follows.control.ts'
 import { followUpstreams } from './follows/follows.duty.ts'
 import { askForHistories } from './follows/histories.duty.ts'
 import { upstreamEvents, upstreams } from './follows/upstreams.control.ts'
+import { mirrorsHooks } from './mirrors.hooks.ts'
 import { openMirrors } from './open-parts.ts'
 import { resources } from './resources.ts'
 
@@ -21,5 +22,6 @@ export const mirrors: Domain = {
   ],
   eventBodies: [...upstreamEvents, ...followEvents],
   resources,
+  hooks: mirrorsHooks,
   duties: [copyRepos, followUpstreams, fetchFollowed, askForHistories],
 }

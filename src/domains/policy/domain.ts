@@ -10,6 +10,7 @@ import { digests } from './digests/digests.control.ts'
 import { gateEvents, gates } from './gates/gates.control.ts'
 import { policyChecks } from './gates/policy-checks.control.ts'
 import { openPolicy } from './open-parts.ts'
+import { policyHooks } from './policy.hooks.ts'
 import { pullRuleEvents, pullRules } from './pull-rules/pull-rules.control.ts'
 import { views } from './pull-rules/resolve-tag.control.ts'
 import { resources } from './resources.ts'
@@ -30,5 +31,6 @@ export const policy: Domain = {
   ],
   eventBodies: [...gateEvents, ...retentionEvents, ...retentionPlanEvents, ...pullRuleEvents],
   resources,
+  hooks: policyHooks,
   duties: [sweepRetention],
 }

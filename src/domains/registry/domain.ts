@@ -10,6 +10,9 @@ import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { collectBlobs, scheduleCollections } from './blobs/collect-blobs.duty.ts'
 import { collection } from './blobs/collection.control.ts'
+import { deletionsV1 } from './deletions/deletions.v1.ts'
+import { deletions } from './deletions/deletions.v2.ts'
+import { removeRepos } from './deletions/removals.duty.ts'
 import { deploymentsV1 } from './deployments/deployments.v1.ts'
 import { imagesV1 } from './images/images.v1.ts'
 import { images } from './images/images.v2.ts'
@@ -20,7 +23,6 @@ import { lifecycles } from './lifecycles/lifecycles.control.ts'
 import { lifecyclesV1 } from './lifecycles/lifecycles.v1.ts'
 import { openRegistry } from './open-parts.ts'
 import { registryHooks } from './registry.hooks.ts'
-import { removeRepos } from './repos/removals.duty.ts'
 import { repoUsages } from './repos/repo-usage.control.ts'
 import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
@@ -36,7 +38,7 @@ import { sweepUsage, writeUsage } from './usage/digest-usage.duty.ts'
 export const registry: Domain = {
   parts: openRegistry,
   services: [
-    { desc: ReposService, handlers: repos },
+    { desc: ReposService, handlers: { ...repos, ...deletions } },
     { desc: RepoUsageService, handlers: repoUsages },
     { desc: TagsService, handlers: tags },
     { desc: TagHistoryService, handlers: tagHistory },
@@ -46,7 +48,15 @@ export const registry: Domain = {
     { desc: ImagesService, handlers: images },
     {
       desc: Registry,
-      handlers: { ...reposV1, ...tagsV1, ...imagesV1, ...lifecyclesV1, ...settingsV1, ...deploymentsV1 },
+      handlers: {
+        ...reposV1,
+        ...deletionsV1,
+        ...tagsV1,
+        ...imagesV1,
+        ...lifecyclesV1,
+        ...settingsV1,
+        ...deploymentsV1,
+      },
     },
   ],
   eventBodies: [...repoEvents, ...repoEventsV1, ...tagEvents, ...tagEventsV1],

@@ -18,7 +18,6 @@ export function openRegistry(ground: Ground, opening: AsyncDisposableStack): Reg
     incoming: new Map(),
     closing: new Map(),
     collections: { asked: createSignal(), moved: createSignal() },
-    removals: createSignal(),
     paths: createPathCache(db, monotonic),
     tags: createTagCache(db, monotonic),
     manifests: createManifestCache(monotonic),

@@ -14,8 +14,6 @@ export type RegistryParts = {
   closing: Map<string, Promise<void>>
   /** `asked`: a collection of blobs waits to be run. `moved`: one has got further, or has ended. */
   collections: { asked: Signal; moved: Signal }
-  /** A repo was deleted whose tags and manifests are still to go. */
-  removals: Signal
   /** Tags that were pulled lately. */
   tags: TagCache
   /** Manifests that were read lately. */

@@ -6,10 +6,15 @@ import { createReadTurns, reportTurnLimits } from '#lib/turns/read-turns.ts'
 import { createReportMemory } from './outside/report-memory.service.ts'
 import type { ScanningParts } from './parts.ts'
 
-export function openScanning({ config, monotonic }: Ground): ScanningParts {
+export function openScanning({ config, db, monotonic }: Ground): ScanningParts {
+  const scans = createSignal()
+  // A run that asks scanners takes in what is queued meanwhile.
+  db.onCommit((changes) => {
+    if (changes.has('insert scan_jobs')) scans.notify()
+  })
   return {
     scanning: {
-      ...{ reported: createSignal(), scans: createSignal() },
+      ...{ reported: createSignal(), scans },
       ...{ reading: createReportMemory(), turns: createReadTurns(monotonic, reportTurnLimits) },
     },
     // Http stays on this machine, where nobody else reads it, and only where the list has it.

@@ -1,4 +1,37 @@
+import { isScannable } from '#domains/registry/images/scannable.service.ts'
+import { attestedByTag } from '#domains/registry/tags/tags.model.ts'
 import type { DomainHooks } from '#hooks.ts'
+import {
+  forgetReports,
+  forgetReportsOf,
+  mayBeReport,
+  queueAttestations,
+  queuePushed,
+} from './outside/report-queue.service.ts'
 import { queueAdvisories } from './queue/queue.service.ts'
+import { forgetScans, forgetScansOf, queueScans } from './scanners/scan-queue.service.ts'
 
-export const scanningHooks = (): DomainHooks => ({ advisoriesChanged: queueAdvisories })
+export const scanningHooks = (): DomainHooks => ({
+  advisoriesChanged: queueAdvisories,
+
+  async manifestPushed(tx, by, repo, { digest, document, tags, isNew, sparse }) {
+    const { mediaType, listed } = document
+    const pushed = { digest, layers: listed.layers }
+    if (isNew && !sparse && isScannable(document)) await queueScans(tx, by, repo, { digest, mediaType })
+    if (mayBeReport(document)) await queuePushed(tx, by, repo, { ...document, ...pushed })
+    for (const tag of tags) {
+      const subject = attestedByTag(tag)
+      if (subject !== undefined) await queueAttestations(tx, by, repo, { ...pushed, subject })
+    }
+  },
+
+  async manifestDeleted(tx, repo, digest) {
+    await forgetReportsOf(tx, repo, digest)
+    await forgetScansOf(tx, repo.id, digest)
+  },
+
+  async repoDeleting(tx, repo, limit) {
+    const reports = await forgetReports(tx, repo, limit)
+    return reports >= limit ? reports : reports + (await forgetScans(tx, repo.id, limit - reports))
+  },
+})

@@ -14,8 +14,8 @@ import {
   readNewManifest,
 } from '#domains/registry/manifests/manifest-document.ts'
 import type { ManifestDocument } from '#domains/registry/manifests/manifests.model.ts'
-import { pushManifest } from '#domains/registry/manifests/manifests.service.ts'
 import { findManifest, hasManifest, indexesWith, subjectOf } from '#domains/registry/manifests/manifests.store.ts'
+import { pushManifest } from '#domains/registry/pushes/pushes.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { followModes } from '#domains/registry/repo-ref.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'

@@ -1,17 +1,17 @@
 // Deleting what was promised, with a reason that is audited, and asking what keeps a manifest.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
+import { deleteManifest, deleteRepo, type InPlaceOfRules } from '#domains/registry/deletions/deletions.service.ts'
 import { imageType } from '#domains/registry/images/images.model.ts'
-import { type Breaking, deleteManifest } from '#domains/registry/manifests/manifests.service.ts'
 import { pathIn } from '#domains/registry/repos/paths.service.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
-import { deleteRepo } from '#domains/registry/repos/repos.service.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import { keptOf, Look } from './kept.service.ts'
+import { requireUnheld } from './promises.service.ts'
 import { factsOf } from './promises.store.ts'
 import { aBrokenPromise, type BrokenPromise, type Kept, mostTagsNamed } from './retention.model.ts'
 import { problemsOfReason } from './retention-checks.ts'
@@ -24,7 +24,8 @@ export async function breakPromises(
   refuseIfAny(problemsOfReason(reason, 'reason'))
   if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   let broken: BrokenPromise = { repo, digest, reason, until: '', rule: '' }
-  const breaking: Breaking = async (tx, kept) => {
+  const breaking: InPlaceOfRules = async (tx, row) => {
+    const kept = await requireUnheld(tx, call, row, digest || undefined)
     broken = { ...broken, until: kept?.until ?? '', rule: kept?.rule ?? '' }
     const about = { subject: repo, group: parentOf(repo), resource: aBrokenPromise(broken) }
     await emit(tx, call, 'control.registry.retention.promise.broken', about)

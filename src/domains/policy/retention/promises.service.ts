@@ -2,11 +2,11 @@
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { lastSource } from '#domains/registry/tags/tag-history.store.ts'
-import { type Mover, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
+import { actorOf, type Mover, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
 import { namesWith, tagNames } from '#domains/registry/tags/tags.store.ts'
 import { AppError, failedPrecondition } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
-import { isHeld, keptOf, Look } from './kept.service.ts'
+import { heldIn, heldOf, isHeld, keptIn, keptOf, Look } from './kept.service.ts'
 import * as store from './promises.store.ts'
 import {
   datesOf,
@@ -38,7 +38,6 @@ export async function promiseLeft(
   repo: TagRepo,
   left: { tag: string; digest: string; time: string },
 ): Promise<void> {
-  if (left.digest === '') return
   const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
   const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
   if (latest) await store.extendPromise(tx, repo.id, left.digest, latest)
@@ -152,8 +151,31 @@ function guarded(why: string, rule: string, tag: string): AppError {
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'TAGS_GUARDED', metadata, details: base.details })
 }
 
+/**
+ * Throws if a hold keeps the manifest, or without a digest anything in the repository. Returns what else keeps it. To be asked
+ * in the transaction of the deletion.
+ */
+export async function requireUnheld(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'caller' | 'cause'>,
+  repo: TagRepo,
+  digest?: string,
+): Promise<Kept | undefined> {
+  const look = await Look.at(tx, work, repo, work.cause.now)
+  const held = digest === undefined ? await heldIn(look) : await heldOf(look, digest)
+  if (held) throw refusal(held, digest ?? repo.uid)
+  return digest === undefined ? keptIn(look) : keptOf(look, digest)
+}
+
+/** The same, and throws if anything keeps it, or if tags go with it that the caller must not move. */
+export async function requireUnkept(tx: Tx, work: Pick<Work, 'app' | 'caller' | 'cause'>, repo: TagRepo, digest?: string): Promise<void> {
+  const kept = await requireUnheld(tx, work, repo, digest)
+  if (kept) throw refusal(kept, digest ?? repo.uid)
+  await requireMovers(tx, work, repo, actorOf(work), digest)
+}
+
 /** Throws where tags go with the manifest, or with the whole repo, that a rule lets only others delete. */
-export async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
+async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
   const rules = (await lawOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
   if (rules.length === 0) return
   const names = digest === undefined ? tagNames(tx, repo.id, '', mostMoves) : namesWith(tx, repo, digest, mostMoves)
@@ -186,7 +208,7 @@ function immovable(tag: string, rule: string): AppError {
 }
 
 /** Why `what` cannot be deleted. */
-export function refusal({ by, until, rule, tags, ...kept }: Kept, what: string): AppError {
+function refusal({ by, until, rule, tags, ...kept }: Kept, what: string): AppError {
   const part = kept.with === what || kept.with === '' || tags.includes(what) ? '' : `, as a part of ${kept.with}`
   const because = {
     PROMISED: until === noEnd ? 'for good' : `until ${until}`,

@@ -1,12 +1,10 @@
 // Blobs that a repo has: reading, relying on them while pushing, mounting from other repos, deleting.
 import type { Work } from '#app.ts'
 import { type Content, ContentMissing, type Reading } from '#blobs/blobs.ts'
-import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'
-import { deleteUploadsOf } from './uploads.store.ts'
 import { requireBytes } from './usage.service.ts'
 
 export { atRepo, type LockedRepo, type PushLock, type PushTarget } from './blobs.store.ts'
@@ -141,10 +139,4 @@ export async function deleteBlob(
     await emitDeletion(tx, work, repo, origin, { type: 'blob', digest })
     return { usedBy }
   }, store.inRepo)
-}
-
-/** What a repo has of blobs and uploads, before it is deleted. Files that nobody needs any more are collected later. */
-export async function forgetBlobs(tx: Tx, repo: store.Counted, now: string): Promise<void> {
-  await deleteUploadsOf(tx, repo, now)
-  await store.unlinkAll(tx, repo)
 }

@@ -151,9 +151,10 @@ export function atRepo(db: Db, repo: RepoRef): PushTarget {
   }
 }
 
-export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<void> {
+/** Returns how many blobs the repo had. */
+export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<number> {
   await removeLinksOf(tx, rootOf(uid), id)
-  await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id}`)
+  return tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id}`)
 }
 
 /** Some of the blobs, at most `limit`; which ones is as good as random. */

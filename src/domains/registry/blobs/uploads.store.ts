@@ -67,7 +67,8 @@ export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefin
   return { size: upload.size, locations: parts.map(({ location }) => location) }
 }
 
-export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>, now: string): Promise<void> {
+/** Returns how many uploads the repo had. */
+export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>, now: string): Promise<number> {
   // Pieces that come meanwhile are there or not there, but not counted by halves.
   await tx.all(sql`SELECT uid FROM uploads WHERE repo_id = ${repo.id} ORDER BY uid ${locking(tx, 'deleting')}`)
   const row = await tx.get<{ uploads: number; bytes: number }>(sql`
@@ -75,6 +76,7 @@ export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>,
   await trashPieces(tx, sql`upload_uid IN (SELECT uid FROM uploads WHERE repo_id = ${repo.id})`, now)
   await tx.run(sql`DELETE FROM uploads WHERE repo_id = ${repo.id}`)
   await addUsage(tx, rootOf(repo.uid), { uploads: -row!.uploads, uploadBytes: -row!.bytes })
+  return row!.uploads
 }
 
 /**

@@ -59,14 +59,9 @@ export async function queueAttested(tx: Tx, repo: number, image: string, now: st
   if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, image, now)
 }
 
-/** What is known of a repo's images, before it is deleted. */
-export async function forgetContents(tx: Tx, repo: number): Promise<void> {
-  await store.deleteContents(tx, repo)
-}
-
-/** The same for some of them. */
-export async function forgetSomeContents(tx: Tx, repo: number, digests: readonly string[]): Promise<void> {
-  await store.deleteSomeContents(tx, repo, digests)
+/** Deletes what is known of images of a repo that is deleted: of these, or of all. Returns of how many. */
+export async function forgetContents(tx: Tx, repo: number, digests?: readonly string[]): Promise<number> {
+  return digests ? store.deleteSomeContents(tx, repo, digests) : store.deleteContents(tx, repo)
 }
 
 /** What is known of images of a repo; of one that was not read there is nothing. */

@@ -334,19 +334,17 @@ export async function hasOutdated(reader: Reader): Promise<boolean> {
 }
 
 /** With their repo. Lists of packages go when no other repo has an image with the same. */
-export async function deleteContents(tx: Tx, repo: number): Promise<void> {
-  await tx.run(sql`DELETE FROM image_reads WHERE repo_id = ${repo}`)
-  await deleteWhere(tx, sql`repo_id = ${repo}`, sql`o.repo_id <> ${repo}`)
-  await tx.run(sql`DELETE FROM past_contents WHERE repo_id = ${repo}`)
+export async function deleteContents(tx: Tx, repo: number): Promise<number> {
+  return deleteWhere(tx, sql`repo_id = ${repo}`, sql`o.repo_id <> ${repo}`)
 }
 
 /** What is known of some of the images of a repo, and the lists of packages that only they have. */
-export async function deleteSomeContents(tx: Tx, repo: number, digests: readonly string[]): Promise<void> {
+export async function deleteSomeContents(tx: Tx, repo: number, digests: readonly string[]): Promise<number> {
   const some = sql`repo_id = ${repo} AND digest IN (${list(digests)})`
-  await deleteWhere(tx, some, sql`NOT (o.repo_id = ${repo} AND o.digest IN (${list(digests)}))`)
+  return deleteWhere(tx, some, sql`NOT (o.repo_id = ${repo} AND o.digest IN (${list(digests)}))`)
 }
 
-async function deleteWhere(tx: Tx, some: Sql, others: Sql): Promise<void> {
+async function deleteWhere(tx: Tx, some: Sql, others: Sql): Promise<number> {
   // Whoever gives another image one of them now waits, or has said so before the next statement looks.
   await tx.all(sql`
     SELECT hash FROM package_lists
@@ -357,5 +355,5 @@ async function deleteWhere(tx: Tx, some: Sql, others: Sql): Promise<void> {
      WHERE hash IN (SELECT packages FROM image_contents WHERE ${some} AND packages <> '')
        AND NOT EXISTS (SELECT 1 FROM image_contents o
                         WHERE o.packages = package_lists.hash AND o.packages <> '' AND ${others})`)
-  await tx.run(sql`DELETE FROM image_contents WHERE ${some}`)
+  return tx.run(sql`DELETE FROM image_contents WHERE ${some}`)
 }

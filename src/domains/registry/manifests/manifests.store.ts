@@ -122,13 +122,15 @@ export async function deleteManifest(tx: Tx, repo: Counted, digest: string): Pro
   return true
 }
 
-export async function deleteManifestsOf(tx: Tx, repo: Counted): Promise<void> {
+/** Returns how many there were. */
+export async function deleteManifestsOf(tx: Tx, repo: Counted): Promise<number> {
   const row = await tx.get<{ bytes: number }>(sql`
     SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM manifests WHERE repo_id = ${repo.id}`)
   await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo.id}`)
   await tx.run(sql`DELETE FROM nested_indexes WHERE repo_id = ${repo.id}`)
-  await tx.run(sql`DELETE FROM manifests WHERE repo_id = ${repo.id}`)
+  const deleted = await tx.run(sql`DELETE FROM manifests WHERE repo_id = ${repo.id}`)
   await addUsage(tx, rootOf(repo.uid), { bytes: -row!.bytes })
+  return deleted
 }
 
 export type ReferrerFilter = { subject: string; artifactType: string | undefined; after: string }

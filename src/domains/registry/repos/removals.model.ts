@@ -18,5 +18,8 @@ export const mostAtOnce = 500
 /** So much goes in one transaction, which other writers wait for: a tag takes up to four milliseconds, and up to ten in PostgreSQL. */
 export const sliceSize = 5
 
+/** The limit of what is removed in one transaction. */
+export const allRows = Number.POSITIVE_INFINITY
+
 /** Pieces of one upload, which go by two statements, however many they are. */
 export const piecesAtOnce = 100

@@ -1,4 +1,5 @@
 // Repos that are being removed in slices. `repos` keeps a row of each, which nothing finds, since so much refers to its number.
+import { atMost } from '#db/bulk.ts'
 import { addToLists, removeFromLists } from '#db/listing.ts'
 import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Removal } from './removals.model.ts'
@@ -21,14 +22,9 @@ export async function isLarge(reader: Reader, repo: number, most: number): Promi
   return uploads!.total > most || uploads!.pieces > most
 }
 
-/** Gives the row of the repo a uid and a name that nobody can ask for, and forgets the little that refers to its uid. */
+/** Gives the row of the repo a uid and a name that nobody can ask for. Nothing refers to its uid any more. */
 export async function beginRemoval(tx: Tx, removal: Removal): Promise<void> {
   const { id, uid, ledger, actor, deleteTime } = removal
-  await tx.run(sql`DELETE FROM repo_readmes WHERE repo_uid = ${uid}`)
-  await tx.run(sql`DELETE FROM deployments WHERE repo_uid = ${uid}`)
-  await tx.run(sql`DELETE FROM repo_syncs WHERE repo_uid = ${uid}`)
-  await tx.run(sql`DELETE FROM follows WHERE repo_uid = ${uid}`)
-  await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${id}`)
   const hidden = `!${uid}`
   await tx.run(sql`
     UPDATE repos SET uid = ${hidden}, name = ${hidden}, ledger_id = NULL, sync_config = '' WHERE id = ${id}`)
@@ -49,11 +45,6 @@ export async function openRemovals(reader: Reader): Promise<Removal[]> {
   return reader.all(sql`SELECT ${columns} FROM repo_removals ORDER BY id`)
 }
 
-export async function tagUids(reader: Reader, repo: number, most: number): Promise<string[]> {
-  const rows = await reader.all<{ uid: string }>(sql`SELECT uid FROM tags WHERE repo_id = ${repo} LIMIT ${most}`)
-  return rows.map(({ uid }) => uid)
-}
-
 export async function manifestDigests(reader: Reader, repo: number, most: number): Promise<string[]> {
   return digests(reader, sql`SELECT digest FROM manifests WHERE repo_id = ${repo} LIMIT ${most}`)
 }
@@ -70,14 +61,15 @@ async function digests(reader: Reader, query: ReturnType<typeof sql>): Promise<s
   return (await reader.all<{ digest: string }>(query)).map(({ digest }) => digest)
 }
 
-/** Some of the rows that nothing but the repo refers to. */
-export async function deletePlain(tx: Tx, repo: number, most: number): Promise<number> {
-  const rows = (table: string) => sql`
-    DELETE FROM ${ident(table)} WHERE repo_id = ${repo} AND digest IN (
-      SELECT digest FROM ${ident(table)} WHERE repo_id = ${repo} LIMIT ${most})`
-  return (
-    (await tx.run(rows('image_reads'))) + (await tx.run(rows('past_contents'))) + (await tx.run(rows('main_packages')))
-  )
+/** At most so many rows of the tables that only the repository refers to; returns how many. */
+export async function deletePlain(tx: Tx, repo: number, limit: number): Promise<number> {
+  let deleted = 0
+  for (const table of ['image_reads', 'past_contents', 'main_packages']) {
+    deleted += await tx.run(
+      sql`DELETE FROM ${ident(table)} WHERE ${atMost(limit, table, 'digest', sql`repo_id = ${repo}`)}`,
+    )
+  }
+  return deleted
 }
 
 export async function someUpload(reader: Reader, repo: number): Promise<string | undefined> {

@@ -6,13 +6,6 @@ import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/lim
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { requireSyncTerms, saveSync, settleSync } from '#domains/mirrors/copies/syncs.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { deleteFormerRulesAt } from '#domains/policy/retention/former-rules.store.ts'
-import { heldIn, keptIn, Look } from '#domains/policy/retention/kept.service.ts'
-import { refusal, requireMovers } from '#domains/policy/retention/promises.service.ts'
-import { raiseLaw } from '#domains/policy/retention/retention.store.ts'
-import { deleteRulesAt, endExceptionsAt } from '#domains/rules/ended.store.ts'
-import { forgetReports } from '#domains/scanning/outside/report-queue.service.ts'
-import { forgetScans } from '#domains/scanning/scanners/scan-queue.service.ts'
 import {
   AppError,
   alreadyExists,
@@ -22,22 +15,12 @@ import {
   invalid,
   permissionDenied,
 } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { forgetBlobs } from '../blobs/blobs.service.ts'
-import { inRepo } from '../blobs/blobs.store.ts'
-import { forgetContents } from '../images/image-contents.service.ts'
-import { type Breaking, forgetManifests } from '../manifests/manifests.service.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
-import { timeAfter } from '../tags/tag-history.model.ts'
-import { lastMoveIn, removeAllTags } from '../tags/tag-moves.service.ts'
-import { insertDeletedRepo } from './ledgers.store.ts'
 import { pathIn } from './paths.service.ts'
-import { mostAtOnce, type Removal } from './removals.model.ts'
-import { beginRemoval, isLarge } from './removals.store.ts'
 import {
   adminFields,
   aReadme,
@@ -243,67 +226,6 @@ async function replaceNamed(work: Work, parent: string, input: Required<NewRepo>
   if (!there) return undefined
   if (!work.caller.rights.holds(there.uid, [update])) throw permissionDenied()
   return replaceRepo(work, there.uid, input)
-}
-
-/** Its tags are deleted with it; the ledger stays, and says so. Throws FAILED_PRECONDITION when something in it is kept. */
-export async function deleteRepo(call: Call, uid: string, breaking?: Breaking): Promise<void> {
-  const [now, actor] = [call.now, call.caller.uid]
-  await call.app.db.tx(async (tx) => {
-    const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
-    const repo = (await store.findRepo(tx, uid))!
-    const { id, ledger } = row
-    const look = await Look.at(tx, call, row, now)
-    const held = await heldIn(look)
-    if (held) throw refusal(held, uid)
-    const kept = await keptIn(look)
-    if (kept && !breaking) throw refusal(kept, uid)
-    if (!breaking) await requireMovers(tx, call, row, actor)
-    await breaking?.(tx, kept)
-    const path = await pathIn(tx, parentOf(uid), repo.name)
-    const large = await isLarge(tx, id, mostAtOnce)
-    const tagsGone = large ? timeAfter(now, await lastMoveIn(tx, row)) : await removeAll(tx, row, repo, { now, actor })
-    if (large) await hideRepo(tx, repo, { id, uid, ledger, actor, deleteTime: tagsGone })
-    await endWhatWasSaid(tx, uid, { time: now, actor })
-    const { createTime } = repo
-    await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: tagsGone || now })
-    await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
-  }, inRepo)
-  call.app.removals.notify()
-  call.log.info('repo deleted', { uid })
-}
-
-/** Rules and gates that were made at the repo end with it, and so do exceptions; quarantines are a record that stays. */
-async function endWhatWasSaid(tx: Tx, uid: string, by: { time: string; actor: string }): Promise<void> {
-  await deleteRulesAt(tx, 'pull_rules', uid)
-  await deleteRulesAt(tx, 'gates', uid)
-  await endExceptionsAt(tx, 'pull_rule_exceptions', uid, by)
-  await endExceptionsAt(tx, 'gate_exceptions', uid, by)
-  const rules = (await deleteRulesAt(tx, 'retention_rules', uid)) + (await deleteRulesAt(tx, 'tag_rules', uid))
-  const laws = rules + (await deleteFormerRulesAt(tx, uid))
-  if (laws > 0) await raiseLaw(tx, rootOf(uid))
-}
-
-/** Everything in one transaction; answers with the time that the ledger has for the deletion of its tags, if it had any. */
-async function removeAll(
-  tx: Tx,
-  row: store.RepoRow,
-  repo: Repo,
-  { now, actor }: { now: string; actor: string },
-): Promise<string> {
-  const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
-  await forgetContents(tx, row.id)
-  await forgetReports(tx, row)
-  await forgetScans(tx, row.id)
-  await forgetManifests(tx, row)
-  await forgetBlobs(tx, row, now)
-  await store.deleteRepo(tx, repo)
-  return tagsGone
-}
-
-/** The repo is gone for everybody; what it had goes by a duty. */
-async function hideRepo(tx: Tx, repo: Repo, removal: Removal): Promise<void> {
-  await beginRemoval(tx, removal)
-  await store.forgetRepo(tx, repo)
 }
 
 /** Empty content for a repo without a readme. */

@@ -141,7 +141,6 @@ export async function patchRepo(tx: Tx, before: Repo, after: Repo): Promise<void
 }
 
 export async function deleteRepo(tx: Tx, repo: Repo): Promise<void> {
-  await tx.run(sql`DELETE FROM repo_readmes WHERE repo_uid = ${repo.uid}`)
   await tx.run(sql`DELETE FROM repos WHERE uid = ${repo.uid}`)
   await forgetRepo(tx, repo)
 }
@@ -155,6 +154,10 @@ export async function forgetRepo(tx: Tx, repo: Repo): Promise<void> {
 export async function readmeOf(reader: Reader, repo: string): Promise<string> {
   const row = await reader.get<{ content: string }>(sql`SELECT content FROM repo_readmes WHERE repo_uid = ${repo}`)
   return row?.content ?? ''
+}
+
+export async function deleteReadme(tx: Tx, repo: string): Promise<void> {
+  await tx.run(sql`DELETE FROM repo_readmes WHERE repo_uid = ${repo}`)
 }
 
 export async function setReadme(tx: Tx, repo: string, content: string, now: string): Promise<void> {

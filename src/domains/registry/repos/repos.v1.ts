@@ -14,7 +14,6 @@ import { invalid, noKnownValue } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
 import { aRepo, type Repo } from './repos.model.ts'
 import * as service from './repos.service.ts'
 import type { SyncConfig } from './sync-config.model.ts'
@@ -46,11 +45,6 @@ export const reposV1: Handlers<typeof Registry> = {
     const repos = await wholeList(call, { uidp, id }, filter, service.listRepos)
     const shown = id === '' ? repos : await Promise.all(repos.map((repo) => withReadme(call, repo)))
     return { $typeName: 'pinfold.platform.registry.RepoList', items: shown.map(toMessage) }
-  },
-
-  async deleteRepo(call, { id }) {
-    await service.deleteRepo(call, id)
-    return empty
   },
 }
 

@@ -11,7 +11,6 @@ import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
 import { refuseOverlay } from './overlays.ts'
 import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'
@@ -38,11 +37,6 @@ export const repos: Handlers<typeof ReposService> = {
     const paths = updateMask?.paths ?? []
     const patch = { paths, value: fromMessage(call, repo, paths) }
     return toMessage(await service.updateRepo(call, repo?.uid ?? '', patch))
-  },
-
-  async deleteRepo(call, { uid }) {
-    await service.deleteRepo(call, uid)
-    return empty
   },
 
   async getRepoReadme(call, { uid }) {

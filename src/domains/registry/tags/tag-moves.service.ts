@@ -4,25 +4,14 @@
 import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
 import { emitEach } from '#domains/outbox/emit.ts'
-import {
-  promiseFirstTag,
-  promiseLeft,
-  requireDeletable,
-  requireMovable,
-} from '#domains/policy/retention/promises.service.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { holds, type Precondition, preconditionFailed } from '#lib/preconditions.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
-import type { Removal } from '../repos/removals.model.ts'
+import { allRows, type Removal } from '../repos/removals.model.ts'
 import { type HistoryRecord, timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
 import * as store from './tags.store.ts'
-
-/** Who the ledger says it was: a push token, whose uid begins with that of its maker, or the caller. */
-export function actorOf({ caller }: Pick<Work, 'caller'>): string {
-  return caller.token?.pushToken ?? caller.uid
-}
 
 /** Without a digest, a tag keeps the one that it has; a new one points to nothing yet, of which the ledger says nothing. */
 export type Assignment = Mover & { repo: TagRepo; name: string; digest: string | undefined }
@@ -50,7 +39,10 @@ export async function assignTag(
   const same = before?.deprecated === deprecated && JSON.stringify(before.bundles) === JSON.stringify(bundles)
   if (before && !changed && same) return { tag: before, previousDigest, changed }
 
-  if (changed) await requireMovable(tx, by, repo, { name, previousDigest, actor: inNameOf, source })
+  const { hooks } = by.app
+  if (changed) {
+    for (const may of hooks.mayAssignTag) await may(tx, repo, { name, previousDigest, actor: inNameOf, source })
+  }
   // `updateTime` is never earlier than the tag's last row of the ledger.
   const time = timeAfter(now, before ? before.updateTime : await lastTimeOf(tx, repo, name))
   const tag: Tag = {
@@ -70,9 +62,9 @@ export async function assignTag(
   if (changed) {
     const event = previousDigest === '' ? 'created' : 'moved'
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
-    await promiseFirstTag(tx, by, repo, digest, now)
+    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, digest, now)
     await history.insertRecords(tx, repo, [record])
-    await promiseLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
+    await tellLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
   }
   return { tag, previousDigest, changed }
 }
@@ -93,17 +85,29 @@ async function lastTimeOf(tx: Tx, { ledger }: TagRepo, name: string): Promise<st
   return last > removed ? last : removed
 }
 
+/** Tells higher domains of the digest that a tag pointed to, if it did to any. */
+async function tellLeft(
+  tx: Tx,
+  { app }: Pick<Work, 'app'>,
+  repo: TagRepo,
+  left: { tag: string; digest: string; time: string },
+): Promise<void> {
+  if (left.digest === '') return
+  for (const tagLeft of app.hooks.tagLeft) await tagLeft(tx, repo, left)
+}
+
 /** In whose name, for the event. */
 type By = Pick<Work, 'app' | 'cause'>
 
 /** What it pointed to gets its date. Throws where a rule of tags or a hold forbids it. */
 export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
-  await requireDeletable(tx, by, repo, { name: tag.name, digest: tag.digest, now, actor, source })
+  const { name, digest } = tag
+  for (const may of by.app.hooks.mayDeleteTag) await may(tx, repo, { name, digest, now, actor, source })
   const time = timeAfter(now, tag.updateTime)
   await history.insertDeletions(tx, repo, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)
-  await promiseLeft(tx, by, repo, { tag: tag.name, digest: tag.digest, time })
+  await tellLeft(tx, by, repo, { tag: name, digest, time })
   await tell(tx, by, [tag.uid])
 }
 
@@ -130,21 +134,18 @@ export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Move
   await removeWhere(tx, where, removal)
 }
 
-/** Deletes every tag of a repo that is deleted itself, whose event tells of it. Answers with the time of the ledger. */
-export async function removeAllTags(tx: Tx, removal: Mover & { repo: TagRepo }): Promise<string> {
-  return removeWhere(tx, store.ofRepo(removal.repo), removal)
-}
-
-/** Some of the tags of a repo whose deletion was told already, at the one time that it has for all of them. */
-export async function removeTagsOfRemoval(
-  tx: Tx,
-  { id, uid, ledger, actor, deleteTime }: Removal,
-  uids: readonly string[],
-): Promise<void> {
+/**
+ * Deletes at most so many tags of a repo that is deleted, or all of them. The history has one time for all of them, and the
+ * event of the repo tells of them. Returns how many.
+ */
+export async function removeTagsOfRemoval(tx: Tx, removal: Removal, limit: number): Promise<number> {
+  const { id, uid, ledger, actor, deleteTime } = removal
   const repo = { id, uid, ledger }
-  const where = store.ofUids(uids)
+  const some = limit === allRows ? undefined : await store.someUids(tx, id, limit)
+  if (some?.length === 0) return 0
+  const where = some ? store.ofUids(some) : store.ofRepo(repo)
   await history.insertDeletions(tx, repo, where, { time: deleteTime, actor, source: 'api' })
-  await store.deleteTagsWhere(tx, repo, where)
+  return store.deleteTagsWhere(tx, repo, where)
 }
 
 /** When the last of all tags of a repo was changed; empty without one. From lists, however many there are. */
@@ -159,15 +160,14 @@ async function tell(tx: Tx, by: By, uids: readonly string[]): Promise<void> {
   await emitEach(tx, by, 'registry.tag.deleted', inputs)
 }
 
-async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo }): Promise<string> {
+async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
   const last = await store.lastUpdateOf(tx, where)
-  if (last === '') return ''
+  if (last === '') return
   // One time for all: after the last move of each of them.
   const time = timeAfter(now, last)
   await history.insertDeletions(tx, repo, where, { time, actor, source })
   await store.deleteTagsWhere(tx, repo, where)
-  return time
 }
 
 /** What happened to a tag elsewhere: from when on it pointed where, the oldest first. */
@@ -190,19 +190,21 @@ export async function appendPastMoves(
   { name, moves, deprecated, actor }: PastMoves,
 ): Promise<{ tag: Tag; made: boolean }> {
   const before = await store.lockTagNamed(tx, repo.id, name)
-  await requireMovable(tx, by, repo, { name, previousDigest: before?.digest ?? '', actor, source: 'import' })
+  const { hooks } = by.app
+  const move = { name, previousDigest: before?.digest ?? '', actor, source: 'import' } as const
+  for (const mayAssignTag of hooks.mayAssignTag) await mayAssignTag(tx, repo, move)
   const records = moves.map(({ time, digest }, i): HistoryRecord => {
     const previousDigest = moves[i - 1]?.digest ?? before?.digest ?? ''
     const event = previousDigest ? 'moved' : 'created'
     return { tag: name, time, event, digest, previousDigest, actor, source: 'import' }
   })
   for (const digest of new Set(moves.map((move) => move.digest))) {
-    await promiseFirstTag(tx, by, repo, digest, by.cause.now)
+    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, digest, by.cause.now)
   }
   await history.insertRecords(tx, repo, records)
   // Known from now on, whatever their times elsewhere.
   for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {
-    await promiseLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
+    await tellLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
   }
 
   const [first, latest] = [records[0]!, records.at(-1)!]

@@ -172,6 +172,11 @@ export async function leaveOlder(tx: Tx, repo: number, index: number): Promise<n
   return tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo} AND id < ${index}`)
 }
 
+/** Those of a repo that is deleted are left over. */
+export async function leaveAll(tx: Tx, repo: number): Promise<void> {
+  await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo}`)
+}
+
 /** Deletes some rows of what is left over; answers with how many. */
 export async function dropSome(tx: Tx, most: number): Promise<number> {
   const left = await tx.get<{ id: number }>(sql`

@@ -1,4 +1,5 @@
-import { digestPattern } from '#lib/digest.ts'
+import type { By } from '#caller.ts'
+import { digestPattern, isDigest } from '#lib/digest.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { tagPattern } from '#lib/oci-names.ts'
@@ -36,6 +37,11 @@ export type Mover = {
   inNameOf?: string
 }
 export type Source = 'oci' | 'api' | 'import' | 'sync' | 'upstream'
+
+/** Who the ledger says it was: a push token, whose uid begins with that of its maker, or the caller. */
+export function actorOf({ caller }: Pick<By, 'caller'>): string {
+  return caller.token?.pushToken ?? caller.uid
+}
 
 /** What a client may set, sort by and filter on. */
 export const tagFields = {
@@ -90,6 +96,13 @@ export function tagsAbout(digest: string): string[] {
   return suffixesOfCosign
     .map((suffix) => `${digest.replace(':', '-')}.${suffix}`)
     .filter((tag) => subjectOfTag(tag) === digest)
+}
+
+/** The image that a tag has attestations of, as cosign names them; undefined for other tags. */
+export function attestedByTag(tag: string): string | undefined {
+  const [, digest] = /^((?:sha256|sha512)-[0-9a-f]+)\.att$/.exec(tag) ?? []
+  const image = digest?.replace('-', ':')
+  return image !== undefined && isDigest(image) ? image : undefined
 }
 
 /** The shapes that a list shows which asks for the kinds of `asked`. */

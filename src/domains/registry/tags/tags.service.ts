@@ -1,4 +1,4 @@
-import type { Call } from '#app.ts'
+import type { Call, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { listFrom } from '#domains/iam/groups/list-nodes.ts'
@@ -10,13 +10,15 @@ import { failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
+import type { Precondition } from '#lib/preconditions.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
-import { inRepo } from '../blobs/blobs.store.ts'
+import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { hasManifest } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow, lockRepoRow } from '../repos/repos.store.ts'
-import { type Assigned, assignTag, removeTag } from './tag-moves.service.ts'
+import { type Assigned, assignTag, removeTag, removeTagNamed, requireTagAt } from './tag-moves.service.ts'
 import {
+  actorOf,
   aTag,
   everyShape,
   type Mover,
@@ -120,6 +122,24 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
     await removeTag(tx, call, tag, { repo, now: call.now, actor: call.caller.uid, source: 'api' })
   }, inRepo)
   call.log.info('tag deleted', { uid })
+}
+
+/** The manifest stays pullable by its digest. `false` when there is no such tag; throws as `requireTagAt` does. */
+export async function deleteTagNamed(
+  work: Work,
+  repo: TagRepo,
+  name: string,
+  precondition: Precondition | undefined,
+): Promise<boolean> {
+  const removal = { repo, name, now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
+  const tag = await work.app.db.tx(async (tx) => {
+    if (!(await lockRepo(tx, repo, 'alone'))) return undefined
+    const removed = await removeTagNamed(tx, work, removal)
+    if (removed) requireTagAt(precondition, name, removed.digest)
+    return removed
+  }, inRepo)
+  if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
+  return tag !== undefined
 }
 
 /** The tags of a repo in short, those of the asked shapes alone; of a repo that is not there as of one without any. */

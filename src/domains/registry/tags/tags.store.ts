@@ -257,6 +257,12 @@ export async function uidsWhere(reader: Reader, where: Sql, after: string, limit
   return rows.map(({ uid }) => uid)
 }
 
+/** The uids of some tags of a repo. */
+export async function someUids(reader: Reader, repo: number, most: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`SELECT uid FROM tags WHERE repo_id = ${repo} LIMIT ${most}`)
+  return rows.map(({ uid }) => uid)
+}
+
 /** When the last of the tags that `where` picks was changed; empty when there are none. */
 export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> {
   const row = await reader.get<{ time: string | null }>(
@@ -268,13 +274,14 @@ export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> 
 /** With so few, PostgreSQL touches nothing but their own rows, and so meets no other writer. */
 const few = 100
 
-/** Deletes all the tags of a repo that `where` picks, in a few statements however many there are. */
-export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promise<void> {
+/** Deletes all the tags of a repo that `where` picks, in a few statements however many there are; returns how many. */
+export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promise<number> {
   const found = await tx.all<{ shape: number; total: number }>(sql`
     SELECT t.shape AS shape, count(*) AS total FROM tags t WHERE ${where} GROUP BY t.shape`)
-  if (found.reduce((sum, { total }) => sum + total, 0) <= few) {
+  const sum = found.reduce((all, { total }) => all + total, 0)
+  if (sum <= few) {
     for (const tag of await tagsWhere(tx, where)) await deleteTag(tx, tag)
-    return
+    return sum
   }
   for (const { shape, total } of found) {
     const ofShape = found.length === 1 ? where : sql`${where} AND t.shape = ${shape}`
@@ -282,4 +289,5 @@ export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promis
     await removeManyFromLists(tx, many, keyColumns)
   }
   await tx.run(sql`DELETE FROM tags WHERE id IN (SELECT t.id FROM tags t WHERE ${where})`)
+  return sum
 }

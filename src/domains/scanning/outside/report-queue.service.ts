@@ -1,11 +1,10 @@
 // Takes in reports of other scanners, to be read in the background.
-import type { Work } from '#app.ts'
+import type { By } from '#caller.ts'
 import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import { isVexType } from '#contents/reports/vex-statement.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { bytesOfSigned, giveBack } from '#domains/registry/blobs/usage.service.ts'
-import { isDigest } from '#lib/digest.ts'
 import { mostAttestations, mostWaiting, type NewReport, reportTypes } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 import * as signed from './signed-statements.store.ts'
@@ -34,17 +33,10 @@ const isScan = (predicate: string): boolean =>
   isVexType(predicate) ||
   /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns)\b/.test(predicate)
 
-/** The image that a tag has attestations of, as cosign names them; undefined for other tags. */
-export function attestedByTag(tag: string): string | undefined {
-  const [, digest] = /^((?:sha256|sha512)-[0-9a-f]+)\.att$/.exec(tag) ?? []
-  const image = digest?.replace('-', ':')
-  return image !== undefined && isDigest(image) ? image : undefined
-}
-
 /** Takes in what a tag has that was pushed for it, as far as it was not taken in before. */
 export async function queueAttestations(
   tx: Tx,
-  work: Work,
+  by: By,
   repo: NewReport['repo'],
   pushed: Pick<Referring, 'digest' | 'subject' | 'layers'>,
 ): Promise<void> {
@@ -53,9 +45,9 @@ export async function queueAttestations(
   })
   for (const { digest: rawDigest } of attestations.slice(-mostAttestations)) {
     const about = { repo, digest: pushed.subject, origin: 'attestation' as const, referrer: pushed.digest }
-    const one: NewReport = { ...about, rawDigest, actor: work.caller.uid }
+    const one: NewReport = { ...about, rawDigest, actor: by.caller.uid }
     // Whoever adds one pushes all of before again.
-    if (!(await store.isPushed(tx, one))) await queueOne(tx, work, one)
+    if (!(await store.isPushed(tx, one))) await queueOne(tx, by, one)
   }
 }
 
@@ -63,26 +55,26 @@ export async function queueAttestations(
  * Takes a pushed one in, in the transaction of the push. It counts only where whoever pushes may hand in reports; one that was
  * pushed by somebody else before counts once it is pushed by somebody who may.
  */
-export async function queuePushed(tx: Tx, work: Work, repo: NewReport['repo'], pushed: Referring): Promise<void> {
+export async function queuePushed(tx: Tx, by: By, repo: NewReport['repo'], pushed: Referring): Promise<void> {
   const types = [...reportTypes, 'application/vnd.in-toto+json']
   const isMeant = (type: string) => types.includes(type) || isEnvelopeType(type)
   const layer = pushed.layers.find(({ mediaType }) => isMeant(mediaType)) ?? pushed.layers[0]
   if (!layer) return
-  await queueOne(tx, work, {
+  await queueOne(tx, by, {
     ...{ repo, digest: pushed.subject, origin: 'referrer' as const, referrer: pushed.digest },
-    ...{ rawDigest: layer.digest, actor: work.caller.uid },
+    ...{ rawDigest: layer.digest, actor: by.caller.uid },
   })
 }
 
-async function queueOne(tx: Tx, work: Work, one: NewReport): Promise<void> {
+async function queueOne(tx: Tx, by: By, one: NewReport): Promise<void> {
   const { repo, digest } = one
-  const refused = await refusal(tx, work, one)
-  if (!refused && (await store.reviveReport(tx, one, work.cause.now))) return
-  const id = await store.insertReport(tx, one, refused, work.cause.now)
+  const refused = await refusal(tx, by, one)
+  if (!refused && (await store.reviveReport(tx, one, by.cause.now))) return
+  const id = await store.insertReport(tx, one, refused, by.cause.now)
   if (id !== undefined && refused) await giveBack(tx, repo.uid, await store.pruneReports(tx, repo.id, digest))
 }
 
-async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
+async function refusal(tx: Tx, { caller }: By, { repo }: NewReport) {
   if (!caller.rights.holds(repo.uid, mayReport)) {
     return { reason: 'NOT_ALLOWED', message: 'whoever pushed it does not hold vuln_report.create' }
   }
@@ -91,20 +83,14 @@ async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
   return { reason: 'TOO_MANY', message: `${mostWaiting} reports of the organisation wait already` }
 }
 
-/** With their repo, before it is deleted. */
-export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo']): Promise<void> {
-  await giveBack(tx, uid, await store.deleteReportsOf(tx, id))
-  await giveBack(tx, uid, (await signed.deleteSignedOf(tx, uid)) * bytesOfSigned)
-}
-
-/** Some of those of a repo that is being removed; answers with how many. */
-export async function forgetSomeReports(tx: Tx, { id, uid }: NewReport['repo'], most: number): Promise<number> {
-  const { count, bytes } = await store.deleteSomeReportsOf(tx, id, most)
-  await giveBack(tx, uid, bytes)
-  if (count > 0) return count
-  const others = await signed.deleteSomeSignedOf(tx, uid, most)
-  await giveBack(tx, uid, others * bytesOfSigned)
-  return others
+/** Removes at most so many reports and signed statements of a repo that is deleted; returns how many. */
+export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo'], limit: number): Promise<number> {
+  const { count, bytes } = await store.deleteReportsOf(tx, id, limit)
+  if (count > 0) await giveBack(tx, uid, bytes)
+  if (count >= limit) return count
+  const others = await signed.deleteSignedOf(tx, uid, limit - count)
+  if (others > 0) await giveBack(tx, uid, others * bytesOfSigned)
+  return count + others
 }
 
 /** With their image. */

@@ -1,3 +1,4 @@
+import { atMost } from '#db/bulk.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import {
@@ -289,19 +290,10 @@ export async function findFacts(reader: Reader, id: number): Promise<ReportFacts
   return row && fromRow(row)
 }
 
-/** Answers with how many bytes they had. */
-export async function deleteReportsOf(tx: Tx, repo: number): Promise<number> {
-  return sumOf(await tx.all<Sized>(sql`DELETE FROM scan_reports WHERE repo_id = ${repo} RETURNING size`))
-}
-
-/** Some of them; answers with how many, and how many bytes they had. */
-export async function deleteSomeReportsOf(
-  tx: Tx,
-  repo: number,
-  most: number,
-): Promise<{ count: number; bytes: number }> {
-  const gone = await tx.all<Sized>(sql`
-    DELETE FROM scan_reports WHERE id IN (SELECT id FROM scan_reports WHERE repo_id = ${repo} LIMIT ${most}) RETURNING size`)
+/** Deletes at most so many of those of a repo; returns how many, and how many bytes they had. */
+export async function deleteReportsOf(tx: Tx, repo: number, limit: number): Promise<{ count: number; bytes: number }> {
+  const some = atMost(limit, 'scan_reports', 'id', sql`repo_id = ${repo}`)
+  const gone = await tx.all<Sized>(sql`DELETE FROM scan_reports WHERE ${some} RETURNING size`)
   return { count: gone.length, bytes: sumOf(gone) }
 }
 

@@ -1,3 +1,4 @@
+import { atMost } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 
@@ -106,16 +107,10 @@ export async function hasSigned(reader: Reader, repoUid: string): Promise<boolea
   return row !== undefined
 }
 
-/** With their repo; answers with how many. */
-export async function deleteSignedOf(tx: Tx, repoUid: string): Promise<number> {
-  return tx.run(sql`DELETE FROM signed_statements WHERE repo_uid = ${repoUid}`)
-}
-
-/** Some of those of a repo; answers with how many. */
-export async function deleteSomeSignedOf(tx: Tx, repoUid: string, most: number): Promise<number> {
-  return tx.run(sql`
-    DELETE FROM signed_statements
-     WHERE id IN (SELECT id FROM signed_statements WHERE repo_uid = ${repoUid} LIMIT ${most})`)
+/** Deletes at most so many of those of a repo; returns how many. */
+export async function deleteSignedOf(tx: Tx, repoUid: string, limit: number): Promise<number> {
+  const some = atMost(limit, 'signed_statements', 'id', sql`repo_uid = ${repoUid}`)
+  return tx.run(sql`DELETE FROM signed_statements WHERE ${some}`)
 }
 
 /**

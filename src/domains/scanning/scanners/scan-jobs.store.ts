@@ -1,3 +1,4 @@
+import { atMost } from '#db/bulk.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { mostBegun, type ScanJob, type ScanRequest } from './scanners.model.ts'
 
@@ -141,11 +142,6 @@ export async function deleteJobsOfImage(tx: Tx, repo: number, digest: string): P
   await tx.run(sql`DELETE FROM scan_jobs WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** Some of those of a repo; answers with how many. */
-export async function deleteSomeJobsOf(tx: Tx, repo: number, most: number): Promise<number> {
-  return tx.run(sql`DELETE FROM scan_jobs WHERE id IN (SELECT id FROM scan_jobs WHERE repo_id = ${repo} LIMIT ${most})`)
-}
-
 /** Some of those that wait for a scanner; answers with how many. */
 export async function deleteSomeJobsFor(tx: Tx, scanner: number, most: number): Promise<number> {
   return tx.run(sql`
@@ -153,6 +149,7 @@ export async function deleteSomeJobsFor(tx: Tx, scanner: number, most: number): 
       SELECT id FROM scan_jobs WHERE scanner_id = ${scanner} AND remote = '' ORDER BY organization, due_time LIMIT ${most})`)
 }
 
-export async function deleteJobsOf(tx: Tx, repo: number): Promise<void> {
-  await tx.run(sql`DELETE FROM scan_jobs WHERE repo_id = ${repo}`)
+/** At most so many of those of a repo; returns how many. */
+export async function deleteJobsOf(tx: Tx, repo: number, limit: number): Promise<number> {
+  return tx.run(sql`DELETE FROM scan_jobs WHERE ${atMost(limit, 'scan_jobs', 'id', sql`repo_id = ${repo}`)}`)
 }

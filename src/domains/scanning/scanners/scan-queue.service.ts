@@ -1,5 +1,5 @@
 // Says which images scanners elsewhere are to look at, in the transaction that is the reason for it.
-import type { Work } from '#app.ts'
+import type { By } from '#caller.ts'
 import type { Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import * as store from './scan-jobs.store.ts'
@@ -10,10 +10,10 @@ type Repo = { id: number; uid: string }
 
 type Image = { digest: string; mediaType: string }
 
-/** Queues an image that was just pushed. Call `app.scanning.scans.notify` after the commit. */
+/** Queues an image that was just pushed. */
 export async function queueScans(
   tx: Tx,
-  { cause, log }: Pick<Work, 'cause' | 'log'>,
+  { cause, log }: Pick<By, 'cause' | 'log'>,
   repo: Repo,
   image: Image,
 ): Promise<void> {
@@ -47,12 +47,7 @@ export async function forgetScansOf(tx: Tx, repo: number, digest: string): Promi
   await store.deleteJobsOfImage(tx, repo, digest)
 }
 
-/** With their repo, before it is deleted. */
-export async function forgetScans(tx: Tx, repo: number): Promise<void> {
-  await store.deleteJobsOf(tx, repo)
-}
-
-/** Some of those of a repo that is being removed; answers with how many. */
-export async function forgetSomeScans(tx: Tx, repo: number, most: number): Promise<number> {
-  return store.deleteSomeJobsOf(tx, repo, most)
+/** Removes at most so many scans of a repo that is deleted; returns how many. */
+export async function forgetScans(tx: Tx, repo: number, limit: number): Promise<number> {
+  return store.deleteJobsOf(tx, repo, limit)
 }

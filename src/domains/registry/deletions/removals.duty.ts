@@ -1,21 +1,21 @@
-// Takes away what a deleted repo had, in slices: each is a transaction of its own, which other writers need not wait for long.
+// Removes the rows of large deleted repositories in batches: each is a short transaction, so other writers do not wait long.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
 import { rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
-import type { Removal } from './removals.model.ts'
-import { slices } from './removals.service.ts'
-import * as store from './removals.store.ts'
+import { type Removal, sliceSize } from '../repos/removals.model.ts'
+import * as store from '../repos/removals.store.ts'
+import { removings } from './removals.service.ts'
 
-/** So many slices of a repo that found something, and then it is the turn of another organisation. */
-const slicesPerTurn = 100
+/** The most batches of one repository in a row; then it is the turn of another organization. */
+const batchesPerTurn = 100
 
 export const removeRepos: Duty = {
   name: 'repos.remove',
   everyMs: 60_000,
   runsOn: 'one node',
-  wake: ({ removals }) => removals,
+  wakeOn: ['insert repo_removals'],
   async run(app, lease) {
     let repos = 0
     for (;;) {
@@ -38,17 +38,17 @@ function firstOfEach(removals: readonly Removal[]): Removal[] {
 }
 
 /** Whether all of it is gone now. Whatever was done stays done, so another node goes on where this one was. */
-async function removeSome({ log }: App, lease: Lease, removal: Removal): Promise<boolean> {
-  let left = slicesPerTurn
-  for (const slice of slices) {
+async function removeSome(app: App, lease: Lease, removal: Removal): Promise<boolean> {
+  let left = batchesPerTurn
+  for (const removing of removings(app)) {
     await lease.inBatches(async (tx) => {
-      const found = left > 0 ? await slice(tx, removal) : 0
+      const found = left > 0 ? await removing(tx, removal, sliceSize) : 0
       if (found > 0) left--
       return found
     }, inRepo)
     if (left === 0) return false
   }
   await lease.tx((tx) => store.endRemoval(tx, removal), inRepo)
-  log.info('repo removed', { uid: removal.uid })
+  app.log.info('repo removed', { uid: removal.uid })
   return true
 }

@@ -1,0 +1,37 @@
+import type { App } from '#app.ts'
+import { deleteRulesAt, endExceptionsAt } from '#domains/rules/ended.store.ts'
+import type { DomainHooks } from '#hooks.ts'
+import { rootOf } from '#lib/uid.ts'
+import { deleteFormerRulesAt } from './retention/former-rules.store.ts'
+import {
+  promiseFirstTag,
+  promiseLeft,
+  promiseUntagged,
+  requireDeletable,
+  requireMovable,
+  requireUnkept,
+} from './retention/promises.service.ts'
+import { raiseLaw } from './retention/retention.store.ts'
+
+export const policyHooks = (app: App): DomainHooks => ({
+  async manifestPushed(tx, { cause }, repo, { digest, tags }) {
+    if (tags.length === 0) await promiseUntagged(tx, { app }, repo, digest, cause.now)
+  },
+
+  mayAssignTag: (tx, repo, move) => requireMovable(tx, { app }, repo, move),
+  mayDeleteTag: (tx, repo, tag) => requireDeletable(tx, { app }, repo, tag),
+  tagAssigning: (tx, repo, digest, now) => promiseFirstTag(tx, { app }, repo, digest, now),
+  tagLeft: (tx, repo, left) => promiseLeft(tx, { app }, repo, left),
+  mayDelete: (tx, { caller, cause }, repo, digest) => requireUnkept(tx, { app, caller, cause }, repo, digest),
+
+  /** Deletes the rules that were made at the repository and ends its exceptions. Quarantines stay: they are a record. */
+  async repoHidden(tx, { uid, actor }, now) {
+    await deleteRulesAt(tx, 'pull_rules', uid)
+    await deleteRulesAt(tx, 'gates', uid)
+    await endExceptionsAt(tx, 'pull_rule_exceptions', uid, { time: now, actor })
+    await endExceptionsAt(tx, 'gate_exceptions', uid, { time: now, actor })
+    const rules = (await deleteRulesAt(tx, 'retention_rules', uid)) + (await deleteRulesAt(tx, 'tag_rules', uid))
+    const laws = rules + (await deleteFormerRulesAt(tx, uid))
+    if (laws > 0) await raiseLaw(tx, rootOf(uid))
+  },
+})

@@ -1,0 +1,107 @@
+// Deletion of repositories and manifests, with all that refers to them.
+import type { Call, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/outbox/emit.ts'
+import { emitDeletion, type Origin } from '#domains/outbox/emit-registry.ts'
+import { found } from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
+import { parentOf } from '#lib/uid.ts'
+import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
+import { deleteCharts } from '../deployments/deployments.store.ts'
+import * as manifests from '../manifests/manifests.store.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
+import { insertDeletedRepo } from '../repos/ledgers.store.ts'
+import { pathIn } from '../repos/paths.service.ts'
+import { mostAtOnce, type Removal } from '../repos/removals.model.ts'
+import { beginRemoval, isLarge } from '../repos/removals.store.ts'
+import { repoType } from '../repos/repos.model.ts'
+import * as store from '../repos/repos.store.ts'
+import { timeAfter } from '../tags/tag-history.model.ts'
+import { lastMoveIn, removeTagsOf } from '../tags/tag-moves.service.ts'
+import { leaveAll } from '../tags/tag-parts.store.ts'
+import type { TagRepo } from '../tags/tags.model.ts'
+import { actorOf } from '../tags/tags.model.ts'
+import { removeAll } from './removals.service.ts'
+
+/** What is asked in the transaction of a deletion, in place of what the hooks would refuse. */
+export type InPlaceOfRules = (tx: Tx, repo: TagRepo) => Promise<void>
+
+async function requireDeletion(
+  tx: Tx,
+  work: Work,
+  { repo, digest, inPlaceOfRules }: { repo: TagRepo; digest?: string; inPlaceOfRules: InPlaceOfRules | undefined },
+): Promise<void> {
+  if (inPlaceOfRules) await inPlaceOfRules(tx, repo)
+  else for (const mayDelete of work.app.hooks.mayDelete) await mayDelete(tx, work, repo, digest)
+}
+
+/** Its tags are deleted with it; the ledger stays, and says so. Throws FAILED_PRECONDITION when something in it is kept. */
+export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: InPlaceOfRules): Promise<void> {
+  const [{ app, now }, actor] = [call, call.caller.uid]
+  await app.db.tx(async (tx) => {
+    const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
+    const repo = (await store.findRepo(tx, uid))!
+    const { id, ledger } = row
+    await requireDeletion(tx, call, { repo: row, inPlaceOfRules })
+    const path = await pathIn(tx, parentOf(uid), repo.name)
+    const large = await isLarge(tx, id, mostAtOnce)
+    // One time for the deletion of all tags: after the last change of each of them.
+    const removal: Removal = { id, uid, ledger, actor, deleteTime: timeAfter(now, await lastMoveIn(tx, row)) }
+    await hideRepo(tx, call, removal)
+    if (large) {
+      await beginRemoval(tx, removal)
+      await store.forgetRepo(tx, repo)
+    } else {
+      await removeAll(tx, app, removal)
+      await store.deleteRepo(tx, repo)
+    }
+    const { createTime } = repo
+    await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: removal.deleteTime })
+    await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
+  }, inRepo)
+  call.log.info('repo deleted', { uid })
+}
+
+/** Ends what must not outlast the repository, also while its rows are still being removed. */
+async function hideRepo(tx: Tx, { app, now }: Call, removal: Removal): Promise<void> {
+  const { id, uid } = removal
+  await store.deleteReadme(tx, uid)
+  await deleteCharts(tx, uid)
+  await leaveAll(tx, id)
+  for (const repoHidden of app.hooks.repoHidden) await repoHidden(tx, removal, now)
+}
+
+/**
+ * Deletes the manifest and every tag that points to it. `false` when the repo does not have it. Throws FAILED_PRECONDITION
+ * when it is kept.
+ */
+export async function deleteManifest(
+  work: Work,
+  repo: RepoRef,
+  digest: string,
+  origin: Origin,
+  inPlaceOfRules?: InPlaceOfRules,
+): Promise<boolean> {
+  const isFound = await work.app.db.tx(async (tx) => {
+    if (!(await lockRepo(tx, repo, 'alone')) || !(await manifests.hasManifest(tx, repo.id, digest))) return false
+    await requireDeletion(tx, work, { repo, digest, inPlaceOfRules })
+    await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: actorOf(work), source: 'oci' })
+    return removeManifest(tx, work, repo, digest, origin)
+  }, inRepo)
+  if (isFound) work.log.info('manifest deleted', { repo: repo.uid, digest })
+  return isFound
+}
+
+/** Deletes a manifest that no tag points to and nothing keeps. `false` when the repo does not have it. */
+export async function removeManifest(
+  tx: Tx,
+  by: Pick<Work, 'app' | 'cause'>,
+  repo: RepoRef,
+  digest: string,
+  origin: Origin,
+): Promise<boolean> {
+  if (!(await manifests.deleteManifest(tx, repo, digest))) return false
+  for (const manifestDeleted of by.app.hooks.manifestDeleted) await manifestDeleted(tx, repo, digest)
+  await emitDeletion(tx, by, repo, origin, { type: 'manifest', digest })
+  return true
+}

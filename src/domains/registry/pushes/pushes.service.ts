@@ -1,0 +1,154 @@
+// Pushes of manifests with their tags.
+import type { Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
+import type { Precondition } from '#lib/preconditions.ts'
+import { findRepoBlobs, type PushTarget } from '../blobs/blobs.store.ts'
+import { requireBytes } from '../blobs/usage.service.ts'
+import { queueAttested, queueContents } from '../images/image-contents.service.ts'
+import { type Manifest, type ManifestDocument, maxIndexesWith, maxIndexLevels } from '../manifests/manifests.model.ts'
+import * as store from '../manifests/manifests.store.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
+import { assignTag, requireTagAt } from '../tags/tag-moves.service.ts'
+import { actorOf, attestedByTag } from '../tags/tags.model.ts'
+
+export type ManifestPush = {
+  target: PushTarget
+  manifest: Manifest
+  document: ManifestDocument
+  tags: readonly string[]
+  /** Throws when the caller may not create the tag, or move it. */
+  checkTag: (exists: boolean) => void
+  /** Of the tags: what each of them has to point to now. */
+  precondition: Precondition | undefined
+  origin: Origin
+  /** What it lists may come later, and is read when it has. */
+  sparse?: true
+}
+
+/** `nested`: indexes would list each other too deep. `wrong`: the manifest gives a content a size that it does not have. */
+export type PushProblem =
+  | { missing: { blobs: string[]; manifests: string[] } }
+  | { nested: string }
+  | { wrong: { digest: string; size: number; stored: number } }
+export type PushResult = 'stored' | 'no repo' | PushProblem
+
+/**
+ * Stores the manifest and points the tags to it, all or nothing. What it lists must be in the repo, unless settings say
+ * otherwise. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
+ */
+export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
+  const { manifest, document, tags } = push
+  // What rules say of the tags is remembered when it was read outside of a transaction.
+  await work.app.laws.of(work.app.db, push.target.uid)
+  let isNew = false
+  const result = await push.target.tx('alone', async (tx, there): Promise<PushResult> => {
+    const repo = await there()
+    if (!repo) return 'no repo'
+    isNew = !(await store.hasManifest(tx, repo.id, manifest.digest))
+    if (isNew) {
+      const listed = await lookUp(tx, repo, push)
+      const problem =
+        sizeProblem(push, listed) ??
+        nestingProblem(listed) ??
+        (push.sparse ? undefined : missingProblem(work, push, listed))
+      if (problem) return problem
+      const added = await store.insertManifest(tx, repo, manifest, document, listed.levels, work.cause.now)
+      await requireBytes(tx, work, repo, added)
+      if (listed.levels > 0) await store.raiseLevels(tx, repo.id, listed.above, listed.levels + 1)
+      await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
+      await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
+      if (!push.sparse) await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
+    }
+    const pushed = { digest: manifest.digest, document, tags, isNew, sparse: push.sparse === true }
+    for (const manifestPushed of work.app.hooks.manifestPushed) await manifestPushed(tx, work, repo, pushed)
+    if (tags.length === 0) await emitOf(tx, work, repo, push)
+    for (const name of tags) {
+      const mover = { now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
+      const { previousDigest, changed } = await assignTag(tx, work, { ...mover, repo, name, digest: manifest.digest })
+      // A repetition changes nothing, so it takes no right of its own.
+      if (changed) push.checkTag(previousDigest !== '')
+      requireTagAt(push.precondition, name, previousDigest)
+      const subject = changed ? attestedByTag(name) : undefined
+      if (subject !== undefined) await queueAttested(tx, repo.id, subject, work.cause.now)
+      await emitOf(tx, work, repo, push, { tag: name, previousDigest })
+    }
+    return 'stored'
+  })
+  if (isNew || tags.some(attestedByTag)) work.app.images.pushed.notify()
+  return result
+}
+
+/** Why a repo that has nothing yet could not store the manifest. */
+export function problemInNewRepo(work: Work, push: Pick<ManifestPush, 'document'>): PushProblem | undefined {
+  return missingProblem(work, push, { sizes: new Map() })
+}
+
+/** What the repo has of what a manifest lists, and what lists the manifest. */
+type Surroundings = {
+  sizes: Map<string, number>
+  levels: number
+  /** Indexes that were pushed before what they list. */
+  above: string[]
+  /** Others list one of these. */
+  isAboveListed: boolean
+}
+
+async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPush): Promise<Surroundings> {
+  const manifests = await store.storedManifests(tx, repo.id, document.manifests)
+  const blobs = await findRepoBlobs(tx, repo.id, [...document.blobs, ...document.listedBlobs])
+  const sizes = new Map([...blobs, ...manifests.values()].map(({ digest, size }) => [digest, size]))
+  if (document.kind === 'image') return { sizes, levels: 0, above: [], isAboveListed: false }
+  const above = await store.indexesWith(tx, repo.id, manifest.digest, maxIndexesWith + 1)
+  return {
+    sizes,
+    levels: 1 + Math.max(0, ...[...manifests.values()].map(({ levels }) => levels)),
+    above: above.map((index) => index.manifest),
+    isAboveListed: above.some(({ listed }) => listed === 1),
+  }
+}
+
+/** Readers take memory by what a manifest says, and pay by it too. */
+function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
+  for (const [digest, size] of document.sizes) {
+    const stored = sizes.get(digest)
+    if (stored !== undefined && stored !== size) return { wrong: { digest, size, stored } }
+  }
+  return undefined
+}
+
+function nestingProblem({ levels, above, isAboveListed }: Surroundings): PushProblem | undefined {
+  const most = `indexes nest at most ${maxIndexLevels} levels deep`
+  if (levels > maxIndexLevels) return { nested: `${most}, and the index lists one that lists indexes` }
+  if (isAboveListed) return { nested: `${most}, and the index is listed by one that an index lists` }
+  if (above.length === 0) return undefined
+  if (levels === maxIndexLevels) return { nested: `${most}, and the index lists an index and is listed by one` }
+  if (above.length <= maxIndexesWith) return undefined
+  return { nested: `the index is listed by more than ${maxIndexesWith} indexes` }
+}
+
+function missingProblem(
+  work: Work,
+  { document }: Pick<ManifestPush, 'document'>,
+  { sizes }: Pick<Surroundings, 'sizes'>,
+): PushProblem | undefined {
+  const { sparse } = work.app.config
+  if (sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')) return undefined
+  const missing = {
+    blobs: document.blobs.filter((digest) => !sizes.has(digest)),
+    manifests: document.manifests.filter((digest) => !sizes.has(digest)),
+  }
+  return missing.blobs.length + missing.manifests.length > 0 ? { missing } : undefined
+}
+
+async function emitOf(
+  tx: Tx,
+  work: Work,
+  repo: RepoRef,
+  { manifest: { digest, mediaType }, origin }: ManifestPush,
+  moved: { tag?: string; previousDigest?: string } = {},
+): Promise<void> {
+  const { tag, previousDigest = '' } = moved
+  const was = previousDigest === digest ? {} : { previousDigest }
+  await emitPush(tx, work, repo, origin, { type: 'manifest', digest, mediaType, ...(tag ? { tag, ...was } : {}) })
+}
