@@ -124,7 +124,8 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     ['sources', 'versions', 'lib'].includes(to) || one.to === 'src/domains/scanning/records/records.model.ts',
   contents: (_, to) => ['contents', 'versions', 'lib'].includes(to),
   db: (_, to) => to === 'db' || to === 'lib',
-  model: (one, to) => ['lib', 'versions'].includes(to) || (to === 'model' && reaches(one)),
+  model: (one, to) =>
+    ['lib', 'versions'].includes(to) || (to === 'contents' && one.typeOnly) || (to === 'model' && reaches(one)),
   store: (one, to) => to === 'lib' || to === 'db' || (['model', 'store'].includes(to) && reaches(one)),
   service: (one, to) =>
     ['lib', 'blobs', 'contents', 'versions', 'sources'].includes(to) ||

@@ -2,21 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { domainOf, folderOf, importsOf, isUpward, layers, sources } from './layers.ts'
 
-/** Imports that still point upward. Remove them; never add one. */
-const exceptions: readonly string[] = [
-  'registry/images/image-contents.service.ts -> scanning/lists/lists.service.ts',
-  'registry/repos/repos.service.ts -> mirrors/copies/syncs.service.ts',
-  'registry/tags/tag-imports.service.ts -> mirrors/follows/follows.service.ts',
-  'registry/tags/tags.service.ts -> mirrors/follows/follows.service.ts',
-]
-
 const upward = sources
   .flatMap(importsOf)
   .filter(isUpward)
   .map(({ from, to }) => `${from.slice('src/domains/'.length)} -> ${to.slice('src/domains/'.length)}`)
 
 test('domains and their folders import only those below them', () => {
-  assert.deepEqual([...new Set(upward)].sort(), [...exceptions].sort())
+  assert.deepEqual([...new Set(upward)], [])
 })
 
 test('every domain and every folder of one has a layer', () => {

@@ -1,7 +1,9 @@
 import type { By } from '#caller.ts'
-import type { Tx } from '#db/sql.ts'
+import type { Distribution, Package } from '#contents/packages.ts'
+import type { Reader, Tx } from '#db/sql.ts'
 import type { ManifestDocument } from './manifests/manifests.model.ts'
 import type { Removal } from './repos/removals.model.ts'
+import type { SettledSync, SourceChange } from './repos/sync-config.model.ts'
 import type { Mover, TagRepo } from './tags/tags.model.ts'
 
 /** A manifest that was pushed. `tags` are those of the push, and `sparse` says that what it lists may come later. */
@@ -20,6 +22,8 @@ export type TagChange = Pick<Mover, 'actor' | 'source'> & { name: string }
 export type RegistryHooks = {
   /** The manifest is stored. Its tags are assigned after this, and may still be refused. */
   manifestPushed(tx: Tx, by: By, repo: TagRepo, pushed: PushedManifest): Promise<void>
+  /** Throws if calls of the API must not change tags of the repository, as it gets them from elsewhere. */
+  mayChangeTags(reader: Reader, repo: string): Promise<void>
   /** Throws if the tag must not be created, or must not take another digest. */
   mayAssignTag(tx: Tx, repo: TagRepo, move: TagChange & { previousDigest: string }): Promise<void>
   /** Throws if the tag must not be deleted. */
@@ -34,6 +38,18 @@ export type RegistryHooks = {
   mayDelete(tx: Tx, by: By, repo: TagRepo, digest?: string): Promise<void>
   /** The manifest was deleted, and no tag points to it. */
   manifestDeleted(tx: Tx, repo: TagRepo, digest: string): Promise<void>
+  /** Checks the asked source of a repository that is copied. Returns what is to be stored with `sourceChanged`. */
+  sourceChanging(tx: Tx, by: By, change: SourceChange): Promise<SettledSync>
+  /** Stores where the copying of a repository stands, or that it is copied from nowhere. */
+  sourceChanged(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void>
+  /**
+   * Takes in the packages of an image that was read, before the transaction that stores them with the image. Returns what to
+   * do in that transaction; `place` is the organization.
+   */
+  packagesRead(
+    list: { hash: string; distribution: Distribution },
+    packages: readonly Package[],
+  ): Promise<(tx: Tx, place: string, now: string) => Promise<void>>
   /**
    * Callers do not find the repository any more. Deletes or ends at `now` what must not outlast it, in a few statements. The
    * row of the repository still has its uid.

@@ -1,6 +1,8 @@
+import type { App } from '#app.ts'
 import { isScannable } from '#domains/registry/images/scannable.service.ts'
 import { attestedByTag } from '#domains/registry/tags/tags.model.ts'
 import type { DomainHooks } from '#hooks.ts'
+import { completeList, prepareList } from './lists/lists.service.ts'
 import {
   forgetReports,
   forgetReportsOf,
@@ -11,8 +13,13 @@ import {
 import { queueAdvisories } from './queue/queue.service.ts'
 import { forgetScans, forgetScansOf, queueScans } from './scanners/scan-queue.service.ts'
 
-export const scanningHooks = (): DomainHooks => ({
+export const scanningHooks = (app: App): DomainHooks => ({
   advisoriesChanged: queueAdvisories,
+
+  async packagesRead(list, packages) {
+    const prepared = await prepareList(app, list, packages)
+    return (tx, place, now) => completeList(tx, prepared, place, now)
+  },
 
   async manifestPushed(tx, by, repo, { digest, document, tags, isNew, sparse }) {
     const { mediaType, listed } = document

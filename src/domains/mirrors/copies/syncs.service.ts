@@ -1,5 +1,6 @@
 // Which repo a repo is copied from, in whose name, and how that goes.
 import type { App, Call, Work } from '#app.ts'
+import type { By } from '#caller.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { createRights } from '#domains/iam/access/rights.ts'
@@ -8,7 +9,7 @@ import { isBound } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import { findByPath } from '#domains/registry/repos/paths.service.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import type { SyncConfig } from '#domains/registry/repos/sync-config.model.ts'
+import type { SettledSync, SourceChange, SyncConfig } from '#domains/registry/repos/sync-config.model.ts'
 import { findSettings } from '#domains/registry/settings/settings.store.ts'
 import { AppError, type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isUid, rootOf, top } from '#lib/uid.ts'
@@ -35,28 +36,16 @@ export async function mayStillCopy(app: App, { setter, operator, source, repo }:
 /** A copy would have, where no rule is, what the rule holds back. */
 const boundThere = 'is a repo where a rule of pulls binds the caller, who cannot have it copied'
 
-/** What is to be stored for a repo. `setter` is there when the copying begins again, in the name of the caller. */
-export type SettledSync = {
-  config: SyncConfig
-  /** Whether the caller may pull the source and push to the repo. */
-  mayCopy: boolean
-  setter: { uid: string; operator: boolean } | undefined
-}
-
 /**
  * What a repo is copied from as it was asked for: checked, its source as a uid. Throws PERMISSION_DENIED unless the caller
  * may pull the source and push to the repo, and INVALID_ARGUMENT where a rule of pulls binds the caller at the source; who may
  * not can only leave both as they are.
  */
-export async function settleSync(
-  tx: Tx,
-  work: Work,
-  { repo, before, asked }: { repo: string; before: SyncConfig | undefined; asked: SyncConfig },
-): Promise<SettledSync> {
+export async function settleSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<SettledSync> {
   checkDestinations(asked)
   await requireOwnTags(tx, repo)
-  const { caller, cause } = work
-  const source = asked.source === before?.source ? asked.source : await resolveSource(tx, work, asked.source)
+  const { caller, cause } = by
+  const source = asked.source === before?.source ? asked.source : await resolveSource(tx, by, asked.source)
   const isSame = source === before?.source
   const may = mayCopy(caller.rights, source, repo)
   const bound = may && (await isBound(tx, caller.uid, source))
@@ -92,12 +81,7 @@ export async function saveSync(tx: Tx, repo: string, settled: SettledSync | unde
   await store.saveSync(tx, repo, { source, expirationTime: expirationTime!, ...(setter ? { setter } : {}) }, now)
 }
 
-/** To have tags copied is no way around the terms that guard setting them. Call it before the transaction. */
-export async function requireSyncTerms({ app }: Work, place: string, asked: SyncConfig | undefined): Promise<void> {
-  if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
-}
-
-/** The same for a run of the copying, however long ago it was set: terms may be asked for since. */
+/** Checks the terms that guard setting tags for a run of the copying: they may be asked for since it was set. */
 export async function requireCopyTerms({ terms, eventTable }: App, repo: string): Promise<void> {
   await terms.check(repo, ...eventTable.methods('registry.tag.created'))
 }
@@ -115,7 +99,7 @@ function checkDestinations(asked: SyncConfig): void {
 }
 
 /** Permission comes before existence: who may not pull there is told the same of what is not there. */
-async function resolveSource(tx: Tx, { caller }: Work, text: string): Promise<string> {
+async function resolveSource(tx: Tx, { caller }: By, text: string): Promise<string> {
   const unknown = invalid({ field: 'sync_config.source', description: 'is not a repo of this server' })
   if (isUid(text)) {
     if (!caller.rights.holds(text, pull)) throw permissionDenied()

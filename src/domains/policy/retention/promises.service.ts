@@ -168,7 +168,12 @@ export async function requireUnheld(
 }
 
 /** The same, and throws if anything keeps it, or if tags go with it that the caller must not move. */
-export async function requireUnkept(tx: Tx, work: Pick<Work, 'app' | 'caller' | 'cause'>, repo: TagRepo, digest?: string): Promise<void> {
+export async function requireUnkept(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'caller' | 'cause'>,
+  repo: TagRepo,
+  digest?: string,
+): Promise<void> {
   const kept = await requireUnheld(tx, work, repo, digest)
   if (kept) throw refusal(kept, digest ?? repo.uid)
   await requireMovers(tx, work, repo, actorOf(work), digest)

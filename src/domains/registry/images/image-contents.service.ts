@@ -15,10 +15,10 @@ import {
 import type { Reader } from '#contents/reader.ts'
 import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
-import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import { dueByOrganization } from '#lib/turns/read-turns.ts'
 import { Walk } from '#lib/turns/walk.ts'
+import type { RegistryHooks } from '../hooks.ts'
 import { type ManifestDocument, manifestTypes, maxListedManifests } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import {
@@ -223,7 +223,10 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
   const text = outcome?.state === 'known' ? packagesText(outcome.packages) : ''
   const packages = text === '' ? '' : listHash(text, outcome!.distribution)
   const key = { hash: packages, distribution: outcome?.distribution ?? nothing.distribution }
-  const list = text === '' ? undefined : await prepareList(app, key, outcome!.packages)
+  const takeIn: Awaited<ReturnType<RegistryHooks['packagesRead']>>[] = []
+  if (text !== '') {
+    for (const packagesRead of app.hooks.packagesRead) takeIn.push(await packagesRead(key, outcome!.packages))
+  }
   await app.db.tx(async (tx) => {
     const ended = await store.endRead(tx, read)
     if (!outcome || (!ended && !(await store.isQueued(tx, repo, [digest])))) return
@@ -235,7 +238,7 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
     await store.saveContents(tx, repo, found, now)
     if (given?.state === 'known') await store.saveSize(tx, repo, digest, size)
     if (before && before.packages !== '' && before.packages !== packages) await store.dropPackages(tx, before.packages)
-    if (list) await completeList(tx, list, read.organization, now)
+    for (const take of takeIn) await take(tx, read.organization, now)
     const same = before?.state === outcome.state && before.packages === packages
     if (!same) await store.queueIndexesWith(tx, repo, digest, app.clock().toISOString())
   })

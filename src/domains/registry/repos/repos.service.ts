@@ -4,7 +4,6 @@ import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
-import { requireSyncTerms, saveSync, settleSync } from '#domains/mirrors/copies/syncs.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import {
   AppError,
@@ -32,8 +31,8 @@ import {
   repoType,
 } from './repos.model.ts'
 import * as store from './repos.store.ts'
-import { emptySync } from './sync-config.model.ts'
-import { withSource } from './synced-repos.service.ts'
+import { emptySync, type SettledSync, type SourceChange } from './sync-config.model.ts'
+import { requireSyncTerms, withSource } from './synced-repos.service.ts'
 
 export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime' | 'syncConfig'> & {
   readme?: string
@@ -148,7 +147,7 @@ async function addRepo(
   if (!(await store.insertRepo(tx, created))) {
     throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
   }
-  if (settled) await saveSync(tx, created.uid, settled, work.cause.now)
+  if (settled) await saveSync(tx, work, created.uid, settled)
   if (readme !== '') await store.setReadme(tx, created.uid, readme, created.createTime)
   const full: FullRepo = { ...created, readme }
   await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(full) })
@@ -275,8 +274,17 @@ async function settleAndSave(tx: Tx, work: Work, before: Repo, asked: Repo, isNa
     return asked
   }
   const { repo, settled } = await settle(tx, work, asked, before)
-  await saveSync(tx, asked.uid, settled, work.cause.now)
+  await saveSync(tx, work, asked.uid, settled)
   return repo
+}
+
+async function settleSync(tx: Tx, work: Work, change: SourceChange): Promise<SettledSync> {
+  for (const sourceChanging of work.app.hooks.sourceChanging) return sourceChanging(tx, work, change)
+  throw new Error('no domain copies repositories')
+}
+
+async function saveSync(tx: Tx, { app, cause }: Work, repo: string, settled: SettledSync | undefined): Promise<void> {
+  for (const sourceChanged of app.hooks.sourceChanged) await sourceChanged(tx, repo, settled, cause.now)
 }
 
 /** A repo that is copied has the readme of its source. */

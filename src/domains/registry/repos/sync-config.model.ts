@@ -29,3 +29,14 @@ export const emptySync: SyncConfig = {
 
 /** What is kept with the repo. */
 export type StoredSync = Omit<SyncConfig, 'uniqueTags' | 'gracePeriod'>
+
+/** A change of what a repository is copied from. */
+export type SourceChange = { repo: string; before: SyncConfig | undefined; asked: SyncConfig }
+
+/** What is to be stored for a repo. `setter` is there when the copying begins again, in the name of the caller. */
+export type SettledSync = {
+  config: SyncConfig
+  /** Whether the caller may pull the source and push to the repo. */
+  mayCopy: boolean
+  setter: { uid: string; operator: boolean } | undefined
+}

@@ -7,6 +7,7 @@ import { snakeCase } from '#lib/fields.ts'
 import { parentOf } from '#lib/uid.ts'
 import { adminFields, aRepo, type Repo } from './repos.model.ts'
 import * as store from './repos.store.ts'
+import type { SyncConfig } from './sync-config.model.ts'
 
 type Catalogue = Pick<Repo, (typeof adminFields)[number]>
 const textOf = (repo: Catalogue): string => JSON.stringify(adminFields.map((name) => repo[name]))
@@ -27,6 +28,11 @@ export function withSource<T extends Catalogue & { description: string }>(
   if (!source) return asked
   const { catalogTier, bundles, aliases, activeTags } = source
   return { ...asked, catalogTier, bundles, aliases, activeTags, description: asked.description || source.description }
+}
+
+/** To have tags copied is no way around the terms that guard setting them. Call it before the transaction. */
+export async function requireSyncTerms({ app }: Work, place: string, asked: SyncConfig | undefined): Promise<void> {
+  if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
 }
 
 /** Takes over what the source says by now. Answers with whether copies get unique tags as well. */

@@ -2,7 +2,6 @@
 
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { requireOwnTags } from '#domains/mirrors/follows/follows.service.ts'
 import { emitEach } from '#domains/outbox/emit.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
@@ -30,7 +29,7 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
   const counts = await call.app.db.tx(async (tx) => {
     const repo = await lockRepoRow(tx, uid, 'alone')
     if (!repo) throw notFound(repoType, uid)
-    await requireOwnTags(tx, uid)
+    for (const mayChangeTags of call.app.hooks.mayChangeTags) await mayChangeTags(tx, uid)
     const total: ImportCounts = { tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 0 }
     const moved: Tag[] = []
     for (const tag of tags) {

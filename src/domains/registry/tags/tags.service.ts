@@ -3,7 +3,6 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { listFrom } from '#domains/iam/groups/list-nodes.ts'
 import { listScope } from '#domains/iam/groups/list-scope.ts'
-import { requireOwnTags } from '#domains/mirrors/follows/follows.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
@@ -96,7 +95,7 @@ function checkTag(input: NewTag): void {
 }
 
 async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise<Assigned> {
-  await requireOwnTags(tx, repo.uid)
+  for (const mayChangeTags of call.app.hooks.mayChangeTags) await mayChangeTags(tx, repo.uid)
   const { name, digest } = input
   if (digest !== undefined && !(await hasManifest(tx, repo.id, digest))) {
     throw failedPrecondition({
@@ -118,7 +117,7 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
     const repo = await lockRepoRow(tx, parentOf(uid), 'alone')
     const tag = repo && (await store.findTag(tx, uid))
     if (!repo || !tag) throw notFound(tagType, uid)
-    await requireOwnTags(tx, repo.uid)
+    for (const mayChangeTags of call.app.hooks.mayChangeTags) await mayChangeTags(tx, repo.uid)
     await removeTag(tx, call, tag, { repo, now: call.now, actor: call.caller.uid, source: 'api' })
   }, inRepo)
   call.log.info('tag deleted', { uid })
