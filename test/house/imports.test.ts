@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { domainOf, sources as files, type Import, importsOf, isUpward, reaches, root } from './layers.ts'
+import { domainOf, sources as files, type Import, importsOf, reaches, root } from './layers.ts'
 
 const all = files.flatMap(importsOf)
 
@@ -215,8 +215,6 @@ test('every import obeys the table of who may import whom', () => {
     const rule = from === 'rule' ? allowed.service! : allowed[from]!
     const readsContract = ['outbox/emit.ts', 'iam/access/capabilities.ts', 'iam/identities/service-principals.ts']
     if (readsContract.includes(ruleOf(one.from)) && to === 'gen') return false
-    // Exceptions of layers.test.ts.
-    if (isUpward(one)) return false
     return !everywhere(one) && !rule(one, to)
   })
   assert.deepEqual(
