@@ -80,6 +80,18 @@ test('long work of another kind waits for the next turn, and comes first there',
   assert.deepEqual(done, ['batch again'])
 })
 
+test('light work goes on in a turn with long work', () => {
+  const { connecting, spend, turn } = scene()
+  const done: string[] = []
+  connecting.behind(() => spend(10))
+  connecting.behind(
+    (isLight) => void done.push(isLight ? 'light' : 'long'),
+    () => true,
+  )
+  turn()
+  assert.deepEqual(done, ['light'])
+})
+
 test('short work of several kinds shares a turn', () => {
   const { connecting, spend, turn } = scene()
   let done = 0

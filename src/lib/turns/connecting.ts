@@ -12,12 +12,16 @@ export type Connecting = {
   note(): void
   /**
    * Calls `work` in a later turn of the event loop: the next one in which no connection was accepted, or after 32 turns, and in
-   * which other long work has taken less than 5 ms.
+   * which other long work has taken less than 5 ms. Otherwise it is only called if it `isLight`, and is told so.
    */
-  behind(work: () => void): void
+  behind(work: (isLight: boolean) => void, isLight?: () => boolean): void
   /** Resolves in the turn in which `behind` would call. */
   turn(): Promise<void>
 }
+
+type Work = (isLight: boolean) => void
+
+const never = (): boolean => false
 
 export function createConnecting(
   later: (work: () => void) => void = setImmediate,
@@ -35,18 +39,19 @@ export function createConnecting(
     later(turned)
     return false
   }
-  const behind = (work: () => void, seen: number, left: number): void => {
+  const behind = (work: Work, isLight: () => boolean, seen: number, left: number): void => {
     later(() => {
-      if (accepted !== seen && left > 0) behind(work, accepted, left - 1)
+      if (accepted !== seen && left > 0) behind(work, isLight, accepted, left - 1)
+      else if (!isTaken()) work(false)
+      else if (isLight()) work(true)
       // What has had to wait comes first in the next turn.
-      else if (isTaken()) behind(work, accepted, left)
-      else work()
+      else behind(work, isLight, accepted, left)
     })
   }
   return {
     note: () => void accepted++,
-    behind: (work) => behind(work, accepted, mostInRow),
-    turn: () => new Promise((resolve) => behind(resolve, accepted, mostInRow)),
+    behind: (work, isLight = never) => behind(work, isLight, accepted, mostInRow),
+    turn: () => new Promise((resolve) => behind(() => resolve(), never, accepted, mostInRow)),
   }
 }
 

@@ -64,3 +64,9 @@ export function isAhead(shares: Shares): boolean {
   keepNear(shares)
   return shares[0]!.usedMs < whole.servedMs
 }
+
+/** The same for a caller who waits already, whose debt stays. */
+export function isAheadInQueue(shares: Shares): boolean {
+  liftBehind(shares)
+  return shares[0]!.usedMs < whole.servedMs
+}

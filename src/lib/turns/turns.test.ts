@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createShare, type Shares } from './shares.ts'
+import { connecting } from './connecting.ts'
+import { createShare, noteServed, type Shares } from './shares.ts'
 import { createTurns } from './turns.ts'
 
 test('so many run in one turn as there is time for, each until it waits again', async () => {
@@ -52,6 +53,32 @@ test('a caller that has used less time goes before those who have waited longer'
   all.push(next('quiet', quiet))
   await Promise.all(all)
   assert.deepEqual(ran.slice(0, 3), ['a', 'b', 'quiet'])
+})
+
+test('in a turn with other long work only a caller goes on that has used less time than others', async () => {
+  const [noisy, quiet] = [[createShare()], [createShare()]]
+  let caller: Shares = noisy
+  const turns = createTurns(undefined, () => caller)
+  const ran: string[] = []
+  const next = async (name: string, shares: Shares): Promise<void> => {
+    caller = shares
+    await turns.next()
+    ran.push(name)
+  }
+  // Others have been served, and the noisy caller has used more than they.
+  noteServed([{ ...createShare(), usedMs: 1e7 }])
+  noisy[0]!.usedMs = 2e7
+  connecting.behind(() => {
+    for (const until = performance.now() + 6; performance.now() < until; );
+  })
+  const all = [next('noisy', noisy), next('quiet', quiet)]
+  let inFirst = ''
+  setImmediate(() => {
+    inFirst = ran.join()
+  })
+  await Promise.all(all)
+  assert.equal(inFirst, 'quiet')
+  assert.deepEqual(ran, ['quiet', 'noisy'])
 })
 
 test('who asks within a turn has a later one, though there is time', async () => {

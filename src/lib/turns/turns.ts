@@ -2,7 +2,7 @@
 // others that wait: a hundred of three milliseconds each make one turn of three hundred, in which no request is answered.
 import { connecting } from './connecting.ts'
 import { chargeBackground, FairQueue } from './fair-queue.ts'
-import type { Shares } from './shares.ts'
+import { isAheadInQueue, type Shares } from './shares.ts'
 
 /** How long those who wait run in one turn of the event loop, in milliseconds; one of them always does. */
 const turnMs = 5
@@ -22,9 +22,14 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
   let until = 0
   const isOfThisTurn = ({ number }: Waiting): boolean => number <= last
 
-  const begin = (): void => {
+  /** A caller who has used less time than others waits for nobody's batch of writes, but only the first goes on in its turn. */
+  const isLight = (): boolean => {
+    const entry = waiting.next()
+    return entry !== undefined && isAheadInQueue(entry.shares)
+  }
+  const begin = (isOnlyLight: boolean): void => {
     last = asked
-    until = monotonic() + turnMs
+    until = isOnlyLight ? -Infinity : monotonic() + turnMs
     run()
   }
   const run = (): void => {
@@ -43,14 +48,14 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
   }
   const proceed = (hasTime: boolean): void => {
     if (hasTime) run()
-    else if (waiting.length > 0) connecting.behind(begin)
+    else if (waiting.length > 0) connecting.behind(begin, isLight)
     else isBegun = false
   }
   return {
     next: () =>
       new Promise((resume) => {
         waiting.push({ resume, number: ++asked })
-        if (!isBegun) connecting.behind(begin)
+        if (!isBegun) connecting.behind(begin, isLight)
         isBegun = true
       }),
   }
