@@ -1,4 +1,4 @@
-// What events do when iam asks for it.
+// Hooks of iam that the domain of events implements.
 import type { DomainHooks } from '#hooks.ts'
 import { pendingOf } from './delivery/room.service.ts'
 

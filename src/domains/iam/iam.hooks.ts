@@ -1,6 +1,5 @@
 // Hooks of this domain that its own higher folders implement.
 import type { App } from '#app.ts'
-
 import type { DomainHooks } from '#hooks.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import { withdrawRequests } from './access-requests/access-requests.service.ts'

@@ -1,4 +1,4 @@
-// What the registry does when iam changes something.
+// Hooks of iam that the registry implements.
 import type { DomainHooks } from '#hooks.ts'
 import { found } from '#lib/errors.ts'
 import { forgetUsage, usageOf } from './blobs/usage.service.ts'
