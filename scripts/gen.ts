@@ -6,9 +6,6 @@ import { chartSchema } from './chart-schema.ts'
 import { consoleFiles } from './console.ts'
 import { configPage, errorsPage } from './docs.ts'
 import { eventNames } from './event-names.ts'
-import { mcpTools } from './mcp-tools.ts'
-import { openApi } from './openapi.ts'
-import { referencePages } from './reference.ts'
 import { must, root } from './run.ts'
 
 const out = resolve(process.argv[2] ?? root)
@@ -23,6 +20,10 @@ mkdirSync(join(out, 'build'), { recursive: true })
 const contract = join(out, 'build/contract.binpb')
 must('buf', ['build', '-o', contract])
 write('gen/event-names.ts', eventNames(contract))
+// These load the server, which may import types that were just made.
+const { mcpTools } = await import('./mcp-tools.ts')
+const { openApi } = await import('./openapi.ts')
+const { referencePages } = await import('./reference.ts')
 write('gen/openapi.json', `${JSON.stringify(openApi(contract, 'v2'), null, 1)}\n`)
 write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)}\n`)
 write('gen/mcp-tools.json', `${JSON.stringify(mcpTools(contract), null, 1)}\n`)
