@@ -170,8 +170,8 @@ export class Bed {
     throw new Error(`${member} does not commit within ${seconds} s`)
   }
 
-  /** Waits until all members stream from one leader, and with `sync` one of them synchronously. */
-  async healthy(mode: 'sync' | 'async', seconds = 180): Promise<void> {
+  /** Waits until all members stream from one leader, with `sync` one of them synchronously. A member may have to copy the database. */
+  async healthy(mode: 'sync' | 'async', seconds = 600): Promise<void> {
     let last: unknown
     for (const end = performance.now() + seconds * 1000; performance.now() < end; await sleep(500)) {
       const leader = await findPrimary()
