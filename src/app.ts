@@ -38,7 +38,7 @@ import type { Resource } from './lib/resource.ts'
 import type { Metrics } from './metrics.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
-/** What a process opens before its domains. */
+/** Parts that a process opens before its domains. */
 export type Ground = {
   config: Config
   /** Which release this is. */
@@ -92,7 +92,7 @@ export type Ground = {
   monotonic: () => number
 }
 
-/** What the domains hold in memory. A domain that holds something is one line here. */
+/** Caches, signals and clients of all domains. A domain that has some is one line here. */
 export type Parts = IamParts &
   RegistryParts &
   EventsParts &
@@ -102,10 +102,10 @@ export type Parts = IamParts &
   PolicyParts &
   MirrorsParts
 
-/** What lives as long as the process. */
+/** The application. It lives as long as the process. */
 export type App = Ground &
   Parts & {
-    /** What higher domains do when lower ones change something. */
+    /** Functions of higher domains that run when lower ones change something. */
     hooks: Hooks
   }
 

@@ -14,11 +14,11 @@ export type By = {
 export type Caller = {
   /** The identity's uid; empty for a caller without a credential. */
   uid: string
-  /** Whoever holds the data folder or the master key. Counts as staff. */
+  /** The caller holds the data folder or the master key, and counts as staff. */
   operator: boolean
   rights: Rights
-  /** What the caller showed; absent where no credential is looked at. */
+  /** The token of the caller; absent for methods that read none. */
   token?: AccessToken
-  /** How a person is signed in; absent for workloads and the operator's tokens. */
+  /** The session of a person; absent for workloads and the operator's tokens. */
   session?: CallerSession
 }

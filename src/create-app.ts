@@ -82,7 +82,7 @@ async function openGround(
   if (config.allowPrivateAddresses) {
     log.warn('all private addresses may be called; list those that need it by their purpose instead')
   }
-  // Where the clouds are is for the settings alone to say.
+  // Only the settings name the addresses of clouds.
   const toClouds = createOutgoing({ allowed: allPrivateAddresses, allowHttp: config.allowInsecureIssuers })
   return {
     ...{ config, version, vendor: vendorOf(config), log, metrics, db, resources, sealer, keyring, tracer },
@@ -105,7 +105,7 @@ async function openGround(
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error instanceof AppError && error.code === 'UNAVAILABLE')
 
-/** What the domains hold in memory, the lowest domain first. */
+/** Opens the caches, signals and clients of all domains, the lowest domain first. */
 function openParts(ground: Ground, opening: AsyncDisposableStack): Parts {
   const opened: Partial<Parts> = {}
   for (const { parts } of domains) if (parts) Object.assign(opened, parts(ground, opening))

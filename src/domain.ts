@@ -5,17 +5,17 @@ import type { DomainHooks } from './hooks.ts'
 import type { EventBody } from './lib/events/event-body.ts'
 import type { Resource } from './lib/resource.ts'
 
-/** What a domain adds to the server. Handlers of one service may stand in several domains. */
+/** A domain, and all that it adds to the server. Handlers of one service may stand in several domains. */
 export type Domain = {
   /** Opens what it holds in memory; what has to be closed is added to `opening`. */
   parts?(ground: Ground, opening: AsyncDisposableStack): Partial<Parts>
   services: readonly Service[]
   /** The bodies of its events. */
   eventBodies: readonly EventBody[]
-  /** What it keeps. */
+  /** Resources that it stores. */
   resources: readonly Resource[]
   /** Its work in the background. */
   duties: readonly (Duty | LongDuty)[]
-  /** What it does when lower domains change something. */
+  /** Hooks of lower domains that it implements. */
   hooks?(app: App): DomainHooks
 }

@@ -93,7 +93,7 @@ test('a blob that is still missing after a minute is asked for again, and stays 
   pass(60_000)
   assert.match(String(await blobs.addressOf!(blob)), /\/c\/00\/00\?/)
   assert.deepEqual([await blobs.has(blob, true), asks()], [true, 1])
-  // What is there is asked for again after five minutes.
+  // Content that is there is asked for again after five minutes.
   pass(299_999)
   await blobs.addressOf!(blob)
   assert.equal(asks(), 0)

@@ -11,7 +11,7 @@ import type { Connection } from './sqlite-connection.ts'
 
 const batchWorks = 256
 const batchMs = 5
-/** How long a batch runs without a pause. Works that have begun within 5 ms nearly always end before, and then share one turn and one commit. */
+/** Milliseconds that a batch runs without a pause. Works that have begun within 5 ms nearly always end before, and then share one turn and one commit. */
 const unpausedMs = 10
 /** A batch that is open for longer than this goes on without pauses, since other writers wait for it. */
 const pausesForMs = 1000
@@ -44,7 +44,7 @@ export class WriteQueue {
   readonly #yielder = createYielder(undefined, connecting.turn, unpausedMs)
   #flushing: Promise<void> | undefined
   #pausing: Promise<void> | undefined
-  /** When the present batch began, and for how long it has paused. */
+  /** The start of the present batch, and the time that it has paused. */
   #startMs = 0
   #pausedMs = 0
 

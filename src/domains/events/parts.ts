@@ -4,7 +4,7 @@ import type { Signal } from '#lib/signal.ts'
 import type { RefusalLog } from './refusals/refusal-log.ts'
 import type { Feed } from './stream/stream.model.ts'
 
-/** What this domain holds in memory, as long as the process runs. */
+/** Caches, signals and clients of this domain, for as long as the process runs. */
 export type EventsParts = {
   /**
    * `written`: an event is in the outbox, or will be with the next commit. `routed`: events have got their position.
@@ -15,7 +15,7 @@ export type EventsParts = {
   feed: Feed
   /** Posts to addresses that subscribers have named. */
   sinks: SinkClient
-  /** What the registry refuses, on its way to the table. */
+  /** Refused requests of the registry that are not in the table yet. */
   refusals: RefusalLog
   /** Pulls, and pushes that were refused, on their way to the outbox. */
   registryEvents: RegistryEvents

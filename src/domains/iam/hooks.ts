@@ -7,7 +7,7 @@ import type { Identity } from './identities/identities.model.ts'
 /** An identity that is being deleted. Events about its groups have the cause `toGroups`. */
 export type IdentityDeletion = { identity: Identity; cause: Cause; toGroups: Cause }
 
-/** Changes of this domain that its higher folders and higher domains take part in. */
+/** Hooks that run when something of this domain changes. */
 export type IamHooks = {
   /** The caller created an organization. */
   organizationCreated(tx: Tx, by: By, uid: string): Promise<void>

@@ -4,7 +4,7 @@ import type { Sequencing } from './proofs/sequencing.ts'
 import type { TileCache } from './proofs/tile-cache.ts'
 import type { Witnessing } from './proofs/witnessing.ts'
 
-/** What this domain holds in memory, as long as the process runs. */
+/** Caches, signals and clients of this domain, for as long as the process runs. */
 export type LedgerParts = {
   /** The same for the witnesses of the ledger, which the settings name. */
   toWitnesses: Outgoing

@@ -4,16 +4,16 @@ import type { PullRuleCache } from './pull-rules/pull-rules.model.ts'
 import type { LawCache } from './retention/law-cache.ts'
 import type { ViewCache } from './views/view-cache.ts'
 
-/** What this domain holds in memory, as long as the process runs. */
+/** Caches, signals and clients of this domain, for as long as the process runs. */
 export type PolicyParts = {
   /** A plan of what rules let go is to be made, or applied. */
   retention: Signal
-  /** What tags stand for at an age, of those that were pulled so lately. */
+  /** Digests of tags as of an age, for tags that were pulled lately. */
   views: ViewCache
-  /** How old what is pulled has to be, at most half a second old. */
+  /** Pull rules, at most half a second old. */
   pullRules: PullRuleCache
-  /** What has to be so of what is pulled, at most half a second old, and what was found out lately. */
+  /** Admission gates, at most half a second old, and their recent verdicts. */
   gates: GateCache
-  /** What is kept, and what may not be moved or pulled, at most half a second old. */
+  /** Retention rules, tag rules, holds and quarantines, at most half a second old. */
   laws: LawCache
 }

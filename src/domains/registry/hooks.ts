@@ -18,7 +18,7 @@ export type PushedManifest = {
 /** A change of a tag, and who makes it. */
 export type TagChange = Pick<Mover, 'actor' | 'source'> & { name: string }
 
-/** What higher domains do in transactions of this one, which have locked the repository. */
+/** Hooks that run in transactions of this domain, which have locked the repository. */
 export type RegistryHooks = {
   /** The manifest is stored. Its tags are assigned after this, and may still be refused. */
   manifestPushed(tx: Tx, by: By, repo: TagRepo, pushed: PushedManifest): Promise<void>

@@ -6,9 +6,9 @@ import type { PathCache } from './repos/repos.model.ts'
 import type { TagCache } from './tags/tag-cache.ts'
 import type { DigestUsage } from './usage/digest-usage.ts'
 
-/** What this domain holds in memory, as long as the process runs. */
+/** Caches, signals and clients of this domain, for as long as the process runs. */
 export type RegistryParts = {
-  /** Bytes of uploads on their way to this server, by organisation, where it has a quota. */
+  /** Bytes of uploads on their way to this server, by organization, where it has a quota. */
   incoming: Map<string, number>
   /** The last request of this server to close an upload, by the upload; it never rejects. */
   closing: Map<string, Promise<void>>
@@ -18,13 +18,13 @@ export type RegistryParts = {
   tags: TagCache
   /** Manifests that were read lately. */
   manifests: ManifestCache
-  /** Who pulls what, on its way to the table. */
+  /** Counts of pulls that are not in the table yet. */
   usage: DigestUsage
   /**
    * `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next.
-   * `full`: organisations whose images are left alone for now, since they store more than they may.
+   * `full`: organizations whose images are left alone for now, since they store more than they may.
    */
   images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
-  /** Which repo a path in the registry stands for, at most half a second old. */
+  /** Repositories by their path in the registry, at most half a second old. */
   paths: PathCache
 }

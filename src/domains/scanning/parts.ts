@@ -3,7 +3,7 @@ import type { Signal } from '#lib/signal.ts'
 import type { Memory } from '#lib/turns/memory.ts'
 import type { ReadTurns } from '#lib/turns/read-turns.ts'
 
-/** What this domain holds in memory, as long as the process runs. */
+/** Caches, signals and clients of this domain, for as long as the process runs. */
 export type ScanningParts = {
   /**
    * `reported`: a report of another scanner waits to be read. `scans`: there is an image to have scanned. `reading`: bytes of reports that are held in memory for answers.

@@ -1,6 +1,6 @@
 import type { Remembered } from '#lib/caches/remembered.ts'
 
-/** What this domain holds in memory, as long as the process runs. */
+/** Caches, signals and clients of this domain, for as long as the process runs. */
 export type VulnerabilitiesParts = {
   /** Totals of searches that had to be counted one by one. */
   searchTotals: Remembered<number>

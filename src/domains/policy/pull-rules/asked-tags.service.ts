@@ -50,7 +50,7 @@ export async function pullStatement(
 export type TagAnswer = {
   question: Question
   pulled: Pulled | undefined
-  /** What the ledger answers; absent where the tag is pulled as it is now. */
+  /** The answer of the tag history; absent if the tag is pulled as it is now. */
   served?: Served | Nothing
   /** The digest that is old enough next, if none is yet. */
   next?: Skipped | undefined

@@ -23,7 +23,7 @@ import type { TagRepo } from '../tags/tags.model.ts'
 import { actorOf } from '../tags/tags.model.ts'
 import { removeAll } from './removals.service.ts'
 
-/** What is asked in the transaction of a deletion, in place of what the hooks would refuse. */
+/** A question in the transaction of a deletion, in place of the hooks that would refuse it. */
 export type InPlaceOfRules = (tx: Tx, repo: TagRepo) => Promise<void>
 
 async function requireDeletion(

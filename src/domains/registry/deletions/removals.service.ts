@@ -42,7 +42,7 @@ const ofBlobs: Removing = async (tx, repo, limit) => {
   return digests.length
 }
 
-/** All that is removed with a repository, in this order. */
+/** Rows that are removed with a repository, in this order. */
 export function removings({ hooks }: Pick<App, 'hooks'>): readonly Removing[] {
   return [removeTagsOfRemoval, ofContents, ofPlainTables, ...hooks.repoDeleting, ofManifests, ofUploads, ofBlobs]
 }
