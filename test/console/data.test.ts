@@ -1,17 +1,25 @@
 // The data modules of the console: what they ask of the API, and what they make of its answers.
 import assert from 'node:assert/strict'
-import { afterEach, mock, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { Refusal } from '../../console/src/data/api.ts'
 import { readNext, readPage } from '../../console/src/data/list.ts'
 import { readPlaced, whereOf } from '../../console/src/data/placed.ts'
 import type { Json } from '../support/pinfold.ts'
 
-afterEach(() => mock.restoreAll())
+const { fetch } = globalThis
+// mock.restoreAll would bring back the first of two mocks of one method.
+afterEach(() => {
+  globalThis.fetch = fetch
+})
+
+function replaceFetch(by: (address: string) => Promise<Response>): void {
+  globalThis.fetch = (address) => by(String(address))
+}
 
 /** Answers of the API, one after the other, and the addresses that were asked for. */
 function answers(...given: Json[]): string[] {
   const asked: string[] = []
-  mock.method(globalThis, 'fetch', async (address: string) => {
+  replaceFetch(async (address: string) => {
     asked.push(address)
     const answer = given.shift()
     assert.ok(answer, `nobody expected ${address}`)
@@ -51,19 +59,19 @@ test('a refusal has the status, the reason and the fields of the answer, and a l
     { reason: 'INVALID', metadata: { requestId: 'r1' } },
     { fieldViolations: [{ field: 'name', description: 'is required' }] },
   ]
-  mock.method(globalThis, 'fetch', async () => Response.json({ message: 'no', details }, { status: 400 }))
+  replaceFetch(async () => Response.json({ message: 'no', details }, { status: 400 }))
   await assert.rejects(readPage('/things', 'things', {}), (error: Refusal) => {
     const { status, reason, requestId, fields, message } = error
     assert.deepEqual([status, reason, requestId, message], [400, 'INVALID', 'r1', 'no'])
     assert.deepEqual(fields, [{ field: 'name', description: 'is required' }])
     return error instanceof Refusal
   })
-  mock.method(globalThis, 'fetch', () => Promise.reject(new TypeError('failed to fetch')))
+  replaceFetch(() => Promise.reject(new TypeError('failed to fetch')))
   await assert.rejects(readPage('/things', 'things', {}), (error: Refusal) => {
     return error instanceof Refusal && error.status === 0 && error.reason === ''
   })
   const signal = AbortSignal.abort(new Error('left'))
-  mock.method(globalThis, 'fetch', () => Promise.reject(signal.reason))
+  replaceFetch(() => Promise.reject(signal.reason))
   await assert.rejects(readPage('/things', 'things', { signal }), /left/)
 })
 
