@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -69,6 +69,25 @@ test('starts another thread for the commit after one that failed', async () => {
   await once(await threadFor(checkpoints), 'message')
   await checkpoints.close()
   await rm(parent, { recursive: true })
+})
+
+test('writers wait for the checkpoint at work once the log is long, however little time they took', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
+  const file = join(folder, 'a.db')
+  const heldAt = async (bytes: number): Promise<boolean> => {
+    await writeFile(`${file}-wal`, '')
+    await truncate(`${file}-wal`, bytes)
+    const checkpoints = createCheckpoints(file)
+    // Writing of more than 100 ms starts it.
+    checkpoints.note(101)
+    checkpoints.note(1)
+    const isHeld = checkpoints.hold() !== undefined
+    await checkpoints.close()
+    return isHeld
+  }
+  assert.equal(await heldAt(47 * 2 ** 20), false)
+  assert.equal(await heldAt(49 * 2 ** 20), true)
+  await rm(folder, { recursive: true })
 })
 
 test('the log stays short while writers never pause', async () => {

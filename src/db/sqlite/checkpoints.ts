@@ -1,5 +1,6 @@
 // Moving what was committed from SQLite's log into its database waits for the disk several times. Done by a commit, that
 // would stop every request meanwhile, so a thread does it.
+import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 const everyMs = 5000
@@ -7,6 +8,8 @@ const everyMs = 5000
 const mostBusyMs = 100
 /** Milliseconds of writing since the start of a checkpoint after which writers wait for its end. */
 const mostAheadMs = 200
+/** Bytes of the log at which writers wait for the present checkpoint. At 64 MiB a commit would do one itself. */
+const mostLogBytes = 48 * 2 ** 20
 /** Pages of a log that SQLite shall restart. It does so only after all pages were moved, which writers would prevent. */
 const manyPages = 2048
 
@@ -29,6 +32,8 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
   /** Whether writers wait for the present checkpoint from its start on. */
   let isLast = false
 
+  /** SQLite shortens the file to 32 MiB when it restarts the log. */
+  const logBytes = (): number => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
   // A waiting writer keeps the process alive, which the thread alone does not.
   const hold = (): void => {
     held ??= Promise.withResolvers()
@@ -82,7 +87,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
   return {
     note(busyMs) {
       busy += busyMs
-      if (isAtWork && busy > mostAheadMs) hold()
+      if (isAtWork && (busy > mostAheadMs || logBytes() > mostLogBytes)) hold()
       if (busy > mostBusyMs) checkpoint()
       else plan()
     },

@@ -25,8 +25,8 @@ const maxPrepared = 500
 export function connect(file: string, options: { readOnly: boolean; checkpoints?: boolean }): Connection {
   const db = new DatabaseSync(file, { timeout: 5000, readOnly: options.readOnly, enableForeignKeyConstraints: true })
   if (!options.readOnly) {
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864')
-    // In pages, so 64 MiB as well: a thread has done most of it long before (checkpoints.ts).
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 33554432')
+    // 64 MiB, in pages: a thread has done most of it long before (checkpoints.ts).
     db.exec(`PRAGMA wal_autocheckpoint = ${options.checkpoints === false ? 0 : 16384}`)
   }
   let waits: boolean | undefined
