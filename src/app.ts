@@ -112,10 +112,10 @@ export type App = Ground &
 /** What this server knows of those that share its database. `isFirst`: it speaks for all of them. */
 export type Fleet = { nodes: number; isFirst: boolean }
 
-/** In whose name something is done, within the application: a call, a request at the registry, a run of a worker or an import. */
+/** Work in the name of a caller: a call, a request at the registry, a run of a background job or an import. */
 export type Work = By & { app: App }
 
-/** What lives as long as one call of the API. Service functions take it first, or the `Work` that it is. */
+/** One call of the API. Service functions take it first, or the `Work` that it is. */
 export type Call = Work & {
   method: Method
   /** Disjoint places at and below which the caller holds all that an unscoped method requires; empty for other methods. */

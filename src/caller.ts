@@ -4,7 +4,7 @@ import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Cause } from './lib/cause.ts'
 import type { Logger } from './lib/log.ts'
 
-/** In whose name something is done. */
+/** Caller, cause and log of work. */
 export type By = {
   caller: Caller
   cause: Cause

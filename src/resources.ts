@@ -1,4 +1,4 @@
-// What the domains keep, what follows from it for what is remembered, and their hooks.
+// Resources and hooks of all domains, and the caches that their changes clear.
 import type { App } from './app.ts'
 import type { Change, Db } from './db/sql.ts'
 import { domains } from './domains/domains.ts'

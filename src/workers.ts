@@ -118,7 +118,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
 /** Runs duties after commits of this process that give them work. */
 function wakeOnCommit({ db }: App, runners: readonly Runner[]): void {
   const waiting = runners.filter(({ duty }) => duty.wakeOn)
-  // What a request sets off is no part of that request.
+  // A job that a request has woken is no part of that request.
   const listener = AsyncLocalStorage.bind((changes: ReadonlySet<Change>) => {
     for (const { duty, wake } of waiting) if (duty.wakeOn!.some((one) => changes.has(one))) wake()
   })

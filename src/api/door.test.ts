@@ -24,7 +24,7 @@ test('expensive requests that come at once do not run in one turn of the event l
   const requests: Promise<void>[] = []
   for (let i = 0; i < 3; i++) {
     requests.push(request())
-    // As between two callbacks of sockets, what is ready goes on.
+    // Work that is ready goes on, as between two callbacks of sockets.
     for (let step = 0; step < 10; step++) await undefined
   }
   await Promise.all(requests)

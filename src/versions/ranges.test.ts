@@ -44,7 +44,7 @@ const cases: readonly [events: RangeEvent[], version: string, covered: Covered, 
   [[{ introduced: '0' }, { limit: 'nonsense!' }], '1.0-r0', 'unknown', []],
   [[{ introduced: '1.0-r0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', ['nonsense!']],
   [[{ introduced: '0' }, { limit: 'nonsense!' }, { fixed: '1.2-r1' }], '1.0-r0', 'unknown', ['1.2-r1']],
-  // Of several fixes the lowest above the version is named.
+  // The lowest of several fixes above the version is named.
   [[{ introduced: '0' }, { fixed: '1.3-r0' }, { fixed: '1.2-r0' }, { fixed: '1.1-r0' }], '1.0-r0', 'yes', ['1.1-r0']],
   // Both sides of each boundary.
   [[{ introduced: '1.1-r0' }, { lastAffected: '1.2-r0' }], '1.0-r9', 'no', []],

@@ -227,7 +227,7 @@ test('an idle stream of a group ends after its caller has lost the right, withou
   const [{ id }] = (await quiet.app.db.all<{ id: string }>(sql`SELECT max(id) AS id FROM events_outbox`)) as [
     { id: string },
   ]
-  // As if the right had ended by itself.
+  // No event, as if the right had expired.
   await quiet.app.db.tx((tx) => tx.run(sql`DELETE FROM role_bindings WHERE uid = ${binding.uid}`))
   // The other stream has said many times that it is there.
   const said = free.ids.length

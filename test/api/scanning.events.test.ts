@@ -146,7 +146,7 @@ test('what a source says when it is read first is no event, and what it says lat
   assert.deepEqual(short(imported), ['found acme/app CVE-2026-23 flask'])
 })
 
-test('what an organization says itself is told of its own repositories, although others have the same packages', async () => {
+test('an advisory of one organization is reported for its own repositories only, although others have the same packages', async () => {
   const {
     seed,
     app: { db },

@@ -80,7 +80,7 @@ const [folder, beside] = [`${org}/${'1'.repeat(16)}`, `${org}/${'1'.repeat(15)}2
 const repo = `${folder}/${'3'.repeat(16)}`
 const madeAt = (place: string) => `${place}/${'f'.repeat(16)}`
 
-test('a rule is made here, above or below, and one that is made beside the place is none of it', () => {
+test('shows rules of a scope, above it and below it, and none of a scope beside it', () => {
   for (const [at, expected] of [
     [folder, 'here'],
     [org, 'above'],

@@ -176,7 +176,7 @@ const ofRoles = {
 const named = (byReason: Record<string, readonly string[]>): string[] => Object.values(byReason).flat().sort()
 
 test('every reference to a group is decided by a foreign key, by groupDeletion or with a reason', async () => {
-  // What belongs to no group by itself needs a reason for each of its references.
+  // A table that belongs to no group needs a reason for each of its references.
   const declared = resources.filter(({ groupDeletion }) => groupDeletion !== 'apart').map(({ table }) => table)
   assert.deepEqual(await undecided('groups', groupColumns, declared), named(ofGroups))
 })

@@ -44,7 +44,7 @@ let tables: Table[]
 const repos = new Map<string, Repo>()
 before(async () => {
   registry = await startRegistry({ duties: [] })
-  // All of them before rows are planted, which a push would read.
+  // Repositories come first: a push would read the planted rows.
   for (const name of ['small', 'large', 'ruled']) repos.set(name, await pushRepo(name))
   tables = await readTables()
 })

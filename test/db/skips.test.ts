@@ -64,7 +64,7 @@ test('what is behind any number of items, in each order, of one place or several
   await checkSkips(tags(0, [{ below: org.uid }]), keys, 9, 'tags')
   await checkSkips(tags(everyShape, [{ below: org.uid }]), keys, 13, 'tags with names of every kind')
 
-  // Of those that moved later than the second one.
+  // Tags that moved later than the second one.
   const since = {
     order: { field: 'updateTime', column: 'update_time', desc: false },
     after: undefined,

@@ -78,7 +78,7 @@ test('a strict gate refuses what was not scanned, and the refusal says why', asy
   assert.equal(refused.body.errors[0].detail.reason, 'not scanned: Alpine:v3.19 has no data source')
 })
 
-test('an image that waits to be read, or is never read, is told as not scanned', async () => {
+test('a check reports an image that waits to be read, or is never read, as not scanned', async () => {
   const made = await scene(alpine('musl 3-r0'))
   const pusher = await registry.registryAs(registry.pusher.uid)
   const { digest } = await pushLayers(pusher, made.name, [alpine('waits 1-r0')], 'waits')

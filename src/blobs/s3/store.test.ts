@@ -81,7 +81,7 @@ test('a blob that is still missing after a minute is asked for again, and stays 
   const { blobs, asked, pass } = place
   const asks = () => asked.splice(0).length
   for (let minute = 0; minute < 3; minute++) {
-    // As far as is known it may be there, until somebody has looked.
+    // The content may be there until a reader has looked.
     assert.deepEqual([await blobs.has(blob, minute > 0), asks()], [false, 1], `minute ${minute}`)
     pass(59_999)
     assert.deepEqual([await blobs.has(blob, true), asks()], [false, 0])

@@ -19,7 +19,7 @@ export type IamHooks = {
   sessionEnded(tx: Tx, cause: Cause, uid: string): Promise<void>
   /** An identity provider is being deleted. */
   providerDeleting(tx: Tx, uid: string): Promise<void>
-  /** Says what still needs a role; undefined if nothing does. */
+  /** Returns the reason why a role is still needed. Undefined if it is not. */
   roleInUse(reader: Reader, uid: string, now: string): Promise<string | undefined>
   /** Counts what an organization uses of its quotas. */
   quotaUse(reader: Reader, organization: string): Promise<Partial<Record<QuotaName, number>>>

@@ -6,14 +6,14 @@ import type { Witnessing } from './proofs/witnessing.ts'
 
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type LedgerParts = {
-  /** The same for the witnesses of the ledger, which the settings name. */
+  /** Client for the witnesses that the settings name. */
   toWitnesses: Outgoing
-  /** Whom this process has asked what they have seen of the logs of the ledger. */
+  /** Witnesses that this process has asked about the logs. */
   witnessing: Witnessing
-  /** Whose rows of the ledger are logged next. */
+  /** Ledgers whose rows are logged next. */
   sequencing: Sequencing
-  /** The stored checkpoints of the logs that this process knows, and for how many logs signing has stopped. */
+  /** Stored checkpoints of the logs that this process knows, and the number of logs whose signing has stopped. */
   checkpointGuard: CheckpointGuard
-  /** Parts of the logs of the ledger that proofs were made of lately. */
+  /** Tiles of the logs that proofs used lately. */
   tiles: TileCache
 }

@@ -5,6 +5,6 @@ import { ledgerLogType } from './proofs/logs.model.ts'
 export const resources: readonly Resource[] = [
   // Not a place any more, since nothing can be below it.
   { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
-  // What was signed for an organisation outlives it.
+  // The log of an organization outlives it, since it was signed.
   { type: ledgerLogType, table: 'ledger_logs', kinds: [], uid: 'none', groupDeletion: 'stays' },
 ]

@@ -5,8 +5,9 @@ import type { Signal } from '#lib/signal.ts'
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type MirrorsParts = {
   /**
-   * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `histories`: there is a tag whose past is to be asked for. `flights`: what pulls bring from upstreams just now. `silent`:
-   * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
+   * `due`: an upstream is to be checked before its time. `fetches`: content is to be fetched. `histories`: the history of a tag is to
+   * be asked for. `flights`: what pulls are fetching from upstreams now. `silent`: tags for which upstreams need not be asked again
+   * yet, each with the warning for its pulls, which may be empty.
    */
   follows: {
     due: Signal
@@ -15,6 +16,6 @@ export type MirrorsParts = {
     flights: Map<string, Promise<unknown>>
     silent: Lapsing<string>
   }
-  /** The registries elsewhere that repos follow. */
+  /** Client for upstream registries. */
   upstreams: RegistryClient
 }

@@ -36,7 +36,7 @@ export type RegistryEvents = BatchWriter & {
 
 /** The receivers of one type of event. */
 export type Audience = {
-  /** Whether it is known that there is nobody; `false` when there is somebody, or nothing is known. */
+  /** True if certainly nobody wants the events of the group. False if somebody does, or if it is unknown. */
   isEmpty(group: string): boolean
   /** Whether a subscription or a stream that is open now wants the events of the group. */
   includes(group: string): Promise<boolean>

@@ -6,7 +6,7 @@ import type { ViewCache } from './views/view-cache.ts'
 
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type PolicyParts = {
-  /** A plan of what rules let go is to be made, or applied. */
+  /** A retention plan is to be made, or applied. */
   retention: Signal
   /** Digests of tags as of an age, for tags that were pulled lately. */
   views: ViewCache

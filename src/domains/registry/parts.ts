@@ -21,8 +21,8 @@ export type RegistryParts = {
   /** Counts of pulls that are not in the table yet. */
   usage: DigestUsage
   /**
-   * `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next.
-   * `full`: organizations whose images are left alone for now, since they store more than they may.
+   * `pushed`: an image waits to be read. `read`: the contents of an image are known, or cannot be read. `turns`: organizations in
+   * the order in which their images are read. `full`: organizations above their quota, whose images are not read for now.
    */
   images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
   /** Repositories by their path in the registry, at most half a second old. */

@@ -6,12 +6,12 @@ import type { ReadTurns } from '#lib/turns/read-turns.ts'
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type ScanningParts = {
   /**
-   * `reported`: a report of another scanner waits to be read. `scans`: there is an image to have scanned. `reading`: bytes of reports that are held in memory for answers.
-   * `turns`: whose report is read next.
+   * `reported`: a report of another scanner waits to be read. `scans`: an image waits to be scanned. `reading`: bytes of reports in
+   * memory for answers. `turns`: organizations in the order in which their reports are read.
    */
   scanning: { reported: Signal; scans: Signal; reading: Memory; turns: ReadTurns }
-  /** The same for the sources of vulnerabilities, which the settings name. */
+  /** Client for the vulnerability data sources that the settings name. */
   toSources: Outgoing
-  /** The same for the scanners that the operator has set up. */
+  /** Client for the scanners that the operator has set up. */
   toScanners: Outgoing
 }

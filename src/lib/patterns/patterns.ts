@@ -62,7 +62,7 @@ export type Patterns = {
 /** `expression` is undefined for a text that is no regular expression, and for one that is too large to be compiled. */
 type Compiled = { expression: RE2JS | undefined; size: number; steps: number; isTooLarge: boolean; weight: number }
 
-/** Those of the process. The least recently used pattern makes room for a new one. */
+/** Cache of the compiled patterns of a process. The least recently used pattern makes room for a new one. */
 export function createPatterns(mostWeight: number = mostCached): Patterns {
   const cache = new Map<string, Compiled>()
   let [compiled, weight] = [0, 0]

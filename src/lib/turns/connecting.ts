@@ -28,7 +28,7 @@ export function createConnecting(
   monotonic: () => number = () => performance.now(),
 ): Connecting {
   let accepted = 0
-  /** When the long work of this turn began. Undefined while there is none. */
+  /** Start of the long work of this turn. Undefined while there is none. */
   let began: number | undefined
   const turned = (): void => {
     began = undefined
@@ -44,7 +44,7 @@ export function createConnecting(
       if (accepted !== seen && left > 0) behind(work, isLight, accepted, left - 1)
       else if (!isTaken()) work(false)
       else if (isLight()) work(true)
-      // What has had to wait comes first in the next turn.
+      // Work that had to wait comes first in the next turn.
       else behind(work, isLight, accepted, left)
     })
   }

@@ -53,7 +53,7 @@ function tooYoung(tag: string, { chosen, latest, heldUntil }: Served): OciError 
   return new OciError('DENIED', message, { detail })
 }
 
-/** Why nothing is pulled; undefined where the policy that refuses it says so, or the digest is gone. */
+/** Reason why nothing is pulled. Undefined if the policy that refuses the pull gives the reason, or the digest is gone. */
 function refusalOf(
   tag: string,
   { question, isRefused, next }: TagAnswer,

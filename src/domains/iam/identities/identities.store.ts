@@ -112,8 +112,8 @@ export async function setVouchedBy(tx: Tx, identity: string, organization: strin
 }
 
 /**
- * What counts of an identity's bindings: places, each with the capability numbers of one role as JSON. `undefined` when
- * there is no such identity.
+ * Grants of an identity: the scope of each binding, with the capability numbers of its role as JSON. Returns undefined if
+ * the identity does not exist.
  */
 export async function listGrants(
   reader: Reader,

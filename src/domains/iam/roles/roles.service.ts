@@ -97,7 +97,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
   call.log.info('role deleted', { uid })
 }
 
-/** Says what still needs the role; undefined if nothing does. */
+/** Returns the reason why the role is still needed. Undefined if it is not. */
 async function useOf(reader: Reader, { app, now }: Call, uid: string): Promise<string | undefined> {
   if (await store.isRoleBound(reader, uid)) return 'the role is still bound'
   for (const hook of app.hooks.roleInUse) {

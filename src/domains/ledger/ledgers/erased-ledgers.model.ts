@@ -1,5 +1,5 @@
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** What was erased; `paths` are those at which a repo of the ledger was deleted. */
+/** Erased records of a ledger. `paths` are the paths at which its repository was deleted. */
 export type ErasedLedger = { repoUid: string; paths: string[]; records: number }
 export const anErasedLedger = kindOf<ErasedLedger>('erased ledger')

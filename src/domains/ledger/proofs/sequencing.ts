@@ -1,4 +1,4 @@
-// Whose rows of the ledger are logged next, as this process knows it: ledgers take turns by their numbers, round and round.
+// Ledgers whose rows are logged next, as this process knows them. They take turns by their numbers.
 import { createSignal, type Signal } from '#lib/signal.ts'
 
 export type Sequencing = {

@@ -1,4 +1,4 @@
-// Whom this process has asked what they have seen of a log, before it signs.
+// Witnesses that this process has asked about a log before it signs.
 import { randomUUID } from 'node:crypto'
 
 /** How long after it was asked about a log is asked about again, where too few have answered. */

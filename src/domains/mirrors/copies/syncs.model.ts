@@ -1,6 +1,6 @@
 import type { SyncState } from '../follows/sync-states.model.ts'
 
-/** How far the copying has got: the last tag and the last referrer that it has seen, and when it last began at the start. */
+/** Position of a copy: the last tag and the last referrer that it has seen, and the time at which it last began anew. */
 export type SyncCursor = {
   tags: { value: string; uid: string } | undefined
   referrers: { time: string; digest: string }
@@ -15,7 +15,7 @@ export const mostRefused = 100
 export type Sync = {
   repo: string
   source: string
-  /** In whose name, and whether that is the operator. */
+  /** Uid of the identity in whose name the repository is copied; `operator` if that is the operator. */
   setter: string
   operator: boolean
   expirationTime: string
@@ -23,10 +23,10 @@ export type Sync = {
   cursor: SyncCursor
 }
 
-/** How long a repo is copied when nobody says otherwise. */
+/** Default time for which a repository is copied. */
 export const usualTermMs = 14 * 24 * 3_600_000
 
-/** How many repos may be copied from one another in a row. */
+/** Limit of repositories in a row that are copied from one another. */
 export const maxChain = 10
 
 /** The longest name of a repository in the registry of a cloud. */

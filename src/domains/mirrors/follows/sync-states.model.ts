@@ -2,5 +2,5 @@
 export const syncStates = { unknown: 0, queued: 1, inProgress: 2, failed: 3 } as const
 export type SyncState = (typeof syncStates)[keyof typeof syncStates]
 
-/** How the copying of a repo goes, and since when. */
+/** State of the copy of a repository, and the time of its last change. */
 export type SyncStatus = { repo: string; state: SyncState; since: string }

@@ -19,10 +19,10 @@ export type ManifestPush = {
   tags: readonly string[]
   /** Throws when the caller may not create the tag, or move it. */
   checkTag: (exists: boolean) => void
-  /** Of the tags: what each of them has to point to now. */
+  /** Digest that each of the tags has to point to now. */
   precondition: Precondition | undefined
   origin: Origin
-  /** What it lists may come later, and is read when it has. */
+  /** Content that the manifest lists may be pushed later. It is read after that. */
   sparse?: true
 }
 
@@ -39,7 +39,7 @@ export type PushResult = 'stored' | 'no repo' | PushProblem
  */
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { manifest, document, tags } = push
-  // What rules say of the tags is remembered when it was read outside of a transaction.
+  // The cache of rules fills only outside of a transaction.
   await work.app.laws.of(work.app.db, push.target.uid)
   let isNew = false
   const result = await push.target.tx('alone', async (tx, there): Promise<PushResult> => {
@@ -79,12 +79,12 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   return result
 }
 
-/** Why a repo that has nothing yet could not store the manifest. */
+/** Returns the reason why an empty repository could not store the manifest. */
 export function problemInNewRepo(work: Work, push: Pick<ManifestPush, 'document'>): PushProblem | undefined {
   return missingProblem(work, push, { sizes: new Map() })
 }
 
-/** What the repo has of what a manifest lists, and what lists the manifest. */
+/** Content of the repository that a manifest lists, and indexes that list the manifest. */
 type Surroundings = {
   sizes: Map<string, number>
   levels: number

@@ -25,7 +25,7 @@ export const sourceNumbers = { oci: 1, api: 2, import: 3, sync: 4, upstream: 5 }
   Source,
   number
 >
-/** How the row of an entry of the transparency log came about. */
+/** Numbers of the origins of an entry of the transparency log. */
 export const kindNumbers = { live: 1, import: 2, backfill: 3 } as const satisfies Record<EntryKind, number>
 
 /** `now`, or the first millisecond after `last` when the clock has not passed it: the times of a tag only ever grow. */

@@ -172,7 +172,7 @@ export async function leaveOlder(tx: Tx, repo: number, index: number): Promise<n
   return tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo} AND id < ${index}`)
 }
 
-/** Those of a repo that is deleted are left over. */
+/** Detaches the rows of a deleted repository. The job that indexes tags deletes them. */
 export async function leaveAll(tx: Tx, repo: number): Promise<void> {
   await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo}`)
 }

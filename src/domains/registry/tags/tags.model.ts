@@ -38,7 +38,7 @@ export type Mover = {
 }
 export type Source = 'oci' | 'api' | 'import' | 'sync' | 'upstream'
 
-/** Who the ledger says it was: a push token, whose uid begins with that of its maker, or the caller. */
+/** Uid of the actor in the tag history: the push token, whose uid begins with that of its maker, or the caller. */
 export function actorOf({ caller }: Pick<By, 'caller'>): string {
   return caller.token?.pushToken ?? caller.uid
 }

@@ -2,22 +2,22 @@ import { atMost } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 
-/** What a signer says of a vulnerability in an image, or in one package of it, else empty; `saidTime` is the document's own. */
+/** Statement of a signer about a vulnerability in an image, or in one package of it. `saidTime` is the time in the document. */
 export type SignedStatement = {
   vulnerability: string
   package: string
   status: string
   stated: string
-  /** By which it is listed. */
+  /** Id that lists of statements show. */
   statement: string
   saidTime: string
 }
 
 export type ImageIn = { repoUid: string; digest: string }
-/** One that is said now. */
+/** Statement that is in force. */
 export type SaidNow = SignedStatement & { id: number }
 
-/** What a signer says now of some vulnerabilities in an image. */
+/** Statements of a signer about some vulnerabilities in an image that are in force. */
 export async function saidNow(
   reader: Reader,
   { repoUid, digest }: ImageIn,

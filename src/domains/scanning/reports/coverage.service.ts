@@ -1,4 +1,4 @@
-// Where nothing can be said of an image, at any moment: what no data source covers, and what sources did not tell any more.
+// Coverage gaps of an image at a moment: packages that no data source covers, and data sources that were out of date.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
 import { dayMs, type Gap } from '../known/reports.model.ts'

@@ -263,7 +263,7 @@ export type ImageFindings = Message<"pinfold.control.scanning.v1.ImageFindings">
   findings: Finding[];
 
   /**
-   * What was not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
+   * Gaps: parts of the image that were not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -298,7 +298,7 @@ export type ImageFindingsJson = {
   findings?: FindingJson[];
 
   /**
-   * What was not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
+   * Gaps: parts of the image that were not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
