@@ -99,6 +99,17 @@ test('what a tag still had when its rule ended is kept as long from then on; wha
   ok(await (await owner()).delete(`/registry/v2/repos/${at.repo}`))
 })
 
+test('the date of a tag that moved twice within a millisecond stays when the rule is changed within it', async () => {
+  const at = await place()
+  const uid = await rule(at.folder, { keepDaysAfter: 10 })
+  const client = await pushing()
+  await client.pushImage(at.name, 'v1')
+  const { digest } = await client.pushImage(at.name, 'v1')
+  const until = await untilOf(at, digest)
+  await change(uid, { tags: ['w*'] })
+  assert.ok((await untilOf(at, digest)) >= until, until)
+})
+
 test('what was kept for good stays for good, until somebody breaks the promise', async () => {
   const at = await place()
   const { digest } = await leftBefore(at)

@@ -4,7 +4,7 @@ import type { DomainHooks } from '#hooks.ts'
 import { rootOf } from '#lib/uid.ts'
 import { deleteFormerRulesAt } from './retention/former-rules.store.ts'
 import {
-  promiseFirstTag,
+  promiseAssigned,
   promiseLeft,
   promiseUntagged,
   requireDeletable,
@@ -20,7 +20,7 @@ export const policyHooks = (app: App): DomainHooks => ({
 
   mayAssignTag: (tx, repo, move) => requireMovable(tx, { app }, repo, move),
   mayDeleteTag: (tx, repo, tag) => requireDeletable(tx, { app }, repo, tag),
-  tagAssigning: (tx, repo, digest, now) => promiseFirstTag(tx, { app }, repo, digest, now),
+  tagAssigning: (tx, repo, assigned, now) => promiseAssigned(tx, { app }, repo, assigned, now),
   tagLeft: (tx, repo, left) => promiseLeft(tx, { app }, repo, left),
   mayDelete: (tx, { caller, cause }, repo, digest) => requireUnkept(tx, { app, caller, cause }, repo, digest),
 

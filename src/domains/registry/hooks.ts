@@ -18,6 +18,9 @@ export type PushedManifest = {
 /** A change of a tag, and who makes it. */
 export type TagChange = Pick<Mover, 'actor' | 'source'> & { name: string }
 
+/** A tag, a digest, and since when the tag points to it, or has left it. */
+export type TagAt = { tag: string; digest: string; time: string }
+
 /** Hooks that run in transactions of this domain, which have locked the repository. */
 export type RegistryHooks = {
   /** The manifest is stored. Its tags are assigned after this, and may still be refused. */
@@ -28,10 +31,10 @@ export type RegistryHooks = {
   mayAssignTag(tx: Tx, repo: TagRepo, move: TagChange & { previousDigest: string }): Promise<void>
   /** Throws if the tag must not be deleted. */
   mayDeleteTag(tx: Tx, repo: TagRepo, tag: TagChange & { digest: string; now: string }): Promise<void>
-  /** A tag is assigned to the digest. The tag history does not have it yet. */
-  tagAssigning(tx: Tx, repo: TagRepo, digest: string, now: string): Promise<void>
+  /** A tag is assigned to the digest. The tag history does not have it yet. Its time there may be later than now. */
+  tagAssigning(tx: Tx, repo: TagRepo, assigned: TagAt, now: string): Promise<void>
   /** A tag does not point to the digest any more since this time, by the tag history. */
-  tagLeft(tx: Tx, repo: TagRepo, left: { tag: string; digest: string; time: string }): Promise<void>
+  tagLeft(tx: Tx, repo: TagRepo, left: TagAt): Promise<void>
   /**
    * Throws if the manifest must not be deleted, or without a digest the repository. To be asked before anything is deleted.
    */

@@ -1,6 +1,7 @@
 // The dates that moves of tags give, and what refuses a move. Every door that moves a tag asks here, in its transaction.
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
+import type { TagAt } from '#domains/registry/hooks.ts'
 import { lastSource } from '#domains/registry/tags/tag-history.store.ts'
 import { actorOf, type Mover, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
 import { namesWith, tagNames } from '#domains/registry/tags/tags.store.ts'
@@ -32,19 +33,23 @@ async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
 }
 
 /** A tag leaves the digest: from now on the date counts that the rules give. */
-export async function promiseLeft(
-  tx: Tx,
-  by: By,
-  repo: TagRepo,
-  left: { tag: string; digest: string; time: string },
-): Promise<void> {
+export async function promiseLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt): Promise<void> {
   const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
   const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
   if (latest) await store.extendPromise(tx, repo.id, left.digest, latest)
 }
 
+/**
+ * A tag comes to the digest. The times of a tag only grow, so it may come later than now; a rule that ends before that time
+ * counts as if it had ended before the tag came, so its date is stored here.
+ */
+export async function promiseAssigned(tx: Tx, by: By, repo: TagRepo, assigned: TagAt, now: string): Promise<void> {
+  await promiseFirstTag(tx, by, repo, assigned.digest, now)
+  if (assigned.time > now) await promiseLeft(tx, by, repo, assigned)
+}
+
 /** A tag comes to the digest for the first time: until then it had the date of what never was a tag, and that stays. */
-export async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
+async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
   const law = await lawOf(by, tx, repo.uid)
   const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
   const former = law.former.filter(({ says }) => says.untaggedDays > 0)

@@ -62,7 +62,7 @@ export async function assignTag(
   if (changed) {
     const event = previousDigest === '' ? 'created' : 'moved'
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
-    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, digest, now)
+    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, { tag: name, digest, time }, now)
     await history.insertRecords(tx, repo, [record])
     await tellLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
   }
@@ -199,7 +199,7 @@ export async function appendPastMoves(
     return { tag: name, time, event, digest, previousDigest, actor, source: 'import' }
   })
   for (const digest of new Set(moves.map((move) => move.digest))) {
-    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, digest, by.cause.now)
+    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, { tag: name, digest, time: by.cause.now }, by.cause.now)
   }
   await history.insertRecords(tx, repo, records)
   // Known from now on, whatever their times elsewhere.
