@@ -1,10 +1,10 @@
 // Version 1 of groups: other names, lists in full, and a PUT that replaces. The rules are those of version 2.
 import type { Handlers } from '#app.ts'
-import { type Group as GroupMessage, Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { type Group as GroupMessage, GroupSchema, Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { empty } from '#lib/wire.ts'
 import { aGroup, type Group, shownLimits } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
@@ -23,10 +23,7 @@ export const groupsV1: Handlers<typeof Groups> = {
     return { $typeName: 'pinfold.platform.iam.GroupList', items: groups.map(groupToV1) }
   },
 
-  async delete(call, { id }) {
-    await service.deleteGroup(call, id)
-    return empty
-  },
+  delete: deleting('id', service.deleteGroup),
 }
 
 export const groupEventsV1: readonly EventBody[] = [
@@ -36,21 +33,12 @@ export const groupEventsV1: readonly EventBody[] = [
 ]
 
 function fromMessage(group: GroupMessage | undefined) {
-  if (!group) throw invalid({ field: 'group', description: 'is required' })
-  const { name, description, verified, kind } = group
-  return { name, description, verified, kind }
+  return contentOf(group, 'group', 'name', 'description', 'verified', 'kind')
 }
+
+const toMessage = messageOf(GroupSchema, { id: 'uid' })
 
 /** A group as version 1 shows it, alone and where it is part of something else. */
 export function groupToV1(group: Group): GroupMessage {
-  return {
-    $typeName: 'pinfold.platform.iam.Group',
-    id: group.uid,
-    name: group.name,
-    description: group.description,
-    resourceLimits: shownLimits(group),
-    verified: group.verified,
-    kind: group.kind as GroupMessage['kind'],
-    status: group.status as GroupMessage['status'],
-  }
+  return toMessage({ ...group, resourceLimits: shownLimits(group) })
 }

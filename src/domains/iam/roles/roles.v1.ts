@@ -1,11 +1,12 @@
 // Version 1 of roles: capabilities by their dotted names, lists in full, and a PUT that replaces.
 import type { Handlers } from '#app.ts'
-import { type RoleFilter, type Role as RoleMessage, Roles } from '#gen/pinfold/iam/v1/roles_pb.ts'
+import { type RoleFilter, type Role as RoleMessage, RoleSchema, Roles } from '#gen/pinfold/iam/v1/roles_pb.ts'
+import { creating, deleting, replacing } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { everywhere, type UidpFilter, wholeList } from '#lib/lists/lists.ts'
 import { isUid, top } from '#lib/uid.ts'
-import { empty } from '#lib/wire.ts'
 import { capabilities, grantableNumbers } from '../access/capabilities.ts'
 import { aRole, type Role } from './roles.model.ts'
 import * as service from './roles.service.ts'
@@ -13,24 +14,15 @@ import * as service from './roles.service.ts'
 const replaced = ['name', 'description', 'capabilities']
 
 export const rolesV1: Handlers<typeof Roles> = {
-  async create(call, { parentId, role }) {
-    return roleToV1(await service.createRole(call, parentId, fromMessage(role)))
-  },
-
-  async update(call, role) {
-    return roleToV1(await service.updateRole(call, role.id, { paths: replaced, value: fromMessage(role) }))
-  },
+  create: creating(['parentId', 'role'], fromMessage, service.createRole, roleToV1),
+  update: replacing(replaced, fromMessage, service.updateRole, roleToV1),
+  delete: deleting('id', service.deleteRole),
 
   async list(call, filter) {
     const uidp = placesOf(filter)
     const { id, name } = filter
     const roles = uidp === 'nowhere' ? [] : await wholeList(call, { uidp, id }, { name }, service.listRoles)
     return { $typeName: 'pinfold.platform.iam.RoleList', items: roles.map(roleToV1) }
-  },
-
-  async delete(call, { id }) {
-    await service.deleteRole(call, id)
-    return empty
   },
 }
 
@@ -49,15 +41,14 @@ function placesOf({ parent, uidp }: RoleFilter): UidpFilter | undefined | 'nowhe
   return { ...everywhere, ...uidp, childrenOf: parent }
 }
 
-function fromMessage(role: RoleMessage | undefined) {
-  if (!role) throw invalid({ field: 'role', description: 'is required' })
-  const { name, description } = role
-  return { name, description, capabilities: grantableNumbers(role.capabilities) }
+function fromMessage(message: RoleMessage | undefined) {
+  const role = contentOf(message, 'role', 'name', 'description', 'capabilities')
+  return { ...role, capabilities: grantableNumbers(role.capabilities) }
 }
+
+const toMessage = messageOf(RoleSchema, { id: 'uid' })
 
 /** A role as version 1 shows it, alone and where it is part of something else. */
 export function roleToV1(role: Pick<Role, 'uid' | 'name' | 'description' | 'capabilities'>): RoleMessage {
-  const { uid, name, description } = role
-  const names = role.capabilities.flatMap((number) => capabilities.get(number)?.name ?? [])
-  return { $typeName: 'pinfold.platform.iam.Role', id: uid, name, description, capabilities: names }
+  return toMessage({ ...role, capabilities: role.capabilities.flatMap((one) => capabilities.get(one)?.name ?? []) })
 }
