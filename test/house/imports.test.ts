@@ -56,8 +56,10 @@ const ruleFiles: Record<string, readonly string[]> = {
     'events/routing/type-patterns.ts',
 
     'iam/accounts/accounts-on-the-wire.ts',
+    'iam/identities/relationships-on-the-wire.ts',
     'iam/identities/relationships.ts',
     'iam/identities/service-principals.ts',
+    'iam/identity-providers/identity-providers-on-the-wire.ts',
     'iam/identity-providers/provider-discovery.ts',
     'iam/invites/invite-code.ts',
     'iam/repeats/repeats.ts',

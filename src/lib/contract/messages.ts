@@ -4,11 +4,11 @@ import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { invalid } from '../errors.ts'
 import { timestamp } from '../timestamp.ts'
 
-/** A member as models have it: times as ISO text, enums and 64-bit integers as numbers, messages without a type name. */
+/** A member as models have it: times as ISO text, enums as numbers, 64-bit integers as any of them, messages without a type name. */
 type Modeled<V> = V extends Timestamp
   ? string
   : V extends bigint
-    ? bigint | number
+    ? bigint | number | string
     : V extends number
       ? number
       : V extends Uint8Array
@@ -83,7 +83,9 @@ function singleOf(message: DescMessage | undefined, scalar: ScalarType | undefin
     const convert = converterOf(message, {})
     return (value) => ('$typeName' in (value as object) ? value : convert(value))
   }
-  return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64 ? (value) => BigInt(value as number) : undefined
+  return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64
+    ? (value) => BigInt(value as number | string)
+    : undefined
 }
 
 function choiceOf(fields: readonly DescField[]): Convert {

@@ -1,19 +1,21 @@
 // Version 1 of account associations: named by their group, with lists in full and a PUT that replaces.
 import type { Handlers } from '#app.ts'
 import {
+  AccountAssociationsSchema,
   AccountAssociationsCheckRequest_AccountType as AccountType,
-  type AccountAssociations as AssociationMessage,
   GroupAccountAssociations,
   AccountAssociationsStatus_State as State,
 } from '#gen/pinfold/iam/v1/account_associations_pb.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { empty } from '#lib/wire.ts'
-import { type AccountAssociation, anAssociation } from './account-associations.model.ts'
+import { anAssociation } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
-import { appMessages, readAccounts } from './accounts-on-the-wire.ts'
+import { readAccounts } from './accounts-on-the-wire.ts'
 
+const toMessage = messageOf(AccountAssociationsSchema, { group: 'uid' })
 const replaced = ['name', 'description', 'amazon', 'google', 'azure', 'github', 'pinfold']
 
 export const accountAssociationsV1: Handlers<typeof GroupAccountAssociations> = {
@@ -32,10 +34,7 @@ export const accountAssociationsV1: Handlers<typeof GroupAccountAssociations> = 
     return { $typeName: 'pinfold.platform.iam.AccountAssociationsList', items: associations.map(toMessage) }
   },
 
-  async delete(call, { group }) {
-    await service.deleteAccountAssociation(call, group)
-    return empty
-  },
+  delete: deleting('group', service.deleteAccountAssociation),
 
   async check(call, { group, accountType }) {
     const checked = await service.checkAccountAssociation(call, group, cloudOf(accountType))
@@ -59,26 +58,4 @@ function cloudOf(type: AccountType): 'amazon' | 'google' | 'azure' {
   if (type === AccountType.GOOGLE) return 'google'
   if (type === AccountType.AZURE) return 'azure'
   throw invalid({ field: 'account_type', description: 'must name a cloud' })
-}
-
-function toMessage(association: AccountAssociation): AssociationMessage {
-  const { uid, name, description, amazon, google, azure, github, pinfold } = association
-  return {
-    $typeName: 'pinfold.platform.iam.AccountAssociations',
-    group: uid,
-    name,
-    description,
-    amazon: amazon && { $typeName: 'pinfold.platform.iam.AccountAssociations.Amazon', ...amazon },
-    google: google && { $typeName: 'pinfold.platform.iam.AccountAssociations.Google', ...google },
-    azure: azure && { $typeName: 'pinfold.platform.iam.AccountAssociations.Azure', ...azure },
-    github: github && {
-      $typeName: 'pinfold.platform.iam.AccountAssociations.GitHub',
-      appInstallations: appMessages(
-        github.appInstallations,
-        'pinfold.platform.iam.AccountAssociations.GitHubAppInstallations',
-        'pinfold.platform.iam.AccountAssociations.GitHubInstallation',
-      ),
-    },
-    pinfold: pinfold && { $typeName: 'pinfold.platform.iam.AccountAssociations.Vendor', ...pinfold },
-  }
 }

@@ -1,51 +1,40 @@
 import type { Handlers } from '#app.ts'
 import {
+  AccountAssociationSchema,
   AccountAssociationsService,
   AccountProviderType,
   type AccountAssociation as AssociationMessage,
   CheckStatus,
 } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
+import { creating, deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
+import { messageOf, required } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
-import { type AccountAssociation, accountAssociationFields, anAssociation } from './account-associations.model.ts'
+import { accountAssociationFields, anAssociation } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
-import { appMessages, readAccounts } from './accounts-on-the-wire.ts'
+import { readAccounts } from './accounts-on-the-wire.ts'
 
+const { method } = AccountAssociationsService
+const toMessage = messageOf(AccountAssociationSchema)
 const rules = { fields: accountAssociationFields, defaultOrder: 'group' }
 
 export const accountAssociations: Handlers<typeof AccountAssociationsService> = {
-  async getAccountAssociation(call, { uid }) {
-    return toMessage(await service.getAccountAssociation(call, uid))
-  },
-
-  async listAccountAssociations(call, request) {
-    const { name } = request
-    const listed = await service.listAccountAssociations(call, readList(call, request, rules, { name }))
-    return listResponse(
-      'pinfold.platform.iam.v2.ListAccountAssociationsResponse',
-      'accountAssociations',
-      listed,
-      toMessage,
-      request,
-    )
-  },
-
-  async createAccountAssociation(call, { parent, accountAssociation }) {
-    return toMessage(await service.createAccountAssociation(call, parent, fromMessage(accountAssociation)))
-  },
-
-  async updateAccountAssociation(call, { accountAssociation, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(accountAssociation) }
-    return toMessage(await service.updateAccountAssociation(call, accountAssociation?.uid ?? '', patch))
-  },
-
-  async deleteAccountAssociation(call, { uid }) {
-    await service.deleteAccountAssociation(call, uid)
-    return empty
-  },
+  getAccountAssociation: getting(service.getAccountAssociation, toMessage),
+  listAccountAssociations: listing(
+    method.listAccountAssociations,
+    rules,
+    ({ name }) => ({ name }),
+    service.listAccountAssociations,
+    toMessage,
+  ),
+  createAccountAssociation: creating(
+    ['parent', 'accountAssociation'],
+    fromMessage,
+    service.createAccountAssociation,
+    toMessage,
+  ),
+  updateAccountAssociation: updating('accountAssociation', fromMessage, service.updateAccountAssociation, toMessage),
+  deleteAccountAssociation: deleting('uid', service.deleteAccountAssociation),
 
   async checkAccountAssociation(call, { uid, providerType }) {
     const checked = await service.checkAccountAssociation(call, uid, cloudOf(providerType))
@@ -59,9 +48,9 @@ export const accountAssociations: Handlers<typeof AccountAssociationsService> = 
 }
 
 export const accountAssociationEvents: readonly EventBody[] = [
-  eventBody(AccountAssociationsService.method.createAccountAssociation, anAssociation, toMessage),
-  eventBody(AccountAssociationsService.method.updateAccountAssociation, anAssociation, toMessage),
-  eventBody(AccountAssociationsService.method.deleteAccountAssociation, aDeletion, () => null),
+  eventBody(method.createAccountAssociation, anAssociation, toMessage),
+  eventBody(method.updateAccountAssociation, anAssociation, toMessage),
+  eventBody(method.deleteAccountAssociation, aDeletion, () => null),
 ]
 
 function cloudOf(type: AccountProviderType): 'amazon' | 'google' | 'azure' {
@@ -72,30 +61,5 @@ function cloudOf(type: AccountProviderType): 'amazon' | 'google' | 'azure' {
 }
 
 function fromMessage(association: AssociationMessage | undefined) {
-  if (!association) throw invalid({ field: 'account_association', description: 'is required' })
-  return readAccounts(association)
-}
-
-function toMessage(association: AccountAssociation): AssociationMessage {
-  const { uid, name, description, amazon, google, azure, github, pinfold } = association
-  return {
-    $typeName: 'pinfold.platform.iam.v2.AccountAssociation',
-    uid,
-    name,
-    description,
-    amazon: amazon && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Amazon', ...amazon },
-    google: google && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Google', ...google },
-    azure: azure && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Azure', ...azure },
-    github: github && {
-      $typeName: 'pinfold.platform.iam.v2.AccountAssociation.GitHub',
-      appInstallations: appMessages(
-        github.appInstallations,
-        'pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations',
-        'pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation',
-      ),
-    },
-    pinfold: pinfold && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Vendor', ...pinfold },
-    createTime: timestamp(association.createTime),
-    updateTime: timestamp(association.updateTime),
-  }
+  return readAccounts(required(association, 'account_association'))
 }

@@ -34,18 +34,3 @@ function readApps(apps: NonNullable<AccountsMessage['github']>['appInstallations
   })
   return Object.fromEntries(entries)
 }
-
-/** The messages of the apps, whose types have these names. */
-export function appMessages<App extends string, Installation extends string>(
-  apps: StoredApps,
-  app: App,
-  installation: Installation,
-) {
-  const entries = Object.entries(apps).map(([id, { installations }]) => {
-    const messages = installations.map(({ installationId, name }) => {
-      return { $typeName: installation, installationId: BigInt(installationId), name }
-    })
-    return [id, { $typeName: app, installations: messages }] as const
-  })
-  return Object.fromEntries(entries)
-}

@@ -2,15 +2,16 @@
 import type { Handlers } from '#app.ts'
 import {
   type BatchDeleteExternalGroupRoleMappingsResponse,
+  ExternalGroupRoleMappingSchema,
   ExternalGroupRoleMappings,
   type ExternalGroupRoleMapping as MappingMessage,
 } from '#gen/pinfold/iam/v1/external_group_role_mappings_pb.ts'
-import { invalid, withFieldNames } from '#lib/errors.ts'
+import { deleting, getting } from '#lib/contract/handlers.ts'
+import { messageOf, required } from '#lib/contract/messages.ts'
+import { withFieldNames } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
-import { empty } from '#lib/wire.ts'
 import {
   aGroupMapping,
   type GroupMapping,
@@ -19,29 +20,25 @@ import {
 } from './external-group-role-mappings.model.ts'
 import * as service from './external-group-role-mappings.service.ts'
 
+const toMapping = messageOf(ExternalGroupRoleMappingSchema, { id: 'uid', roleUidp: 'roleUid', createdAt: 'createTime' })
+
 const inV1 = <T>(work: Promise<T>): Promise<T> =>
   withFieldNames({ role_uid: 'role_uidp', identity_provider_uid: 'identity_provider_uidp', names: 'ids' }, work)
 
 export const externalGroupRoleMappingsV1: Handlers<typeof ExternalGroupRoleMappings> = {
   async create(call, { parentId, mapping }) {
-    if (!mapping) throw invalid({ field: 'mapping', description: 'is required' })
-    const { externalGroupId, roleUidp: roleUid, scope } = mapping
+    const { externalGroupId, roleUidp: roleUid, scope } = required(mapping, 'mapping')
     return toMessage(await inV1(service.createGroupMapping(call, parentId, { externalGroupId, roleUid, scope })))
   },
 
-  async get(call, { uid }) {
-    return toMessage(await service.getGroupMapping(call, uid))
-  },
+  get: getting(service.getGroupMapping, toMessage),
 
   async list(call, { uidp, identityProviderUidp: provider }) {
     const mappings = await inV1(wholeList(call, { uidp, id: '' }, { provider }, service.listGroupMappings))
     return { $typeName: 'pinfold.platform.iam.ExternalGroupRoleMappingList', items: mappings.map(toMessage) }
   },
 
-  async delete(call, { id }) {
-    await service.deleteGroupMapping(call, id)
-    return empty
-  },
+  delete: deleting('id', service.deleteGroupMapping),
 
   async batchDelete(call, { parentId, ids }) {
     return toBatch({ parent: parentId, mappings: await inV1(service.deleteGroupMappings(call, parentId, ids)) })
@@ -54,22 +51,11 @@ export const groupMappingEventsV1: readonly EventBody[] = [
   eventBody(ExternalGroupRoleMappings.method.batchDelete, someGroupMappings, toBatch),
 ]
 
-function toMessage({ uid, externalGroupId, roleUid, scope, createTime }: GroupMapping): MappingMessage {
-  return {
-    $typeName: 'pinfold.platform.iam.ExternalGroupRoleMapping',
-    id: uid,
-    identityProviderUidp: parentOf(uid),
-    externalGroupId,
-    roleUidp: roleUid,
-    scope,
-    createdAt: timestamp(createTime),
-  }
+function toMessage(mapping: GroupMapping): MappingMessage {
+  return toMapping({ ...mapping, identityProviderUidp: parentOf(mapping.uid) })
 }
 
 function toBatch({ parent, mappings }: GroupMappings): BatchDeleteExternalGroupRoleMappingsResponse {
-  return {
-    $typeName: 'pinfold.platform.iam.BatchDeleteExternalGroupRoleMappingsResponse',
-    parentId: parent,
-    items: mappings.map(toMessage),
-  }
+  const $typeName = 'pinfold.platform.iam.BatchDeleteExternalGroupRoleMappingsResponse'
+  return { $typeName, parentId: parent, items: mappings.map(toMessage) }
 }

@@ -1,15 +1,14 @@
 import type { Handlers } from '#app.ts'
 import {
-  type BatchDeleteExternalGroupRoleMappingsResponse,
+  BatchDeleteExternalGroupRoleMappingsResponseSchema,
+  ExternalGroupRoleMappingSchema,
   ExternalGroupRoleMappingsService,
   type ExternalGroupRoleMapping as MappingMessage,
 } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { creating, deleting, getting, listing } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
-import { empty } from '#lib/wire.ts'
 import {
   aGroupMapping,
   type GroupMapping,
@@ -19,35 +18,27 @@ import {
 } from './external-group-role-mappings.model.ts'
 import * as service from './external-group-role-mappings.service.ts'
 
+const { method } = ExternalGroupRoleMappingsService
 const rules = { fields: groupMappingFields, defaultOrder: 'uid' }
+const toMapping = messageOf(ExternalGroupRoleMappingSchema)
+const toMappings = messageOf(BatchDeleteExternalGroupRoleMappingsResponseSchema)
 
 export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMappingsService> = {
-  async getExternalGroupRoleMapping(call, { uid }) {
-    return toMessage(await service.getGroupMapping(call, uid))
-  },
-
-  async listExternalGroupRoleMappings(call, request) {
-    const { identityProviderUid: provider } = request
-    const listed = await service.listGroupMappings(call, readList(call, request, rules, { provider }))
-    return listResponse(
-      'pinfold.platform.iam.v2.ListExternalGroupRoleMappingsResponse',
-      'externalGroupRoleMappings',
-      listed,
-      toMessage,
-      request,
-    )
-  },
-
-  async createExternalGroupRoleMapping(call, { parent, externalGroupRoleMapping: mapping }) {
-    if (!mapping) throw invalid({ field: 'external_group_role_mapping', description: 'is required' })
-    const { externalGroupId, roleUid, scope } = mapping
-    return toMessage(await service.createGroupMapping(call, parent, { externalGroupId, roleUid, scope }))
-  },
-
-  async deleteExternalGroupRoleMapping(call, { uid }) {
-    await service.deleteGroupMapping(call, uid)
-    return empty
-  },
+  getExternalGroupRoleMapping: getting(service.getGroupMapping, toMessage),
+  listExternalGroupRoleMappings: listing(
+    method.listExternalGroupRoleMappings,
+    rules,
+    ({ identityProviderUid: provider }) => ({ provider }),
+    service.listGroupMappings,
+    toMessage,
+  ),
+  createExternalGroupRoleMapping: creating(
+    ['parent', 'externalGroupRoleMapping'],
+    fromMessage,
+    service.createGroupMapping,
+    toMessage,
+  ),
+  deleteExternalGroupRoleMapping: deleting('uid', service.deleteGroupMapping),
 
   async batchDeleteExternalGroupRoleMappings(call, { parent, names }) {
     return toBatch({ parent, mappings: await service.deleteGroupMappings(call, parent, names) })
@@ -55,28 +46,19 @@ export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMapping
 }
 
 export const groupMappingEvents: readonly EventBody[] = [
-  eventBody(ExternalGroupRoleMappingsService.method.createExternalGroupRoleMapping, aGroupMapping, toMessage),
-  deletionBody(ExternalGroupRoleMappingsService.method.deleteExternalGroupRoleMapping),
-  eventBody(ExternalGroupRoleMappingsService.method.batchDeleteExternalGroupRoleMappings, someGroupMappings, toBatch),
+  eventBody(method.createExternalGroupRoleMapping, aGroupMapping, toMessage),
+  deletionBody(method.deleteExternalGroupRoleMapping),
+  eventBody(method.batchDeleteExternalGroupRoleMappings, someGroupMappings, toBatch),
 ]
 
-function toMessage(mapping: GroupMapping): MappingMessage {
-  return {
-    $typeName: 'pinfold.platform.iam.v2.ExternalGroupRoleMapping',
-    uid: mapping.uid,
-    identityProviderUid: parentOf(mapping.uid),
-    externalGroupId: mapping.externalGroupId,
-    roleUid: mapping.roleUid,
-    scope: mapping.scope,
-    createTime: timestamp(mapping.createTime),
-    updateTime: timestamp(mapping.createTime),
-  }
+function fromMessage(mapping: MappingMessage | undefined): service.NewMapping {
+  return contentOf(mapping, 'external_group_role_mapping', 'externalGroupId', 'roleUid', 'scope')
 }
 
-function toBatch({ parent, mappings }: GroupMappings): BatchDeleteExternalGroupRoleMappingsResponse {
-  return {
-    $typeName: 'pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse',
-    parent,
-    externalGroupRoleMappings: mappings.map(toMessage),
-  }
+function toMessage(mapping: GroupMapping): MappingMessage {
+  return toMapping({ ...mapping, identityProviderUid: parentOf(mapping.uid), updateTime: mapping.createTime })
+}
+
+function toBatch({ parent, mappings }: GroupMappings) {
+  return toMappings({ parent, externalGroupRoleMappings: mappings.map(toMessage) })
 }

@@ -1,15 +1,18 @@
 import type { Call, Handlers } from '#app.ts'
 import {
-  IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
   IdentityProvider_OIDC_CorrelationRuleSchema as CorrelationRuleSchema,
+  GenerateScimTokenResponseSchema,
+  IdentityProviderSchema,
   IdentityProvidersService,
   type IdentityProvider as ProviderMessage,
+  RegenerateScimTokenResponseSchema,
+  RevokeScimTokenResponseSchema,
+  SetScimEnabledResponseSchema,
 } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
-import { invalid, noKnownValue } from '#lib/errors.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { messageOf, required } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
 import {
   aProvider,
   type IdentityProvider,
@@ -17,10 +20,19 @@ import {
   type ProviderInput,
 } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
-import { describeScim, type Shown } from './scim-settings.model.ts'
-import { scimTokenEvents, scimTokens } from './scim-tokens.v2.ts'
+import { readProvider, scimTokenHandlers, showProvider } from './identity-providers-on-the-wire.ts'
+import { aScimState, aScimToken, describeIssued, describeReplaced, type Shown } from './scim-settings.model.ts'
 
 const rules = { fields: identityProviderFields, defaultOrder: 'uid' }
+
+const { method } = IdentityProvidersService
+const toProvider = messageOf(IdentityProviderSchema)
+const scim = {
+  issued: messageOf(GenerateScimTokenResponseSchema, { identityProviderUid: 'provider' }),
+  replaced: messageOf(RegenerateScimTokenResponseSchema, { identityProviderUid: 'provider' }),
+  revoked: messageOf(RevokeScimTokenResponseSchema, { identityProviderUid: 'provider', revokeTime: 'time' }),
+  switched: messageOf(SetScimEnabledResponseSchema, { identityProviderUid: 'provider' }),
+}
 
 export const identityProviders: Handlers<typeof IdentityProvidersService> = {
   async getIdentityProvider(call, { uid }) {
@@ -50,59 +62,26 @@ export const identityProviders: Handlers<typeof IdentityProvidersService> = {
     return toMessage(updated, { url: call.url })
   },
 
-  async deleteIdentityProvider(call, { uid }) {
-    await service.deleteIdentityProvider(call, uid)
-    return empty
-  },
+  deleteIdentityProvider: deleting('uid', service.deleteIdentityProvider),
 
-  ...scimTokens,
+  ...scimTokenHandlers('identityProviderUid', scim),
 }
 
 export const identityProviderEvents: readonly EventBody[] = [
-  eventBody(IdentityProvidersService.method.createIdentityProvider, aProvider, (provider) => toMessage(provider)),
-  eventBody(IdentityProvidersService.method.updateIdentityProvider, aProvider, (provider) => toMessage(provider)),
-  deletionBody(IdentityProvidersService.method.deleteIdentityProvider),
-  ...scimTokenEvents,
+  eventBody(method.createIdentityProvider, aProvider, (provider) => toMessage(provider)),
+  eventBody(method.updateIdentityProvider, aProvider, (provider) => toMessage(provider)),
+  deletionBody(method.deleteIdentityProvider),
+  eventBody(method.generateScimToken, aScimToken, (issued) => scim.issued(describeIssued(issued))),
+  eventBody(method.regenerateScimToken, aScimToken, (issued) => scim.replaced(describeReplaced(issued))),
+  eventBody(method.revokeScimToken, aScimState, scim.revoked),
+  eventBody(method.setScimEnabled, aScimState, scim.switched),
 ]
 
 function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
-  if (!provider) throw invalid({ field: 'identity_provider', description: 'is required' })
-  const { name, description, defaultRole, configuration } = provider
-  if (configuration.case !== 'oidc') return { name, description, defaultRole }
-  const { $typeName, $unknown, ...oidc } = configuration.value
-  if (!Object.values<number>(CorrelationRule).includes(oidc.correlationRule)) {
-    throw invalid({ field: 'oidc.correlation_rule', description: noKnownValue(CorrelationRuleSchema) })
-  }
-  return { name, description, defaultRole, oidc }
+  return readProvider(required(provider, 'identity_provider'), CorrelationRuleSchema)
 }
 
 /** Without the secret. Only Get tells the state of the SCIM token, and events name no address. */
 function toMessage(provider: IdentityProvider, shown: Shown = { url: '' }): ProviderMessage {
-  const { oidc } = provider
-  return {
-    $typeName: 'pinfold.platform.iam.v2.IdentityProvider',
-    uid: provider.uid,
-    name: provider.name,
-    description: provider.description,
-    createTime: timestamp(provider.createTime),
-    updateTime: timestamp(provider.updateTime),
-    defaultRole: provider.defaultRole,
-    configuration: {
-      case: 'oidc',
-      value: {
-        $typeName: 'pinfold.platform.iam.v2.IdentityProvider.OIDC',
-        issuer: oidc.issuer,
-        clientId: oidc.clientId,
-        clientSecret: '',
-        additionalScopes: oidc.additionalScopes,
-        groupsClaim: oidc.groupsClaim,
-        correlationRule: oidc.correlationRule as CorrelationRule,
-        pkceEnabled: oidc.pkceEnabled,
-      },
-    },
-    scim: {
-      $typeName: 'pinfold.platform.iam.v2.IdentityProvider.SCIM',
-      ...describeScim(provider.uid, provider.scim, shown),
-    },
-  }
+  return toProvider(showProvider(provider, shown))
 }

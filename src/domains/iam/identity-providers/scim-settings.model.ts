@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { kindOf } from '#lib/events/event-body.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { duration } from '#lib/wire.ts'
 
 /** The SCIM endpoint of an identity provider, from its first token on. Of tokens only SHA-256 is kept, in hex. */
@@ -93,39 +92,31 @@ export function describeTokens(
 /** What is shown of an endpoint; `now` where the state of its tokens is to be shown too. */
 export type Shown = { url: string; now?: string }
 
-/** The members of the contract's SCIM messages, with times as texts; only what is set. */
+/** Members of the contract's SCIM messages. */
 export function describeScim(provider: string, settings: ScimSettings | undefined, { url, now }: Shown) {
   const tokens =
     now === undefined ? { state: 0, expireTime: '', previousExpireTime: '' } : describeTokens(settings, now)
   return {
     enabled: settings?.enabled ?? false,
     endpointUrl: settings && url !== '' ? endpointOf(url, provider) : '',
-    credentialState: tokens.state as 0 | 1 | 2 | 3 | 4 | 5,
+    credentialState: tokens.state,
     etag: settings?.etag ?? '',
-    ...(tokens.expireTime === '' ? {} : { tokenExpireTime: timestamp(tokens.expireTime) }),
-    ...(tokens.previousExpireTime === '' ? {} : { previousTokenExpireTime: timestamp(tokens.previousExpireTime) }),
+    tokenExpireTime: tokens.expireTime || undefined,
+    previousTokenExpireTime: tokens.previousExpireTime || undefined,
   }
 }
 
-/** What the answers about a new token have in common; events tell neither the token nor the address. */
-export function describeIssued(issued: IssuedToken & { token?: string }, url: string) {
-  const { provider, etag, expireTime, token = '' } = issued
-  return {
-    token,
-    endpointUrl: url === '' ? '' : endpointOf(url, provider),
-    etag,
-    ...(expireTime === '' ? {} : { expireTime: timestamp(expireTime) }),
-  }
+/** Members that all answers about a new token have; events tell neither the token nor the address. */
+export function describeIssued({ provider, etag, expireTime, token = '' }: IssuedToken & { token?: string }, url = '') {
+  const endpointUrl = url === '' ? '' : endpointOf(url, provider)
+  return { provider, token, endpointUrl, etag, expireTime: expireTime || undefined }
 }
 
-/** And what more there is to say where it has replaced another. */
-export function describeReplaced(issued: IssuedToken & { token?: string }, url: string) {
+/** The same with the members for a token that has replaced another one. */
+export function describeReplaced(issued: IssuedToken & { token?: string }, url = '') {
   const { previousExpireTime, overlap } = issued
-  return {
-    ...describeIssued(issued, url),
-    requestedOverlap: duration(overlap),
-    ...(previousExpireTime === '' ? {} : { previousTokenExpireTime: timestamp(previousExpireTime) }),
-  }
+  const previousTokenExpireTime = previousExpireTime || undefined
+  return { ...describeIssued(issued, url), requestedOverlap: duration(overlap), previousTokenExpireTime }
 }
 
 /** Where the provider finds the endpoint, as SCIM clients want it: without a slash at the end. */

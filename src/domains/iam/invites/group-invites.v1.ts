@@ -2,19 +2,29 @@
 import type { Handlers } from '#app.ts'
 import {
   type GroupInviteRequest,
+  GroupInviteSchema,
   GroupInvites,
   type GroupInvite as InviteMessage,
   type StoredGroupInvite,
+  StoredGroupInviteSchema,
 } from '#gen/pinfold/iam/v1/group_invites_pb.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { invalid, withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { everywhere, wholeList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { isUid } from '#lib/uid.ts'
-import { empty, milliseconds } from '#lib/wire.ts'
+import { milliseconds } from '#lib/wire.ts'
 import { roleToV1 } from '../roles/roles.v1.ts'
 import { anInvite, type GroupInvite, type HydratedInvite } from './group-invites.model.ts'
 import * as service from './group-invites.service.ts'
+
+const toInvite = messageOf(GroupInviteSchema, { id: 'uid', expiration: 'expirationTime' })
+const toStoredInvite = messageOf(StoredGroupInviteSchema, {
+  id: 'uid',
+  expiration: 'expirationTime',
+  createdAt: 'createTime',
+})
 
 const inV1 = <T>(work: Promise<T>): Promise<T> => withFieldNames({ role_uid: 'role', name: 'group' }, work)
 
@@ -35,10 +45,7 @@ export const groupInvitesV1: Handlers<typeof GroupInvites> = {
     return { $typeName: 'pinfold.platform.iam.GroupInviteList', items: newestFirst.map(toStored) }
   },
 
-  async delete(call, { id }) {
-    await service.deleteGroupInvite(call, id)
-    return empty
-  },
+  delete: deleting('id', service.deleteGroupInvite),
 }
 
 export const groupInviteEventsV1: readonly EventBody[] = [
@@ -51,32 +58,15 @@ function fromMessage({ role, email, singleUse, ttl }: GroupInviteRequest): servi
 }
 
 /** Only the answer of a create has the code. */
-function toMessage({ invite, code }: { invite: HydratedInvite; code: string }): InviteMessage {
-  return {
-    $typeName: 'pinfold.platform.iam.GroupInvite',
-    id: invite.uid,
-    expiration: timestamp(invite.expirationTime),
-    keyId: invite.keyId,
-    role: invite.role && roleToV1(invite.role),
-    code,
-  }
+function toMessage({ invite, code }: service.Offer): InviteMessage {
+  return toInvite({ ...invite, role: invite.role && roleToV1(invite.role), code })
 }
 
 function toStored(invite: HydratedInvite): StoredGroupInvite {
-  return {
-    $typeName: 'pinfold.platform.iam.StoredGroupInvite',
-    id: invite.uid,
-    expiration: timestamp(invite.expirationTime),
-    keyId: invite.keyId,
-    role: invite.role && roleToV1(invite.role),
-    email: invite.email,
-    createdAt: timestamp(invite.createTime),
-    singleUse: invite.singleUse,
-  }
+  return toStoredInvite({ ...invite, role: invite.role && roleToV1(invite.role) })
 }
 
 /** Subscribers learn that there is an invite and how long it lasts, not whom it is for. */
 function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
-  const expiration = timestamp(expirationTime)
-  return { $typeName: 'pinfold.platform.iam.GroupInvite', id: uid, expiration, keyId: '', code: '' }
+  return toInvite({ uid, expirationTime, keyId: '', code: '' })
 }

@@ -3,21 +3,30 @@ import type { Handlers } from '#app.ts'
 import {
   type RoleBindingBatch,
   type RoleBindingList_Binding,
+  RoleBindingList_BindingSchema,
   type RoleBinding as RoleBindingMessage,
+  RoleBindingSchema,
   RoleBindings,
 } from '#gen/pinfold/iam/v1/role_bindings_pb.ts'
-import { invalid, withFieldNames } from '#lib/errors.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
+import { withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
-import { empty } from '#lib/wire.ts'
 import { groupToV1 } from '../groups/groups.v1.ts'
 import { aBinding, type RoleBinding, someBindings } from './role-bindings.model.ts'
 import * as service from './role-bindings.service.ts'
 import { roleToV1 } from './roles.v1.ts'
 
 const replaced = ['identity_uid', 'role_uid']
+const toBinding = messageOf(RoleBindingSchema, { id: 'uid', identity: 'identityUid', role: 'roleUid' })
+const toListed = messageOf(RoleBindingList_BindingSchema, {
+  id: 'uid',
+  claimMatchIssuer: 'issuer',
+  claimMatchSubject: 'subject',
+  createdAt: 'createTime',
+})
 const everyone = { identity: '', group: '', role: '' }
 
 const inV1 = <T>(work: Promise<T>): Promise<T> =>
@@ -41,14 +50,11 @@ export const roleBindingsV1: Handlers<typeof RoleBindings> = {
 
   async list(call, { id, uidp }) {
     const bindings = await wholeList(call, { uidp, id }, everyone, service.listRoleBindings)
-    const items = (await service.withGroupsAndRoles(call, bindings)).map(toListed)
+    const items = (await service.withGroupsAndRoles(call, bindings)).map(listed)
     return { $typeName: 'pinfold.platform.iam.RoleBindingList', items }
   },
 
-  async delete(call, { id }) {
-    await service.deleteRoleBinding(call, id)
-    return empty
-  },
+  delete: deleting('id', service.deleteRoleBinding),
 }
 
 export const roleBindingEventsV1: readonly EventBody[] = [
@@ -59,31 +65,20 @@ export const roleBindingEventsV1: readonly EventBody[] = [
 ]
 
 function fromMessage(binding: RoleBindingMessage | undefined) {
-  if (!binding) throw invalid({ field: 'role_binding', description: 'is required' })
-  return { identityUid: binding.identity, roleUid: binding.role }
+  const { identity: identityUid, role: roleUid } = contentOf(binding, 'role_binding', 'identity', 'role')
+  return { identityUid, roleUid }
 }
 
-function toMessage({ uid, identityUid, roleUid }: RoleBinding): RoleBindingMessage {
-  const group = parentOf(uid)
-  return { $typeName: 'pinfold.platform.iam.RoleBinding', id: uid, identity: identityUid, group, role: roleUid }
+function toMessage(binding: RoleBinding): RoleBindingMessage {
+  return toBinding({ ...binding, group: parentOf(binding.uid) })
 }
 
 function toBatch(created: readonly RoleBinding[]): RoleBindingBatch {
   return { $typeName: 'pinfold.platform.iam.RoleBindingBatch', roleBindings: created.map(toMessage) }
 }
 
-function toListed({ binding, group, role }: service.FullBinding): RoleBindingList_Binding {
-  const { identity } = binding
-  return {
-    $typeName: 'pinfold.platform.iam.RoleBindingList.Binding',
-    id: binding.uid,
-    group: group && groupToV1(group),
-    identity: identity.uid,
-    role: role && roleToV1(role),
-    email: identity.email,
-    emailUnverified: identity.emailUnverified,
-    claimMatchIssuer: identity.issuer,
-    claimMatchSubject: identity.subject,
-    createdAt: timestamp(binding.createTime),
-  }
+function listed({ binding, group, role }: service.FullBinding): RoleBindingList_Binding {
+  const { identity, uid, createTime } = binding
+  const shown = { group: group && groupToV1(group), role: role && roleToV1(role) }
+  return toListed({ ...identity, identity: identity.uid, ...shown, uid, createTime })
 }

@@ -1,33 +1,30 @@
 import type { Handlers } from '#app.ts'
 import {
-  type BatchCreateRoleBindingsResponse,
+  BatchCreateRoleBindingsResponseSchema,
+  type ListRoleBindingsRequest,
   type RoleBinding as RoleBindingMessage,
+  RoleBindingSchema,
   RoleBindingsService,
 } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
+import { creating, deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
-import { aBinding, type HydratedBinding, roleBindingFields, someBindings } from './role-bindings.model.ts'
+import { aBinding, roleBindingFields, someBindings } from './role-bindings.model.ts'
 import * as service from './role-bindings.service.ts'
 
+const { method } = RoleBindingsService
 const rules = { fields: roleBindingFields, defaultOrder: 'uid' }
+const toMessage = messageOf(RoleBindingSchema)
+const toBatch = messageOf(BatchCreateRoleBindingsResponseSchema)
+const filterOf = ({ identity, group, role }: ListRoleBindingsRequest) => ({ identity, group, role })
 
 export const roleBindings: Handlers<typeof RoleBindingsService> = {
-  async getRoleBinding(call, { uid }) {
-    return toMessage(await service.getRoleBinding(call, uid))
-  },
-
-  async listRoleBindings(call, request) {
-    const { identity, group, role } = request
-    const listed = await service.listRoleBindings(call, readList(call, request, rules, { identity, group, role }))
-    return listResponse('pinfold.platform.iam.v2.ListRoleBindingsResponse', 'roleBindings', listed, toMessage, request)
-  },
-
-  async createRoleBinding(call, { parent, roleBinding }) {
-    return toMessage(await service.createRoleBinding(call, parent, fromMessage(roleBinding)))
-  },
+  getRoleBinding: getting(service.getRoleBinding, toMessage),
+  listRoleBindings: listing(method.listRoleBindings, rules, filterOf, service.listRoleBindings, toMessage),
+  createRoleBinding: creating(['parent', 'roleBinding'], fromMessage, service.createRoleBinding, toMessage),
+  updateRoleBinding: updating('roleBinding', fromMessage, service.updateRoleBinding, toMessage),
+  deleteRoleBinding: deleting('uid', service.deleteRoleBinding),
 
   async batchCreateRoleBindings(call, { parent, requests, roleUid }) {
     const inputs = requests.map((entry, i) => {
@@ -41,49 +38,17 @@ export const roleBindings: Handlers<typeof RoleBindingsService> = {
       }
       return { identityUid: binding.identityUid, roleUid: binding.roleUid || roleUid }
     })
-    return toBatch(await service.createRoleBindings(call, parent, inputs))
-  },
-
-  async updateRoleBinding(call, { roleBinding, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(roleBinding) }
-    return toMessage(await service.updateRoleBinding(call, roleBinding?.uid ?? '', patch))
-  },
-
-  async deleteRoleBinding(call, { uid }) {
-    await service.deleteRoleBinding(call, uid)
-    return empty
+    return toBatch({ roleBindings: await service.createRoleBindings(call, parent, inputs) })
   },
 }
 
 export const roleBindingEvents: readonly EventBody[] = [
-  eventBody(RoleBindingsService.method.createRoleBinding, aBinding, toMessage),
-  eventBody(RoleBindingsService.method.batchCreateRoleBindings, someBindings, toBatch),
-  eventBody(RoleBindingsService.method.updateRoleBinding, aBinding, toMessage),
-  deletionBody(RoleBindingsService.method.deleteRoleBinding),
+  eventBody(method.createRoleBinding, aBinding, toMessage),
+  eventBody(method.batchCreateRoleBindings, someBindings, (created) => toBatch({ roleBindings: created })),
+  eventBody(method.updateRoleBinding, aBinding, toMessage),
+  deletionBody(method.deleteRoleBinding),
 ]
 
 function fromMessage(binding: RoleBindingMessage | undefined, field = 'role_binding') {
-  if (!binding) throw invalid({ field, description: 'is required' })
-  return { identityUid: binding.identityUid, roleUid: binding.roleUid }
-}
-
-function toMessage(binding: HydratedBinding): RoleBindingMessage {
-  return {
-    $typeName: 'pinfold.platform.iam.v2.RoleBinding',
-    uid: binding.uid,
-    identity: { $typeName: 'pinfold.platform.iam.v2.RoleBindingIdentity', ...binding.identity },
-    group: { $typeName: 'pinfold.platform.iam.v2.RoleBindingGroup', ...binding.group },
-    role: { $typeName: 'pinfold.platform.iam.v2.RoleBindingRole', ...binding.role },
-    createTime: timestamp(binding.createTime),
-    identityUid: binding.identityUid,
-    roleUid: binding.roleUid,
-    updateTime: timestamp(binding.updateTime),
-  }
-}
-
-function toBatch(created: readonly HydratedBinding[]): BatchCreateRoleBindingsResponse {
-  return {
-    $typeName: 'pinfold.platform.iam.v2.BatchCreateRoleBindingsResponse',
-    roleBindings: created.map(toMessage),
-  }
+  return contentOf(binding, field, 'identityUid', 'roleUid')
 }

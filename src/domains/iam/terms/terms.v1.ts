@@ -1,10 +1,13 @@
 // Version 1 of terms: what was accepted for a group and above it, in full.
 import type { Handlers } from '#app.ts'
-import { type AcceptTermsResponse, Terms, type TermsDocumentStatus } from '#gen/pinfold/iam/v1/terms_pb.ts'
+import { AcceptTermsResponseSchema, Terms, TermsDocumentStatusSchema } from '#gen/pinfold/iam/v1/terms_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { type Accepted, acceptedTerms, type TermsAcceptance } from './terms.model.ts'
+import { acceptedTerms } from './terms.model.ts'
 import * as service from './terms.service.ts'
+
+const toMessage = messageOf(TermsDocumentStatusSchema, { acceptedAt: 'createTime' })
+const toAccepted = messageOf(AcceptTermsResponseSchema)
 
 export const termsV1: Handlers<typeof Terms> = {
   async acceptTerms(call, { group, documentIds }) {
@@ -18,12 +21,3 @@ export const termsV1: Handlers<typeof Terms> = {
 }
 
 export const termsEventsV1: readonly EventBody[] = [eventBody(Terms.method.acceptTerms, acceptedTerms, toAccepted)]
-
-function toMessage({ docId, acceptedBy, createTime }: TermsAcceptance): TermsDocumentStatus {
-  const acceptedAt = timestamp(createTime)
-  return { $typeName: 'pinfold.platform.iam.TermsDocumentStatus', docId, acceptedBy, acceptedAt }
-}
-
-function toAccepted(accepted: Accepted): AcceptTermsResponse {
-  return { $typeName: 'pinfold.platform.iam.AcceptTermsResponse', ...accepted }
-}
