@@ -2,17 +2,22 @@
 import type { Handlers } from '#app.ts'
 import {
   type Artifact as ArtifactMessage,
+  ArtifactSchema,
   type Artifacts,
   type ArtifactVersion as ArtifactVersionMessage,
+  ArtifactVersionSchema,
   Ecosystem as EcosystemNumber,
   SourceType,
 } from '#gen/pinfold/libraries/v1/artifacts_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { type Artifact, type ArtifactVersion, artifactFields, type Ecosystem } from './artifacts.model.ts'
 import * as service from './artifacts.service.ts'
 
+const times = { createdAt: 'createTime', updatedAt: 'updateTime' } as const
+const toArtifact = messageOf(ArtifactSchema, { id: 'uid', ...times })
+const toVersion = messageOf(ArtifactVersionSchema, times)
 const rules = { fields: artifactFields, defaultOrder: 'name' }
 const numbers: Record<Ecosystem, EcosystemNumber> = { java: EcosystemNumber.JAVA, python: EcosystemNumber.PYTHON }
 
@@ -73,34 +78,18 @@ function offeredOf(ecosystems: readonly EcosystemNumber[]): Ecosystem[] {
   return ecosystems.flatMap((number) => names.filter((name) => numbers[name] === number))
 }
 
-function toMessage({ uid, name, description, ecosystem, ...artifact }: Artifact): ArtifactMessage {
-  return {
-    $typeName: 'pinfold.platform.libraries.Artifact',
-    id: uid,
-    name,
-    description,
-    ecosystem: numbers[ecosystem],
-    latestVersion: artifact.latestVersion,
-    versionCount: artifact.versionCount,
-    createdAt: timestamp(artifact.createTime),
-    updatedAt: timestamp(artifact.updateTime),
-  }
+function toMessage(artifact: Artifact): ArtifactMessage {
+  return toArtifact({ ...artifact, ecosystem: numbers[artifact.ecosystem] })
 }
 
 /** When the ecosystem's own registry published it is not known, and nothing here searches for malware. */
 function toVersionMessage(artifact: string, version: ArtifactVersion): ArtifactVersionMessage {
-  const { name, version: text, description, remediated } = version
-  return {
-    $typeName: 'pinfold.platform.libraries.ArtifactVersion',
+  const { version: text, remediated } = version
+  return toVersion({
+    ...version,
     id: `${artifact}:${text}:${remediated ? 'internal_remediated' : 'internal'}`,
-    name,
-    version: text,
-    description,
-    createdAt: timestamp(version.createTime),
-    updatedAt: timestamp(version.updateTime),
-    sizeBytes: BigInt(version.sizeBytes),
     sourceType: remediated ? SourceType.INTERNAL_REMEDIATED : SourceType.INTERNAL,
     malwareScanned: false,
     malwareMalicious: false,
-  }
+  })
 }

@@ -118,6 +118,15 @@ export function dataOf(value: object): EventData {
   return Object.fromEntries(members) as EventData
 }
 
+/** The value of a detection as documents and version 1 have it, with other names for two members. */
+export function namedDetection({ method, subpackage, component, ...rest }: EventData) {
+  const names = {
+    ...(subpackage === undefined ? {} : { subpackageName: subpackage }),
+    ...(component === undefined ? {} : { componentName: component }),
+  }
+  return { type: { case: method, value: { ...rest, ...names } } }
+}
+
 /** The ids of the vulnerability in one text that sorts as they do, as far as an index takes it. */
 export function aliasOrder({ aliases }: Pick<Advisory, 'aliases'>): string {
   // Taken from the text that is stored, as the migration takes it from those of earlier releases.

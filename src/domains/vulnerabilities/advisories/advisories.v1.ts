@@ -5,16 +5,17 @@ import {
   type Advisories,
   type AdvisoryFilter as AdvisoryFilterMessage,
   type Advisory as AdvisoryMessage,
+  AdvisorySchema,
   EventTypeFilter,
   OrderBy,
 } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
 import { ReviewStatus } from '#gen/pinfold/vulnerabilities/v1/advisory_events_pb.ts'
-import { invalid, withFieldNames } from '#lib/errors.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { messageOf, required } from '#lib/contract/messages.ts'
+import { withFieldNames } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { pageOrNothing } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
 import { type Advisory, advisoryFields, aliasOrderField } from './advisories.model.ts'
 import { listAdvisories } from './advisories.service.ts'
 import { eventFieldNames, fromEventMessage, toEventMessage } from './advisory-events.v1.ts'
@@ -23,15 +24,21 @@ import { type AdvisoryFilter, facets, latestIs } from './advisory-terms.model.ts
 import { type AdvisoryContent, createAdvisory, deleteAdvisory, updateAdvisory } from './advisory-writes.service.ts'
 import { addEvent, listEvents, updateEvent } from './reviews.service.ts'
 
+const toAdvisory = messageOf(AdvisorySchema, {
+  id: 'uid',
+  legacyAdvisoryID: 'legacyAdvisoryId',
+  createdAt: 'createTime',
+  updatedAt: 'updateTime',
+})
 const rules = { fields: { ...advisoryFields, aliasOrder: aliasOrderField }, defaultOrder: 'uid' }
 
 const names = { ...eventFieldNames, legacy_advisory_id: 'legacyAdvisoryID' }
 
 export const advisoriesV1: Handlers<typeof Advisories> = {
   async create(call, { parentId, advisory }) {
-    if (!advisory) throw invalid({ field: 'advisory', description: 'is required' })
-    const events = advisory.events.map((event, i) => fromEventMessage(event, `events[${i}].`))
-    const made = createAdvisory(call, parentId, { ...fromMessage(advisory), events })
+    const content = required(advisory, 'advisory')
+    const events = content.events.map((event, i) => fromEventMessage(event, `events[${i}].`))
+    const made = createAdvisory(call, parentId, { ...fromMessage(content), events })
     return toMessage(await withFieldNames(names, made))
   },
 
@@ -55,14 +62,11 @@ export const advisoriesV1: Handlers<typeof Advisories> = {
     return toMessage(await withFieldNames(names, updateAdvisory(call, advisory.id, fromMessage(advisory))))
   },
 
-  async delete(call, { id }) {
-    await deleteAdvisory(call, id)
-    return empty
-  },
+  delete: deleting('id', deleteAdvisory),
 
   async createAdvisoryEvent(call, { parentId, advisoryEvent }) {
-    if (!advisoryEvent) throw invalid({ field: 'advisory_event', description: 'is required' })
-    return toEventMessage(await withFieldNames(names, addEvent(call, parentId, fromEventMessage(advisoryEvent))))
+    const event = fromEventMessage(required(advisoryEvent, 'advisory_event'))
+    return toEventMessage(await withFieldNames(names, addEvent(call, parentId, event)))
   },
 
   async listAdvisoryEvents(call, { parentId }) {
@@ -131,36 +135,19 @@ function filterOf(request: AdvisoryFilterMessage): AdvisoryFilter {
 
 function fromMessage(message: AdvisoryMessage): AdvisoryContent {
   const { author, artifactName, artifactType, artifactArchitecture, aliases } = message
-  return {
-    author,
-    artifactName,
-    artifactType,
-    artifactArchitecture,
-    componentName: message.componentName ?? '',
-    componentType: message.componentType ?? '',
-    componentLocation: message.componentLocation ?? '',
-    aliases,
-    legacyAdvisoryId: message.legacyAdvisoryID ?? '',
-  }
+  const { componentName = '', componentType = '', componentLocation = '', legacyAdvisoryID = '' } = message
+  const artifact = { artifactName, artifactType, artifactArchitecture }
+  const component = { componentName, componentType, componentLocation }
+  return { author, ...artifact, ...component, aliases, legacyAdvisoryId: legacyAdvisoryID }
 }
 
 function toMessage(advisory: Advisory): AdvisoryMessage {
-  const { componentName, componentType, componentLocation, legacyAdvisoryId } = advisory
-  return {
-    $typeName: 'pinfold.platform.vulnerabilities.v1.Advisory',
-    id: advisory.uid,
-    advisoryId: advisory.advisoryId,
-    author: advisory.author,
-    artifactName: advisory.artifactName,
-    artifactType: advisory.artifactType,
-    artifactArchitecture: advisory.artifactArchitecture,
-    ...(componentName === '' ? {} : { componentName }),
-    ...(componentType === '' ? {} : { componentType }),
-    ...(componentLocation === '' ? {} : { componentLocation }),
-    ...(legacyAdvisoryId === '' ? {} : { legacyAdvisoryID: legacyAdvisoryId }),
-    aliases: advisory.aliases,
+  return toAdvisory({
+    ...advisory,
+    componentName: advisory.componentName || undefined,
+    componentType: advisory.componentType || undefined,
+    componentLocation: advisory.componentLocation || undefined,
+    legacyAdvisoryId: advisory.legacyAdvisoryId || undefined,
     events: advisory.events.map(toEventMessage),
-    createdAt: timestamp(advisory.createTime),
-    updatedAt: timestamp(advisory.updateTime),
-  }
+  })
 }

@@ -1,38 +1,28 @@
 import type { Handlers } from '#app.ts'
 import {
-  type AdvisoriesService,
+  AdvisoriesService,
   type Advisory as AdvisoryMessage,
+  AdvisorySchema,
   EventTypeFilter,
   type ListAdvisoriesRequest,
   ReviewState,
-  type Severity,
 } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
+import { getting, listing } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { snakeCase } from '#lib/fields.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { advisoryFields, moved } from './advisories.model.ts'
 import * as service from './advisories.service.ts'
 import { toEventMessage } from './advisory-events.v2.ts'
 import { filterFrom, knownNumber } from './advisory-filter.model.ts'
 import { type AdvisoryFilter, facets, latestButMovesIs } from './advisory-terms.model.ts'
 
+const { method } = AdvisoriesService
+const toAdvisory = messageOf(AdvisorySchema)
 const rules = { fields: advisoryFields, defaultOrder: 'uid' }
 
 export const advisories: Handlers<typeof AdvisoriesService> = {
-  async getAdvisory(call, { uid }) {
-    return toMessage(await service.getAdvisory(call, uid))
-  },
-
-  async listAdvisories(call, request) {
-    const listed = await service.listAdvisories(call, readList(call, request, rules, filterOf(request)))
-    return listResponse(
-      'pinfold.platform.vulnerabilities.v2.ListAdvisoriesResponse',
-      'advisories',
-      listed,
-      toMessage,
-      request,
-    )
-  },
+  getAdvisory: getting(service.getAdvisory, toMessage),
+  listAdvisories: listing(method.listAdvisories, rules, filterOf, service.listAdvisories, toMessage),
 }
 
 /** The filters by value, with the members of the request that hold them. */
@@ -74,26 +64,7 @@ function filterOf(request: ListAdvisoriesRequest): AdvisoryFilter {
 }
 
 function toMessage({ advisory, severities }: service.ShownAdvisory): AdvisoryMessage {
-  return {
-    $typeName: 'pinfold.platform.vulnerabilities.v2.Advisory',
-    uid: advisory.uid,
-    advisoryId: advisory.advisoryId,
-    createTime: timestamp(advisory.createTime),
-    updateTime: timestamp(advisory.updateTime),
-    author: advisory.author,
-    artifactName: advisory.artifactName,
-    artifactType: advisory.artifactType,
-    artifactArchitecture: advisory.artifactArchitecture,
-    componentName: advisory.componentName,
-    componentLocation: advisory.componentLocation,
-    componentType: advisory.componentType,
-    aliases: advisory.aliases,
-    events: advisory.events.filter(({ type }) => type !== moved).map(toEventMessage),
-    ...(advisory.legacyAdvisoryId === '' ? {} : { legacyAdvisoryId: advisory.legacyAdvisoryId }),
-    severities: severities.map(({ type, score }) => ({
-      $typeName: 'pinfold.platform.vulnerabilities.v2.Severity',
-      type: type as Severity['type'],
-      score,
-    })),
-  }
+  const events = advisory.events.filter(({ type }) => type !== moved).map(toEventMessage)
+  const legacyAdvisoryId = advisory.legacyAdvisoryId || undefined
+  return toAdvisory({ ...advisory, events, legacyAdvisoryId, severities })
 }

@@ -8,7 +8,7 @@ import {
 } from '#gen/pinfold/vulnerabilities/v1/advisory_events_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { type AdvisoryEvent, dataOf, type EventData } from './advisories.model.ts'
+import { type AdvisoryEvent, dataOf, type EventData, namedDetection } from './advisories.model.ts'
 import { knownNumber } from './advisory-filter.model.ts'
 import type { NewEvent } from './reviews.service.ts'
 
@@ -22,16 +22,8 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
     status: reviewState as ReviewStatus,
     ...(issue === undefined ? {} : { issue }),
     findings: Buffer.from(findings, 'base64'),
-    type: { case: type, value: type === 'detection' ? detectionOf(data) : data } as never,
+    type: { case: type, value: type === 'detection' ? namedDetection(data) : data } as never,
   })
-}
-
-function detectionOf({ method, subpackage, component, ...rest }: EventData) {
-  const names = {
-    ...(subpackage === undefined ? {} : { subpackageName: subpackage }),
-    ...(component === undefined ? {} : { componentName: component }),
-  }
-  return { type: { case: method, value: { ...rest, ...names } } }
 }
 
 /** What a caller says of an event; `path` is where it stood, with a dot after it, for errors. */

@@ -5,10 +5,15 @@ import {
   type Document,
   type DocumentFilter,
   type DocumentList,
+  DocumentSchema,
   EventSchema,
 } from '#gen/pinfold/advisory/v1/security_advisory_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { timestamp } from '#lib/timestamp.ts'
+import { namedDetection } from '../advisories/advisories.model.ts'
 import { type Event, listAllDocuments, type Publication } from './documents.service.ts'
+
+const toDocument = messageOf(DocumentSchema)
 
 export async function listDocuments(call: Call, { id, cves }: DocumentFilter): Promise<DocumentList> {
   const found = await listAllDocuments(call, { origin: id, aliases: [...new Set(cves)] })
@@ -16,31 +21,18 @@ export async function listDocuments(call: Call, { id, cves }: DocumentFilter): P
 }
 
 function toMessage({ id, advisories }: Publication): Document {
-  return {
-    $typeName: 'pinfold.platform.advisory.Document',
+  return toDocument({
     id,
-    advisories: advisories.map(({ advisoryId, aliases, events }) => ({
-      $typeName: 'pinfold.platform.advisory.Advisory',
-      id: advisoryId,
-      aliases,
-      // Nothing that we take in says it.
-      packageNamespace: '',
-      events: events.map(toEvent),
-    })),
-  }
+    advisories: advisories.map(({ advisoryId, aliases, events }) => {
+      // No source that we import has a namespace.
+      return { id: advisoryId, aliases, packageNamespace: '', events: events.map(toEvent) }
+    }),
+  })
 }
 
 function toEvent({ createTime, type, data }: Event) {
   return create(EventSchema, {
     timestamp: timestamp(createTime),
-    data: { case: type, value: type === 'detection' ? detectionOf(data) : data } as never,
+    data: { case: type, value: type === 'detection' ? namedDetection(data) : data } as never,
   })
-}
-
-function detectionOf({ method, subpackage, component, ...rest }: Event['data']) {
-  const names = {
-    ...(subpackage === undefined ? {} : { subpackageName: subpackage }),
-    ...(component === undefined ? {} : { componentName: component }),
-  }
-  return { type: { case: method, value: { ...rest, ...names } } }
 }

@@ -6,6 +6,11 @@ export type ResolvedReport = { date: string; resolved: ResolvedVulnerability[] }
 
 export type ResolvedVulnerability = { id: string; aliases: string[]; severities: Severity[] }
 
+/** The report with its members named as in the contract. */
+export function shownReport({ date, resolved }: ResolvedReport) {
+  return { date, resolvedVulns: resolved.map(({ severities, ...one }) => ({ ...one, cvssSeverities: severities })) }
+}
+
 /** Sorting reads this table. */
 export const reportFields = { date: { column: 'date', sort: true } } as const satisfies Fields<ResolvedReport>
 
