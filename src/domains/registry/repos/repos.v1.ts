@@ -8,15 +8,21 @@ import {
   CatalogTierSchema,
   DeleteRepoRequestSchema,
   type Repo as RepoMessage,
+  RepoSchema,
+  SyncConfigSchema,
   type SyncConfig as SyncMessage,
 } from '#gen/pinfold/registry/v1/repos_pb.ts'
+import { messageOf, required } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { timestamp, toIso } from '#lib/timestamp.ts'
+import { toIso } from '#lib/timestamp.ts'
 import { aRepo, type Repo } from './repos.model.ts'
 import * as service from './repos.service.ts'
 import type { SyncConfig } from './sync-config.model.ts'
+
+const toRepo = messageOf(RepoSchema, { id: 'uid' })
+const toSync = messageOf(SyncConfigSchema, { expiration: 'expirationTime' })
 
 /** The tiers in the order of the numbers that version 2 gives them. */
 const tiers: readonly number[] = [
@@ -58,7 +64,8 @@ async function withReadme(call: Parameters<typeof service.getRepoReadme>[0], rep
   return { ...repo, readme: (await service.getRepoReadme(call, repo.uid)).content }
 }
 
-function fromMessage(repo: RepoMessage | undefined) {
+function fromMessage(message: RepoMessage | undefined) {
+  const repo = required(message, 'repo')
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const catalogTier = tiers.indexOf(repo.catalogTier)
   if (catalogTier < 0) throw invalid({ field: 'catalog_tier', description: noKnownValue(CatalogTierSchema) })
@@ -75,27 +82,16 @@ function syncFromMessage({ source, google, amazon, azure, expiration, syncApks }
   return { source, expirationTime, google, amazon, azure, syncApks, uniqueTags: false, gracePeriod: false }
 }
 
-function syncToMessage({ expirationTime, syncApks, ...sync }: SyncConfig): SyncMessage {
-  return {
-    $typeName: 'pinfold.platform.registry.SyncConfig',
-    ...sync,
-    syncApks: syncApks === true,
-    expiration: timestamp(expirationTime!),
-  }
+function syncToMessage(sync: SyncConfig): SyncMessage {
+  return toSync({ ...sync, syncApks: sync.syncApks === true })
 }
 
 function toMessage(repo: Repo & { readme?: string }): RepoMessage {
-  return {
-    $typeName: 'pinfold.platform.registry.Repo',
-    id: repo.uid,
-    name: repo.name,
-    description: repo.description,
-    catalogTier: (tiers[repo.catalogTier] ?? CatalogTier.UNKNOWN) as CatalogTier,
-    bundles: repo.bundles,
-    aliases: repo.aliases,
-    activeTags: repo.activeTags,
-    readme: repo.readme ?? '',
-    ...(repo.syncConfig ? { syncConfig: syncToMessage(repo.syncConfig) } : {}),
-    createTime: timestamp(repo.createTime),
-  }
+  return toRepo({
+    readme: '',
+    ...repo,
+    catalogTier: tiers[repo.catalogTier] ?? CatalogTier.UNKNOWN,
+    customOverlay: undefined,
+    syncConfig: repo.syncConfig && syncToMessage(repo.syncConfig),
+  })
 }

@@ -2,32 +2,35 @@ import type { Call, Handlers } from '#app.ts'
 import {
   CatalogTier,
   CatalogTierSchema,
-  type RepoReadme as ReadmeMessage,
   type Repo as RepoMessage,
+  RepoReadmeSchema,
+  RepoSchema,
   ReposService,
   type SyncConfig as SyncMessage,
 } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { getting, listing } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { refuseOverlay } from './overlays.ts'
-import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
+import { aReadme, aRepo, type Repo, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'
 import type { SyncConfig } from './sync-config.model.ts'
 
+const { method } = ReposService
+const toRepo = messageOf(RepoSchema)
+const toReadme = messageOf(RepoReadmeSchema)
 const rules = { fields: repoFields, defaultOrder: 'uid' }
 
 export const repos: Handlers<typeof ReposService> = {
-  async getRepo(call, { uid }) {
-    return toMessage(await service.getRepo(call, uid))
-  },
-
-  async listRepos(call, request) {
-    const name = request.name || undefined
-    const listed = await service.listRepos(call, readList(call, request, rules, { name }))
-    return listResponse('pinfold.platform.registry.v2.ListReposResponse', 'repos', listed, toMessage, request)
-  },
+  getRepo: getting(service.getRepo, toMessage),
+  listRepos: listing(
+    method.listRepos,
+    rules,
+    ({ name }) => ({ name: name || undefined }),
+    service.listRepos,
+    toMessage,
+  ),
 
   async createRepo(call, { parent, repo }) {
     return toMessage(await service.createRepo(call, parent, fromMessage(call, repo)))
@@ -39,23 +42,20 @@ export const repos: Handlers<typeof ReposService> = {
     return toMessage(await service.updateRepo(call, repo?.uid ?? '', patch))
   },
 
-  async getRepoReadme(call, { uid }) {
-    return toReadme(await service.getRepoReadme(call, uid))
-  },
+  getRepoReadme: getting(service.getRepoReadme, toReadme),
 
   async updateRepoReadme(call, { repoReadme, updateMask }) {
-    if (!repoReadme) throw invalid({ field: 'repo_readme', description: 'is required' })
-    const { uid, content } = repoReadme
+    const { uid, content } = contentOf(repoReadme, 'repo_readme', 'uid', 'content')
     const patch = { paths: updateMask?.paths ?? [], value: { content } }
     return toReadme(await service.updateRepoReadme(call, uid, patch))
   },
 }
 
 export const repoEvents: readonly EventBody[] = [
-  eventBody(ReposService.method.createRepo, aRepo, toMessage),
-  eventBody(ReposService.method.updateRepo, aRepo, toMessage),
-  deletionBody(ReposService.method.deleteRepo),
-  eventBody(ReposService.method.updateRepoReadme, aReadme, toReadme),
+  eventBody(method.createRepo, aRepo, toMessage),
+  eventBody(method.updateRepo, aRepo, toMessage),
+  deletionBody(method.deleteRepo),
+  eventBody(method.updateRepoReadme, aReadme, toReadme),
 ]
 
 /** Of an update, only what is in `paths` counts; of a new repo everything does. */
@@ -77,27 +77,6 @@ function syncFromMessage({ source, google, amazon, azure }: SyncMessage): SyncCo
   return { source, google, amazon, azure, expirationTime: '', ...others }
 }
 
-function syncToMessage({ expirationTime, syncApks, ...sync }: SyncConfig): SyncMessage {
-  const $typeName = 'pinfold.platform.registry.v2.SyncConfig'
-  return { $typeName, ...sync, expirationTime: timestamp(expirationTime!) }
-}
-
 function toMessage(repo: Repo): RepoMessage {
-  return {
-    $typeName: 'pinfold.platform.registry.v2.Repo',
-    uid: repo.uid,
-    name: repo.name,
-    description: repo.description,
-    catalogTier: repo.catalogTier as RepoMessage['catalogTier'],
-    bundles: repo.bundles,
-    aliases: repo.aliases,
-    activeTags: repo.activeTags,
-    ...(repo.syncConfig ? { syncConfig: syncToMessage(repo.syncConfig) } : {}),
-    createTime: timestamp(repo.createTime),
-    updateTime: timestamp(repo.updateTime),
-  }
-}
-
-function toReadme(readme: RepoReadme): ReadmeMessage {
-  return { $typeName: 'pinfold.platform.registry.v2.RepoReadme', ...readme }
+  return toRepo({ ...repo, customOverlay: undefined })
 }

@@ -3,30 +3,28 @@
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
-import { DeleteTagRequestSchema, type Tag as TagMessage } from '#gen/pinfold/registry/v1/tags_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { DeleteTagRequestSchema, type Tag as TagMessage, TagSchema } from '#gen/pinfold/registry/v1/tags_pb.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { messageOf, required } from '#lib/contract/messages.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
 import { listMoves } from './tag-history.service.ts'
-import { aTag, everyShape, maxRecords, shapes, type Tag } from './tags.model.ts'
+import { aTag, everyShape, maxRecords, shapes } from './tags.model.ts'
 import * as service from './tags.service.ts'
+
+const toMessage = messageOf(TagSchema, { id: 'uid', lastUpdated: 'updateTime' })
 
 export const tagsV1: Handlers<typeof Registry> = {
   async createTag(call, { repoId, tag }) {
-    if (!tag) throw invalid({ field: 'tag', description: 'is required' })
-    return toMessage(await service.createTag(call, repoId, fromMessage(tag)))
+    return toMessage(await service.createTag(call, repoId, fromMessage(required(tag, 'tag'))))
   },
 
   async updateTag(call, tag) {
     return toMessage(await service.updateTag(call, tag.id, fromMessage(tag)))
   },
 
-  async deleteTag(call, { id }) {
-    await service.deleteTag(call, id)
-    return empty
-  },
+  deleteTag: deleting('id', service.deleteTag),
 
   async listTags(call, request) {
     const { uidp, id, name, digest, updatedSince } = request
@@ -82,9 +80,4 @@ function askedOf({ excludeReferrers, excludeDates, excludeEpochs }: Excluding): 
 
 function fromMessage({ name, digest, deprecated, bundles }: TagMessage) {
   return { name, digest: digest || undefined, deprecated, bundles }
-}
-
-function toMessage({ uid, name, digest, deprecated, bundles, updateTime }: Tag): TagMessage {
-  const lastUpdated = timestamp(updateTime)
-  return { $typeName: 'pinfold.platform.registry.Tag', id: uid, name, digest, deprecated, bundles, lastUpdated }
 }
