@@ -25,6 +25,7 @@ export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
     roleInUse: of('roleInUse'),
     quotaUse: of('quotaUse'),
     requireRepos: of('requireRepos'),
+    pushBeginning: of('pushBeginning'),
     manifestPushed: of('manifestPushed'),
     mayChangeTags: of('mayChangeTags'),
     mayAssignTag: of('mayAssignTag'),

@@ -14,6 +14,11 @@ import {
 import { raiseLaw } from './retention/retention.store.ts'
 
 export const policyHooks = (app: App): DomainHooks => ({
+  /** Fills the cache of retention policies, which remembers nothing that a transaction reads. */
+  async pushBeginning(place) {
+    await app.laws.of(app.db, place)
+  },
+
   async manifestPushed(tx, { cause }, repo, { digest, tags }) {
     if (tags.length === 0) await promiseUntagged(tx, { app }, repo, digest, cause.now)
   },

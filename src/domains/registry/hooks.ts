@@ -23,6 +23,8 @@ export type TagAt = { tag: string; digest: string; time: string }
 
 /** Hooks that run in transactions of this domain, which have locked the repository. */
 export type RegistryHooks = {
+  /** A push of a manifest to the repository or group begins, outside of a transaction: caches can be filled. */
+  pushBeginning(place: string): Promise<void>
   /** The manifest is stored. Its tags are assigned after this, and may still be refused. */
   manifestPushed(tx: Tx, by: By, repo: TagRepo, pushed: PushedManifest): Promise<void>
   /** Throws if calls of the API must not change tags of the repository, as it gets them from elsewhere. */

@@ -39,8 +39,7 @@ export type PushResult = 'stored' | 'no repo' | PushProblem
  */
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { manifest, document, tags } = push
-  // The cache of rules fills only outside of a transaction.
-  await work.app.laws.of(work.app.db, push.target.uid)
+  for (const pushBeginning of work.app.hooks.pushBeginning) await pushBeginning(push.target.uid)
   let isNew = false
   const result = await push.target.tx('alone', async (tx, there): Promise<PushResult> => {
     const repo = await there()
