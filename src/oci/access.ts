@@ -1,13 +1,11 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
 import type { EventTable } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { atRepo, type LockedRepo, type PushLock, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
+import type { TagRights } from '#domains/registry/pushes/pushes.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import type { Found } from '#domains/registry/repos/repos.model.ts'
-import { checkRepoBelow, pushToNewRepo } from '#domains/registry/repos/repos.service.ts'
+import { atNewRepo, atRepo, checkRepoBelow, type PushTarget } from '#domains/registry/repos/repos.service.ts'
 import { freeTags, isFree } from '#domains/registry/tags/public-images.service.ts'
-import { AppError } from '#lib/errors.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { top } from '#lib/uid.ts'
 import { catalogScope, challenge } from './challenge.ts'
@@ -49,22 +47,31 @@ export async function allow(visit: Visit, action: Action, what: What = {}): Prom
   return repo
 }
 
-/**
- * Where a push goes. `uid` is that of the repo or, while there is none, of the group below which the push makes it, with the
- * folders that are missing, in the transaction that stores what is pushed.
- */
-export type Target = PushTarget & { repo: RepoRef | undefined }
+/** Target of a push, and whether the visitor is allowed to create and move tags there. */
+export type Target = PushTarget & { mayTag: TagRights }
 
-/** The same for what may begin a repo: a missing one throws only where the visitor may not make it. */
-export async function allowPush(visit: Visit): Promise<Target> {
+const noTags: TagRights = { create: false, move: false }
+
+/**
+ * Decides on a push, once for all of its work. Throws as `allow` does, except that a missing repository throws only if the
+ * visitor is not allowed to create it. A push that `setsTags` also obeys the terms of what sets tags; `mayTag` has its rights.
+ */
+export async function allowPush(visit: Visit, { setsTags = false } = {}): Promise<Target> {
   const found = await decide(visit, 'push', {})
-  const { repo } = found
-  if (repo) {
-    requireOwn(repo)
-    return { ...atRepo(visit.registry.app.db, repo), repo }
-  }
+  if (found.repo) requireOwn(found.repo)
+  const target = await targetAt(visit, found)
+  if (!setsTags) return { ...target, mayTag: noTags }
+  const { rights } = visit.call.caller
+  const mayTag = { create: rights.holds(target.uid, tagCreate), move: rights.holds(target.uid, tagUpdate) }
+  // Without the rights the push itself refuses the tags.
+  if (mayTag.create || mayTag.move) await requireTerms(visit, target.uid, 'registry.tag.created')
+  return { ...target, mayTag }
+}
+
+async function targetAt(visit: Visit, found: Found): Promise<PushTarget> {
+  if (found.repo) return atRepo(visit.registry.app.db, found.repo)
   await checkMake(visit, found)
-  return { uid: found.group, repo, tx: (lock, work) => pushInto(visit, found, lock, work) }
+  return atNewRepo(visit.call, found, async () => targetAt(visit, await find(visit)))
 }
 
 /** Throws UNSUPPORTED for a repo that follows an upstream: it has what that has. */
@@ -109,34 +116,18 @@ function lackedAt({ call: { caller } }: Visit, place: string, names: readonly st
   return names.filter((name) => !caller.rights.holds(place, numbers(name))).join(', ')
 }
 
-/** Throws DENIED unless the visitor may create this tag, or move it where it exists already. */
-export function checkMayTag(visit: Visit, place: string, exists: boolean): void {
-  if (visit.call.caller.rights.holds(place, exists ? tagUpdate : tagCreate)) return
-  const what = exists
-    ? 'the tag exists, and the caller may not move it without tag.update'
-    : 'the caller may not create tags without tag.create'
-  throw denied(`${what}; ${grantors}`)
-}
-
 /** Whether the visitor may push what is in this place. */
 export function mayPush(visit: Visit, place: string): boolean {
   return visit.call.caller.rights.holds(place, actions.push.needs)
 }
 
-/** Throws DENIED where terms guard what sets tags, and the visitor may set some; `checkMayTag` tells the others. */
-export async function requireTagTerms(visit: Visit, place: string): Promise<void> {
-  const { rights } = visit.call.caller
-  const may = rights.holds(place, tagCreate) || rights.holds(place, tagUpdate)
-  if (may) await requireTerms(visit, place, 'registry.tag.created')
-}
-
-/** The same for what deletes tags, as deleting their manifest does. */
+/** Throws DENIED where terms guard what deletes tags, as deleting their manifest does. */
 export async function requireTagDeletionTerms(visit: Visit, repo: RepoRef): Promise<void> {
   await requireTerms(visit, repo.uid, 'registry.tag.deleted')
 }
 
 /** Whether the visitor has anything to do there but what anybody has. */
-export function isMember({ call: { caller } }: Visit, place: string): boolean {
+function isMember({ call: { caller } }: Visit, place: string): boolean {
   const some = ['manifest.read', 'blob.read', 'tags.read', 'push'] as const
   return some.some((action) => caller.rights.holds(place, actions[action].needs))
 }
@@ -174,9 +165,14 @@ async function find(visit: Visit): Promise<Found> {
   return found
 }
 
-/** What is at the path, as far as the request has found out, else looked up. */
-export async function foundAt(visit: Visit): Promise<Found> {
-  return visit.seen?.path === pathOf(visit) ? visit.seen.found : find(visit)
+/**
+ * What is at the path, as the request has found it before or finds it now, and whether the visitor is a member there. `group`
+ * is the lowest group that exists on the way, empty without one.
+ */
+export async function standingOf(visit: Visit) {
+  const found = visit.seen?.path === pathOf(visit) ? visit.seen.found : await find(visit)
+  const group = found.repo ? found.repo.group : found.group
+  return { repo: found.repo, group, member: isMember(visit, found.repo?.uid ?? group) }
 }
 
 /** Rights at what does not exist are those at the deepest group that does. */
@@ -231,7 +227,6 @@ function noOrganization(visit: Visit): OciError {
 }
 
 type Missing = Found & { repo?: undefined }
-type InRepo<T> = (tx: Tx, repo: LockedRepo) => Promise<T>
 
 function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): boolean {
   if (group === '') return false
@@ -250,19 +245,6 @@ async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   }
   await requireTerms(visit, missing.group, 'registry.repo.created')
   await checkRepoBelow(visit.call, missing)
-}
-
-async function pushInto<T>(visit: Visit, missing: Missing, lock: PushLock, work: InRepo<T>): Promise<T> {
-  try {
-    return await pushToNewRepo(visit.call, missing, work)
-  } catch (error) {
-    // Another push makes the same at the same time.
-    if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
-  }
-  const found = await find(visit)
-  if (found.repo) return atRepo(visit.registry.app.db, found.repo).tx(lock, work)
-  await checkMake(visit, found)
-  return pushInto(visit, found, lock, work)
 }
 
 type Event = Parameters<EventTable['methods']>[0]

@@ -1,6 +1,5 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
 
-import { meterOf } from '#domains/registry/blobs/usage.service.ts'
 import * as deletions from '#domains/registry/deletions/deletions.service.ts'
 import {
   ManifestLimit,
@@ -12,13 +11,12 @@ import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registr
 import * as service from '#domains/registry/manifests/manifests.service.ts'
 import * as pushes from '#domains/registry/pushes/pushes.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
-import { requireTagAt } from '#domains/registry/tags/tag-moves.service.ts'
 import { deleteTagNamed } from '#domains/registry/tags/tags.service.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { isTagName, tagPattern } from '#lib/oci-names.ts'
 import { readPrecondition } from '#lib/preconditions.ts'
 import { turnBytes, turns } from '#lib/turns/turns.ts'
-import { allow, allowPush, checkMayTag, requireTagDeletionTerms, requireTagTerms } from './access.ts'
+import { allow, allowPush, requireTagDeletionTerms } from './access.ts'
 import { OciError } from './errors.ts'
 import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
@@ -114,24 +112,19 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const tags = tagsOf(visit, target)
     const precondition = preconditionOf(visit, target)
-    const place = await allowPush(visit)
-    if (tags.length > 0) await requireTagTerms(visit, place.uid)
+    const place = await allowPush(visit, { setsTags: tags.length > 0 })
     // Over HTTP/1.1 the whole request has a limit.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
     const document = await documentOf(visit, place.repo, manifest)
     if (content.length > turnBytes) await turns.next()
-    if (!place.repo) {
-      await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
-      for (const tag of tags) requireTagAt(precondition, tag, '')
-    }
     const result = await pushes.pushManifest(visit.call, {
       target: place,
       manifest: { ...manifest, mediaType: document.mediaType },
       document,
       tags,
-      checkTag: (exists) => checkMayTag(visit, place.uid, exists),
+      mayTag: place.mayTag,
       precondition,
       origin: originOf(visit),
     })
@@ -144,18 +137,6 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
       ...('digest' in target && tags.length > 0 ? { 'oci-tag': tags } : {}),
     })
   })
-}
-
-/** What would be refused in a repo that this push makes must not leave it behind. */
-async function checkInNewRepo(
-  visit: Visit,
-  place: string,
-  { document, size, tags }: { document: ReturnType<typeof readNewManifest>; size: number; tags: readonly string[] },
-): Promise<void> {
-  const problem = pushes.problemInNewRepo(visit.call, { document })
-  if (problem) throw refusal(problem)
-  if (tags.length > 0) checkMayTag(visit, place, false)
-  await meterOf(visit.call, { uid: place }, size)
 }
 
 /** The tag of the path, or those of the parameters of a push by digest. */

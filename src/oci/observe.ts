@@ -1,10 +1,10 @@
-// Pulls and refused pushes become events, those of a push that succeeds are written with it. What a stranger is refused is
-// no event.
-
+// Records of requests. Pulls and refused pushes of members are events; a push that succeeds writes its own. A sample of all
+// refusals is kept for the owners of the repository, also of those to strangers.
+import type { RefusedAction } from '#domains/events/refusals/refusal-log.ts'
 import type { Pulled, Pushed } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
-import { foundAt, isMember } from './access.ts'
+import { standingOf } from './access.ts'
 import { isRefusal, toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { pathOf, type Visit } from './visit.ts'
@@ -58,8 +58,32 @@ async function onRefusal(
   note: (repo: RepoRef, error: NonNullable<Pushed['error']>) => void,
 ): Promise<void> {
   const error = toOciError(thrown)
+  if (!isRefusal(error) || !isRepoPath(pathOf(visit))) return
+  const { repo, member } = await standingOf(visit)
+  if (repo && member) note(repo, { status: error.status, code: error.code, message: error.message })
+}
+
+/** Adds a refused request to the sample of its group, and counts it. Never rejects. */
+export async function noteRefusal(visit: Visit, reference: string, thrown: unknown): Promise<void> {
+  const error = toOciError(thrown)
+  const { status, code, message } = error
+  const { app } = visit.registry
+  if (!isRefusal(error) || status === 405) return
+  const action = actionOf(visit.req.method)
+  app.metrics.registryRefusals.inc({ action, code })
   const path = pathOf(visit)
-  if (!isRefusal(error) || !isRepoPath(path)) return
-  const { repo } = await foundAt(visit)
-  if (repo && isMember(visit, repo.uid)) note(repo, { status: error.status, code: error.code, message: error.message })
+  if (status === 429 || !isRepoPath(path)) return
+  const standing = await standingOf(visit).catch(() => undefined)
+  if (!standing || standing.group === '') return
+  const { repo, group, member } = standing
+  // The answer tells members about a typing mistake.
+  if (status !== 403 && member) return
+  const { actor: caller, source: remoteAddress, now } = visit.call.cause
+  const what = { group, repository: repo?.path, path, reference, action }
+  app.refusals.note({ ...what, member, caller, remoteAddress, now, code, reason: message })
+}
+
+function actionOf(method: string | undefined): RefusedAction {
+  if (method === 'DELETE') return 'delete'
+  return method === 'GET' || method === 'HEAD' ? 'pull' : 'push'
 }

@@ -1,14 +1,13 @@
 // /v2/<name>/blobs/uploads/… (distribution specification, "Pushing blobs").
 import { createHash } from 'node:crypto'
-import { ContentMissing, type Part } from '#blobs/blobs.ts'
+import { ContentMissing } from '#blobs/blobs.ts'
 import type { QuotaLimits } from '#domains/iam/groups/limits.service.ts'
 import type { Upload } from '#domains/registry/blobs/blobs.model.ts'
-import { atRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
 import * as service from '#domains/registry/blobs/uploads.service.ts'
 import { type Meter, meterOf } from '#domains/registry/blobs/usage.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
+import { atRepo, type PushTarget } from '#domains/registry/repos/repos.service.ts'
 import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
-import { rootOf } from '#lib/uid.ts'
 import { allow, allowPush, type Target } from './access.ts'
 import { OciError } from './errors.ts'
 import { mount } from './mount.ts'
@@ -48,14 +47,29 @@ async function postWhole(visit: Visit, digest: string): Promise<void> {
   const target = await allowPush(visit)
   await metered(visit, target, async (meter) => {
     const received = await take(visit, meter, algorithmOf(digest))
-    if (received) await keep(visit, target, digest, received)
+    if (!received) return
+    answerPush(
+      visit,
+      digest,
+      await service.pushBlob(visit.call, pushOf(visit, target, digest), received).catch(explain),
+    )
   })
 }
 
-type Received = { part: Part; size: number; digest: string; meter: Meter }
+const pushOf = (visit: Visit, target: PushTarget, digest: string) => ({ target, digest, origin: originOf(visit) })
+
+function answerPush(visit: Visit, digest: string, pushed: service.PushedBlob): void {
+  if (pushed === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+  if (pushed === 'stored') {
+    created(visit, digest)
+    return
+  }
+  const detail = { digest: pushed.other }
+  throw new OciError('DIGEST_INVALID', 'the content does not have this digest', { detail })
+}
 
 /** The body, hashed while it is written. Nothing when the client went away before its end. */
-async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<Received | undefined> {
+async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<service.Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
   const part = await visit.registry.app.blobs.begin(lengthOf(visit), meter.organization).catch(explain)
@@ -86,30 +100,6 @@ async function metered(
   } finally {
     meter.end()
   }
-}
-
-/** Checks what has come together, and makes it a blob of the repo. */
-async function keep(
-  visit: Visit,
-  target: PushTarget,
-  digest: string,
-  content: service.Content,
-  upload?: Upload,
-): Promise<void> {
-  const discard = async (): Promise<void> => {
-    if (typeof content.part !== 'string') await content.part.discard()
-  }
-  if (content.digest !== digest) {
-    await discard()
-    if (upload) await service.cancelUpload(visit.call, upload)
-    throw new OciError('DIGEST_INVALID', 'the content does not have this digest', {
-      detail: { digest: content.digest },
-    })
-  }
-  if (!(await service.keepBlob(visit.call, target, content, originOf(visit), upload).catch(explain))) {
-    throw new OciError('NAME_UNKNOWN', 'there is no such repository')
-  }
-  created(visit, digest)
 }
 
 /** The next piece of an upload, of a known length or not. */
@@ -172,15 +162,15 @@ export async function putUpload(visit: Visit, uid: string): Promise<void> {
   })
 }
 
-async function close(visit: Visit, repo: RepoRef, upload: Upload, digest: string, last?: Received): Promise<void> {
-  await service.inTurn(visit.call, upload, async () => {
-    const how = { algorithm: algorithmOf(digest), organization: rootOf(repo.uid) }
-    const content = await service.assemble(visit.call, upload, last, how).catch(async (error) => {
-      await last?.part.discard()
-      return explain(error)
-    })
-    await keep(visit, atRepo(visit.registry.app.db, repo), digest, content, upload)
-  })
+async function close(
+  visit: Visit,
+  repo: RepoRef,
+  upload: Upload,
+  digest: string,
+  last?: service.Received,
+): Promise<void> {
+  const push = pushOf(visit, atRepo(visit.registry.app.db, repo), digest)
+  answerPush(visit, digest, await service.closeUpload(visit.call, push, upload, last).catch(explain))
 }
 
 /** How far the upload has come. */

@@ -25,7 +25,6 @@ const rowLocks = {
 /** How each takes the row of a repo. */
 const repoLocks: Record<string, readonly string[]> = {
   'domains/registry/blobs/blobs.service.ts': ['alone'],
-  'domains/registry/blobs/blobs.store.ts': ['lock'],
   'domains/registry/blobs/collect-blobs.ts': ['alone'],
   'domains/mirrors/follows/follows.service.ts': ['alone', 'alone'],
   'domains/mirrors/follows/upstream-moves.service.ts': ['alone'],
@@ -33,6 +32,7 @@ const repoLocks: Record<string, readonly string[]> = {
   'domains/registry/images/scannable.service.ts': ['alone'],
   'domains/policy/retention/sweep.service.ts': ['alone'],
   'domains/mirrors/copies/copies.service.ts': ['alone'],
+  'domains/registry/repos/repos.service.ts': ['lock'],
   'domains/registry/tags/index-tags.service.ts': ['shared', 'shared', 'shared'],
   'domains/registry/tags/tag-imports.service.ts': ['alone'],
   'domains/registry/tags/tags.service.ts': ['alone', 'alone', 'alone', 'alone'],

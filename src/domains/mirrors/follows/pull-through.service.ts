@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Origin } from '#domains/outbox/emit-registry.ts'
-import { atRepo } from '#domains/registry/blobs/blobs.service.ts'
 import { findRepoBlobs, inRepo, manifestsWithBlob } from '#domains/registry/blobs/blobs.store.ts'
 import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
 import { meterOf } from '#domains/registry/blobs/usage.service.ts'
@@ -18,6 +17,7 @@ import { findManifest, hasManifest, indexesWith, subjectOf } from '#domains/regi
 import { pushManifest } from '#domains/registry/pushes/pushes.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { followModes } from '#domains/registry/repo-ref.model.ts'
+import { atRepo } from '#domains/registry/repos/repos.service.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { findTagNamed } from '#domains/registry/tags/tags.store.ts'
 import { algorithmOf } from '#lib/digest.ts'
@@ -204,8 +204,8 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
     manifest: { digest, content, mediaType: document.mediaType },
     document,
     tags: [],
+    mayTag: { create: false, move: false },
     precondition: undefined,
-    checkTag() {},
     origin,
     sparse: true,
   })

@@ -7,8 +7,6 @@ import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'
 import { requireBytes } from './usage.service.ts'
 
-export { atRepo, type LockedRepo, type PushLock, type PushTarget } from './blobs.store.ts'
-
 /** What reading takes, whoever it is for. */
 type Looking = Pick<Work, 'app' | 'log'>
 
@@ -108,7 +106,7 @@ export async function mountBlob(
     const repo = (await store.findRepoBlob(tx, from, digest)) && (await there())
     if (!repo) return false
     const added = await store.linkBlob(tx, repo, digest, work.cause.now)
-    await requireBytes(tx, work, repo, added)
+    await requireBytes(tx, work, repo, added, repo.limits)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
     return true
   })

@@ -1,5 +1,6 @@
 import { locking, meetAt, meetingAt, type RowLock } from '#db/row-locks.ts'
-import { type Db, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import type { QuotaLimits } from '#domains/iam/groups/quotas.model.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
@@ -125,31 +126,25 @@ export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }
 /** How transactions run that lock the repo which they are about. */
 export const inRepo = { isolation: 'rowLocks' } as const
 
+export { meetingAt }
+
 /**
- * Where a push goes: each of its transactions runs here, and `repo` gives the repo in it, `undefined` when that was deleted
- * meanwhile, with the lock of which `lockRepo` says what it is for. One that the push makes is made then, so that a push which is refused leaves none
- * behind; nobody else can see it.
+ * Repository that a push goes to, or the place where the push creates it. Each transaction of the push runs in `tx`. There,
+ * `there` locks the repository and returns it, or `undefined` if it was deleted in the meantime. It creates a missing
+ * repository, so that a refused push leaves none behind.
  */
 export type PushTarget = {
+  /** Uid of the repository, or of the lowest group that exists on the way to it. */
   uid: string
-  tx<T>(lock: PushLock, work: (tx: Tx, repo: LockedRepo) => Promise<T>): Promise<T>
+  /** Repository, unless the push creates it. */
+  repo: RepoRef | undefined
+  tx<T>(lock: PushLock, work: (tx: Tx, there: LockedRepo) => Promise<T>): Promise<T>
 }
 
 export type PushLock = 'shared' | 'alone'
 
-export type LockedRepo = () => Promise<RepoRef | undefined>
-
-export function atRepo(db: Db, repo: RepoRef): PushTarget {
-  return {
-    uid: repo.uid,
-    tx: (lock, work) =>
-      db.tx((tx) => work(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
-        ...inRepo,
-        // What locks it alone does so first of all; the other looks before whether it has to.
-        ...(lock === 'alone' && { meets: meetingAt(repo.uid, lock) }),
-      }),
-  }
-}
+/** A new repository comes with the limits of its organization, which its transaction has read. */
+export type LockedRepo = () => Promise<(RepoRef & { limits?: QuotaLimits }) | undefined>
 
 /** Returns how many blobs the repo had. */
 export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<number> {

@@ -21,6 +21,9 @@ import { type Meter, requireBytes, usageOf } from './usage.service.ts'
  */
 export type Content = { digest: string; size: number; part: Part | string; meter?: Meter | undefined }
 
+/** Content that a request has sent. */
+export type Received = Content & { part: Part }
+
 /** `undefined` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has too many open. */
 export async function startUpload(work: Work, target: blobs.PushTarget): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
@@ -31,7 +34,7 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
     if (!repo) return undefined
     await store.insertUpload(tx, uid, repo, work.cause.now)
     const { uploads } = await usageOf(tx, organization)
-    requireRoom(await limitsOf(tx, work, organization), 'uploads', uploads - 1)
+    requireRoom(repo.limits ?? (await limitsOf(tx, work, organization)), 'uploads', uploads - 1)
     return { uid, size: 0, parts: 0 }
   })
 }
@@ -77,19 +80,52 @@ export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
   await removeAll(work, ended?.locations ?? [])
 }
 
+/** A blob that a client pushes: where it goes, and the digest that its content has to have. */
+export type BlobPush = { target: blobs.PushTarget; digest: string; origin: Origin }
+
+/** `other` is the digest that the content has instead. */
+export type PushedBlob = 'stored' | 'no repo' | { other: string }
+
+/** Keeps content that was received at once, as `keepBlob` does. Drops content that has another digest. */
+export async function pushBlob(
+  work: Work,
+  { target, digest, origin }: BlobPush,
+  content: Content,
+  upload?: Upload,
+): Promise<PushedBlob> {
+  if (content.digest === digest) {
+    return (await keepBlob(work, target, content, origin, upload)) ? 'stored' : 'no repo'
+  }
+  if (typeof content.part !== 'string') await content.part.discard()
+  if (upload) await cancelUpload(work, upload)
+  return { other: content.digest }
+}
+
 /**
- * Requests of this server that close the same upload, one after the other: each would read all of it, and may copy it. The
- * first one that ends it leaves nothing to the others.
+ * The same for what the pieces of an upload make together, with `last` behind them. Requests of this server that close the
+ * same upload do so one after the other: each would read all of it, and may copy it. The first one that ends it leaves
+ * nothing to the others.
  */
-export async function inTurn(work: Work, { uid }: Upload, close: () => Promise<void>): Promise<void> {
+export async function closeUpload(work: Work, push: BlobPush, upload: Upload, last?: Received): Promise<PushedBlob> {
   const { closing } = work.app
-  const turn = (closing.get(uid) ?? Promise.resolve()).then(close)
-  const over = turn.catch(() => {})
-  closing.set(uid, over)
+  const close = async (): Promise<PushedBlob> => {
+    const how = { algorithm: algorithmOf(push.digest), organization: rootOf(push.target.uid) }
+    const content = await assemble(work, upload, last, how).catch(async (error) => {
+      await last?.part.discard()
+      throw error
+    })
+    return pushBlob(work, push, content, upload)
+  }
+  const turn = (closing.get(upload.uid) ?? Promise.resolve()).then(close)
+  const over = turn.then(
+    () => {},
+    () => {},
+  )
+  closing.set(upload.uid, over)
   try {
-    await turn
+    return await turn
   } finally {
-    if (closing.get(uid) === over) closing.delete(uid)
+    if (closing.get(upload.uid) === over) closing.delete(upload.uid)
   }
 }
 
@@ -98,10 +134,10 @@ export async function inTurn(work: Work, { uid }: Upload, close: () => Promise<v
  * read when it is one piece that was hashed while it came; several are copied into one, and checked on the way. Rejects
  * with ContentMissing when another request has ended the upload.
  */
-export async function assemble(
+async function assemble(
   work: Work,
   upload: Upload,
-  last: { part: Part; size: number; digest: string; meter: Meter | undefined } | undefined,
+  last: Received | undefined,
   { algorithm, organization }: { algorithm: Algorithm; organization: string },
 ): Promise<Content> {
   const parts = await store.partsOfOpen(work.app.db, upload.uid)
@@ -165,7 +201,7 @@ export async function keepBlob(
     // Whoever has ended the upload has its pieces, and may have removed this one.
     if (typeof part === 'string' && !ended.includes(part)) throw new ContentMissing(part)
     // What has come already was counted when it came.
-    await requireBytes(tx, work, repo, added - (had?.size ?? 0), meter?.limits)
+    await requireBytes(tx, work, repo, added - (had?.size ?? 0), meter?.limits ?? repo.limits)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
   let location = ''
@@ -215,7 +251,7 @@ export function isNoRoom(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
 }
 
-type Link = (tx: Tx, repo: RepoRef) => Promise<void>
+type Link = (tx: Tx, repo: RepoRef & { limits?: QuotaLimits }) => Promise<void>
 
 /** `undefined` when it has been collected meanwhile. */
 async function linkStored(

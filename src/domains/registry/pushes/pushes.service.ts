@@ -2,9 +2,10 @@
 import type { Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
+import { permissionDenied } from '#lib/errors.ts'
 import type { Precondition } from '#lib/preconditions.ts'
 import { findRepoBlobs, type PushTarget } from '../blobs/blobs.store.ts'
-import { requireBytes } from '../blobs/usage.service.ts'
+import { meterOf, requireBytes } from '../blobs/usage.service.ts'
 import { queueAttested, queueContents } from '../images/image-contents.service.ts'
 import { type Manifest, type ManifestDocument, maxIndexesWith, maxIndexLevels } from '../manifests/manifests.model.ts'
 import * as store from '../manifests/manifests.store.ts'
@@ -12,13 +13,15 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import { assignTag, requireTagAt } from '../tags/tag-moves.service.ts'
 import { actorOf, attestedByTag } from '../tags/tags.model.ts'
 
+/** Whether the caller is allowed to create tags, and to move those that exist. */
+export type TagRights = { create: boolean; move: boolean }
+
 export type ManifestPush = {
   target: PushTarget
   manifest: Manifest
   document: ManifestDocument
   tags: readonly string[]
-  /** Throws when the caller may not create the tag, or move it. */
-  checkTag: (exists: boolean) => void
+  mayTag: TagRights
   /** Digest that each of the tags has to point to now. */
   precondition: Precondition | undefined
   origin: Origin
@@ -40,11 +43,16 @@ export type PushResult = 'stored' | 'no repo' | PushProblem
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { manifest, document, tags } = push
   for (const pushBeginning of work.app.hooks.pushBeginning) await pushBeginning(push.target.uid)
-  let isNew = false
+  if (!push.target.repo) {
+    const problem = await refuseInNewRepo(work, push)
+    if (problem) return problem
+  }
+  let [isNew, isRead] = [false, false]
   const result = await push.target.tx('alone', async (tx, there): Promise<PushResult> => {
     const repo = await there()
     if (!repo) return 'no repo'
     isNew = !(await store.hasManifest(tx, repo.id, manifest.digest))
+    isRead = isNew
     if (isNew) {
       const listed = await lookUp(tx, repo, push)
       const problem =
@@ -53,7 +61,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
         (push.sparse ? undefined : missingProblem(work, push, listed))
       if (problem) return problem
       const added = await store.insertManifest(tx, repo, manifest, document, listed.levels, work.cause.now)
-      await requireBytes(tx, work, repo, added)
+      await requireBytes(tx, work, repo, added, repo.limits)
       if (listed.levels > 0) await store.raiseLevels(tx, repo.id, listed.above, listed.levels + 1)
       await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
@@ -63,24 +71,41 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     for (const manifestPushed of work.app.hooks.manifestPushed) await manifestPushed(tx, work, repo, pushed)
     if (tags.length === 0) await emitOf(tx, work, repo, push)
     for (const name of tags) {
+      const subject = attestedByTag(name)
       const mover = { now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
       const { previousDigest, changed } = await assignTag(tx, work, { ...mover, repo, name, digest: manifest.digest })
       // A repetition changes nothing, so it takes no right of its own.
-      if (changed) push.checkTag(previousDigest !== '')
+      if (changed) requireTagRight(push.mayTag, previousDigest !== '')
       requireTagAt(push.precondition, name, previousDigest)
-      const subject = changed ? attestedByTag(name) : undefined
-      if (subject !== undefined) await queueAttested(tx, repo.id, subject, work.cause.now)
+      if (changed && subject !== undefined) {
+        isRead = true
+        await queueAttested(tx, repo.id, subject, work.cause.now)
+      }
       await emitOf(tx, work, repo, push, { tag: name, previousDigest })
     }
     return 'stored'
   })
-  if (isNew || tags.some(attestedByTag)) work.app.images.pushed.notify()
+  if (isRead) work.app.images.pushed.notify()
   return result
 }
 
-/** Returns the reason why an empty repository could not store the manifest. */
-export function problemInNewRepo(work: Work, push: Pick<ManifestPush, 'document'>): PushProblem | undefined {
-  return missingProblem(work, push, { sizes: new Map() })
+/** Refuses what a new repository would refuse, so that the push does not leave one behind. */
+async function refuseInNewRepo(work: Work, push: ManifestPush): Promise<PushProblem | undefined> {
+  const { target, manifest, tags } = push
+  const problem = missingProblem(work, push, { sizes: new Map() })
+  if (problem) return problem
+  if (tags.length > 0) requireTagRight(push.mayTag, false)
+  await meterOf(work, target, manifest.content.length)
+  for (const tag of tags) requireTagAt(push.precondition, tag, '')
+  return undefined
+}
+
+function requireTagRight({ create, move }: TagRights, exists: boolean): void {
+  if (exists ? move : create) return
+  const what = exists
+    ? 'the tag exists, and the caller may not move it without tag.update'
+    : 'the caller may not create tags without tag.create'
+  throw permissionDenied(`${what}; an owner of the organisation can grant it`)
 }
 
 /** Content of the repository that a manifest lists, and indexes that list the manifest. */

@@ -1,5 +1,5 @@
 import type { Call, Work } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
+import type { Db, Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
@@ -18,6 +18,7 @@ import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { inRepo, lockRepo, meetingAt, type PushTarget } from '../blobs/blobs.store.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import { pathIn } from './paths.service.ts'
 import {
@@ -33,6 +34,8 @@ import {
 import * as store from './repos.store.ts'
 import { emptySync, type SettledSync, type SourceChange } from './sync-config.model.ts'
 import { requireSyncTerms, withSource } from './synced-repos.service.ts'
+
+export type { PushTarget }
 
 export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime' | 'syncConfig'> & {
   readme?: string
@@ -77,6 +80,36 @@ export async function checkRepoBelow(
   await checkNewRepo(work, place, bareRepo(name))
 }
 
+/** Target of pushes to a repository that exists. */
+export function atRepo(db: Db, repo: RepoRef): PushTarget {
+  return {
+    uid: repo.uid,
+    repo,
+    tx: (lock, push) =>
+      db.tx((tx) => push(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
+        ...inRepo,
+        // A push that locks the repository alone does so first of all. Others find out first whether they need it.
+        ...(lock === 'alone' && { meets: meetingAt(repo.uid, lock) }),
+      }),
+  }
+}
+
+/** Target of a push that creates its repository. If another request creates it first, `again` decides on the target anew. */
+export function atNewRepo(work: Work, below: RepoBelow, again: () => Promise<PushTarget>): PushTarget {
+  return {
+    uid: below.group,
+    repo: undefined,
+    async tx(lock, push) {
+      try {
+        return await pushToNewRepo(work, below, push)
+      } catch (error) {
+        if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
+      }
+      return (await again()).tx(lock, push)
+    },
+  }
+}
+
 /**
  * Runs the transaction of a push that begins a repo, where that was checked; `repo` makes it, with the folders. Throws
  * ALREADY_EXISTS where another request was faster.
@@ -84,9 +117,9 @@ export async function checkRepoBelow(
 export async function pushToNewRepo<T>(
   work: Work,
   below: RepoBelow,
-  push: (tx: Tx, repo: () => Promise<RepoRef>) => Promise<T>,
+  push: (tx: Tx, repo: () => Promise<NewRepoRef>) => Promise<T>,
 ): Promise<T> {
-  let made: { groups: string[]; repo: RepoRef } | undefined
+  let made: { groups: string[]; repo: NewRepoRef } | undefined
   const result = await work.app.db.tx(async (tx) => {
     made = undefined
     return push(tx, async () => {
@@ -99,6 +132,8 @@ export async function pushToNewRepo<T>(
   return result
 }
 
+type NewRepoRef = RepoRef & { limits: QuotaLimits }
+
 async function addRepoBelow(tx: Tx, work: Work, { group, folders, name }: RepoBelow) {
   const limits = await limitsOf(tx, work, rootOf(group))
   const groups: string[] = []
@@ -108,7 +143,7 @@ async function addRepoBelow(tx: Tx, work: Work, { group, folders, name }: RepoBe
   const parent = groups.at(-1) ?? group
   const { uid } = await addRepo(tx, work, parent, bareRepo(name), limits)
   const { id, ledger } = (await store.findRepoRow(tx, { uid }))!
-  const repo: RepoRef = { id, uid, ledger, group: parent, path: await pathIn(tx, parent, name) }
+  const repo: NewRepoRef = { id, uid, ledger, group: parent, path: await pathIn(tx, parent, name), limits }
   return { groups, repo }
 }
 

@@ -1,8 +1,8 @@
 // What a scanner wrote, as a blob of the repo whose image it is about.
 import type { Work } from '#app.ts'
-import { atRepo } from '#domains/registry/blobs/blobs.service.ts'
 import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
 import { placed, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
+import { atRepo } from '#domains/registry/repos/repos.service.ts'
 import { digestOf } from '#lib/digest.ts'
 import { rootOf } from '#lib/uid.ts'
 
