@@ -3,6 +3,7 @@ import { symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { summaries } from '#cli/summaries.ts'
 import { makePlace, program, project, run, runProcess } from '../support/process.ts'
 
 test('help goes to standard output, and to standard error when a command is missing', async () => {
@@ -15,6 +16,16 @@ test('help goes to standard output, and to standard error when a command is miss
   assert.equal(bare.code, 64)
   assert.equal(bare.stdout, '')
   assert.match(bare.stderr, /^Usage: pinfold[\s\S]*serve[\s\S]*token[\s\S]*migrate[\s\S]*config[\s\S]*complete/)
+})
+
+test('every command and group in the table shows its summary in its help', async () => {
+  for (const [path, summary] of Object.entries(summaries)) {
+    const { code, stdout } = await run([...path.split(' '), '--help'])
+    const isGroup = Object.keys(summaries).some((other) => other.startsWith(`${path} `))
+    assert.equal(code, 0, path)
+    assert.match(stdout, new RegExp(`^Usage: pinfold ${path}${isGroup ? ' .*' : '( .*)?'}\n`), path)
+    assert.ok(stdout.replace(/\s+/g, ' ').includes(summary), path)
+  }
 })
 
 test('wrong usage is one line and where to read more, with exit code 64', async () => {

@@ -13,8 +13,6 @@ import { followEvents, type StreamedEvent } from './event-stream.ts'
 const forwardTimeoutMs = 10_000
 
 export const eventsListen: Command = {
-  name: 'listen',
-  summary: 'Print events as they happen',
   details: `Each event is printed once its signature, audience, group and digest were verified; one that is not genuine ends the
 command with 1. After a break it goes on where it was. With --forward every event is also posted to a URL, with the headers
 and the body that a subscription would get; the secret of its Webhook-Signature is printed first, unless a file has it.

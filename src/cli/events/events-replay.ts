@@ -7,8 +7,6 @@ import { base, common, show, target, whichArgument } from './subscription-calls.
 type Replayed = { eventCount: string; nextPageToken: string }
 
 export const replay: Command = {
-  name: 'replay',
-  summary: 'Send the events of a time once more, in their order',
   details: `Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before. Where as many wait as may, it says
 how to go on later.`,
   arguments: [whichArgument],

@@ -1,6 +1,6 @@
 // Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
 import type { Body } from '../shape/api-client.ts'
-import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
+import { type Command, type Commands, exitCodes, type OptionSpec } from '../shape/command.ts'
 import { sessionOptions } from '../shape/session.ts'
 import { replay } from './events-replay.ts'
 import { limitOf } from './page-limit.ts'
@@ -33,8 +33,6 @@ const parentOption: OptionSpec = {
 }
 
 const create: Command = {
-  name: 'create',
-  summary: 'Send the events of a group and all below it to an address',
   details: `Prints the secret of the signatures, which cannot be read again. Deliveries are CloudEvents as HTTP POST, signed by the
 server's keys and, with the secret, as Standard Webhooks has it.`,
   arguments: [{ name: '<sink>', summary: 'An https URL' }],
@@ -70,8 +68,6 @@ server's keys and, with the secret, as Standard Webhooks has it.`,
 }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List subscriptions, with what waits for each',
   options: [{ ...parentOption, summary: 'Only those of this group and below' }, ...common],
   async run(terminal, options) {
     const { call, parent, subscriptions } = await target(terminal, options)
@@ -94,8 +90,6 @@ function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): s
 }
 
 const remove: Command = {
-  name: 'delete',
-  summary: 'Delete a subscription; what waits for it is not sent',
   arguments: [whichArgument],
   options: sessionOptions,
   async run(terminal, options) {
@@ -106,8 +100,6 @@ const remove: Command = {
 }
 
 const test: Command = {
-  name: 'test',
-  summary: 'Send one event of a test, now, and tell what came of it',
   details: 'Ends with 1 when the receiver has not answered with success.',
   arguments: [whichArgument],
   options: common,
@@ -122,8 +114,6 @@ const test: Command = {
 const states = { waiting: 'WAITING', delivered: 'DELIVERED', 'given-up': 'GIVEN_UP' } as const
 
 const deliveries: Command = {
-  name: 'deliveries',
-  summary: 'List what was sent to a subscription, newest first',
   arguments: [whichArgument],
   options: [
     { flags: '--state <state>', summary: 'Only these', choices: Object.keys(states) },
@@ -150,26 +140,4 @@ function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): str
   return `${result}${status ? ` (${status})` : ''} in ${durationMs} ms${count}${next}`
 }
 
-const subscriptions: CommandGroup = {
-  name: 'subscriptions',
-  summary: 'Where events are sent, and what became of them',
-  commands: [create, list, remove, test, deliveries, replay],
-}
-
-export const events: CommandGroup = {
-  name: 'events',
-  summary: 'What happens on the server, as it is told to others',
-  commands: [
-    subscriptions,
-    {
-      name: 'listen',
-      summary: 'Print events as they happen',
-      load: async () => (await import('./events-listen.ts')).eventsListen,
-    },
-    {
-      name: 'refusals',
-      summary: 'List what the registry has refused in a group and below it, and why, latest first',
-      load: async () => (await import('./refusals.ts')).refusals,
-    },
-  ],
-}
+export const subscriptions: Commands = { create, list, delete: remove, test, deliveries, replay }

@@ -19,8 +19,6 @@ type Refusal = {
 }
 
 export const refusals: Command = {
-  name: 'refusals',
-  summary: 'List what the registry has refused in a group and below it, and why, latest first',
   details: `A sample: the latest of an organisation are kept, and those of one hour that are alike are one line. Whoever may read
 the audit log sees it.`,
   options: [

@@ -1,7 +1,7 @@
 // Who asks to get into an organisation, and how that is answered.
 import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
 import { organizationOf } from '../shape/names.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 import { roles } from './resources.ts'
@@ -12,8 +12,6 @@ const base = '/control/v1/accessRequests'
 const uidArgument = { name: '<uid>', summary: 'The request, as list shows it' }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List who waits for an answer of an organisation',
   arguments: [{ name: '<organization>', summary: 'The organisation: its name or uid' }],
   options: [outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -30,8 +28,6 @@ const list: Command = {
 }
 
 const approve: Command = {
-  name: 'approve',
-  summary: 'Let somebody in with a role on the organisation',
   arguments: [uidArgument],
   options: [{ flags: '--role <role>', summary: 'The role: its name or uid', required: true }, ...callerOptions],
   async run(terminal, options) {
@@ -44,8 +40,6 @@ const approve: Command = {
 }
 
 const refuse: Command = {
-  name: 'refuse',
-  summary: 'Do not let somebody in; they are not told, and can ask again after a week',
   arguments: [uidArgument],
   options: callerOptions,
   async run(terminal, options) {
@@ -61,8 +55,4 @@ function requestOf(given: unknown): string {
   return text
 }
 
-export const accessRequests: CommandGroup = {
-  name: 'access-requests',
-  summary: 'Who asks to get into an organisation',
-  commands: [list, approve, refuse],
-}
+export const accessRequests: Commands = { list, approve, refuse }

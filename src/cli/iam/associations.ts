@@ -4,7 +4,7 @@ import { ApiError, type Body } from '../shape/api-client.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import {
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -63,9 +63,7 @@ const clouds: readonly Cloud[] = [
   },
 ]
 
-const set = ({ name, member, options: own, block }: Cloud): Command => ({
-  name,
-  summary: `Link a group to an account at ${name}`,
+const set = ({ member, options: own, block }: Cloud): Command => ({
   arguments: [groupArgument],
   options: [...own, outputOf(oneFormats), ...callerOptions],
   async run(terminal, options) {
@@ -87,8 +85,6 @@ const set = ({ name, member, options: own, block }: Cloud): Command => ({
 })
 
 const unset = ({ name, member }: Cloud): Command => ({
-  name,
-  summary: `Forget the account at ${name}`,
   arguments: [groupArgument],
   options: [yesOption, ...callerOptions],
   async run(terminal, options) {
@@ -101,8 +97,6 @@ const unset = ({ name, member }: Cloud): Command => ({
 })
 
 const check = ({ name, provider }: Cloud): Command => ({
-  name,
-  summary: `Try whether the account at ${name} trusts this server`,
   arguments: [groupArgument],
   details: 'Ends with 1 where it does not.',
   options: [outputOption, ...callerOptions],
@@ -122,19 +116,15 @@ const check = ({ name, provider }: Cloud): Command => ({
   },
 })
 
-const each = (name: string, summary: string, commandOf: (cloud: Cloud) => Command): CommandGroup => {
-  return { name, summary, commands: clouds.map(commandOf) }
-}
+/** One verb for each cloud. */
+const each = (verb: string, commandOf: (cloud: Cloud) => Command): Commands =>
+  Object.fromEntries(clouds.map((cloud) => [`${verb} ${cloud.name}`, commandOf(cloud)]))
 
-export const associationCommands: CommandGroup = {
-  name: 'account-associations',
-  summary: 'Which accounts at clouds belong to a group',
-  commands: [
-    each('set', 'Link a group to an account', set),
-    each('unset', 'Forget an account', unset),
-    each('check', 'Try whether an account trusts this server', check),
-    listOf(associations),
-    describeOf(associations),
-    removeOf(associations, ', with every account in it'),
-  ],
+export const associationCommands: Commands = {
+  ...each('set', set),
+  ...each('unset', unset),
+  ...each('check', check),
+  list: listOf(associations),
+  describe: describeOf(associations),
+  delete: removeOf(associations),
 }

@@ -2,14 +2,11 @@
 // one of the server.
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
-import { configureDocker } from '../registry/configure-docker.ts'
-import { pullToken } from '../registry/pull-token.ts'
-import { pushToken } from '../registry/push-token.ts'
 import { send } from '../shape/api-client.ts'
 import {
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -55,8 +52,6 @@ const audienceOption: OptionSpec = {
 }
 
 const login: Command = {
-  name: 'login',
-  summary: 'Sign in with your browser, or as an identity with a token of your platform',
   details: `Without an identity you sign in as a person: a browser opens, and where there is none you get a code to type into one
 elsewhere. The session is kept in the configuration folder, for this user only, until it is not used for 30 days.
 With an identity and without --identity-token the platform's own token is used: of GitHub Actions, of GitLab (PINFOLD_ID_TOKEN), or of the
@@ -154,8 +149,6 @@ async function endSession(terminal: Terminal, session: Session): Promise<void> {
 }
 
 const status: Command = {
-  name: 'status',
-  summary: 'Tell who is signed in and what they may do',
   details: 'Ends with 77 when nobody is signed in. PINFOLD_TOKEN, where it is set, is the token that is looked at.',
   options: [
     { flags: '--quick', summary: 'Look at the token that is kept and ask no server' },
@@ -173,8 +166,6 @@ const status: Command = {
 }
 
 const token: Command = {
-  name: 'token',
-  summary: 'Print an access token, a new one when the one that is kept is about to expire',
   details: `Prints nothing but the token. One for a single audience that nothing narrows is kept until some minutes before it
 expires; every other one is exchanged each time.`,
   options: [
@@ -221,8 +212,6 @@ async function scopesOf(terminal: Terminal, options: Options): Promise<string[]>
 }
 
 const logout: Command = {
-  name: 'logout',
-  summary: 'Sign out: end your session at the server, and forget the tokens and the profile',
   details: `The tokens of a person's session are refused from then on. That of a workload stays valid until it expires, an hour at
 most.`,
   options: [apiOption, { ...audienceOption, summary: 'Forget only the token for this audience; may be repeated' }],
@@ -259,24 +248,7 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
   }
 }
 
-export const auth: CommandGroup = {
-  name: 'auth',
-  summary: 'Sign in to a server, as a person or as a CI job, a pod or a cloud workload',
-  commands: [
-    login,
-    status,
-    token,
-    configureDocker,
-    pullToken,
-    pushToken,
-    logout,
-    {
-      name: 'delete-account',
-      summary: 'Delete your own account at the server, with all its roles and sessions',
-      load: async () => (await import('./delete-account.ts')).deleteAccount,
-    },
-  ],
-}
+export const auth: Commands = { login, status, token, logout }
 
 type Who = Record<string, unknown>
 type Held = { group?: { id?: string; name?: string }; role?: { name?: string }; capabilities?: string[] }

@@ -6,7 +6,7 @@ import {
   type ArgumentSpec,
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type Options,
   outputOption,
@@ -29,8 +29,6 @@ const base = '/control/v1/pendingBindings'
 const uidArgument: ArgumentSpec = { name: '<uid>', summary: 'The binding, as pending shows it' }
 
 const pending: Command = {
-  name: 'pending',
-  summary: 'List the roles that others have given you, and that you have not accepted',
   options: [outputOption, ...sessionOptions],
   async run(terminal, options) {
     const { list } = await apiReader(terminal, options)
@@ -49,8 +47,6 @@ const pending: Command = {
 }
 
 const accept: Command = {
-  name: 'accept',
-  summary: 'Belong to the organisation of a binding: all of its bindings of you count, and show who you are',
   arguments: [uidArgument],
   options: sessionOptions,
   async run(terminal, options) {
@@ -61,8 +57,6 @@ const accept: Command = {
 }
 
 const refuse: Command = {
-  name: 'refuse',
-  summary: 'Delete a binding that you have not accepted',
   arguments: [uidArgument],
   options: sessionOptions,
   async run(terminal, options) {
@@ -78,8 +72,4 @@ async function answer(terminal: Terminal, options: Options, verb: 'accept' | 're
   return send('POST', new URL(`${base}/${uid}:${verb}`, session.api), token, { body: {} })
 }
 
-export const bindings: CommandGroup = {
-  name: 'bindings',
-  summary: 'Roles that others have given you',
-  commands: [pending, accept, refuse],
-}
+export const bindings: Commands = { pending, accept, refuse }

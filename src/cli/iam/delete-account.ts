@@ -7,8 +7,6 @@ import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'
 import { lockOfPerson, removePerson, removeProfile, removeTokens } from '../shape/user-files.ts'
 
 export const deleteAccount: Command = {
-  name: 'delete-account',
-  summary: 'Delete your own account at the server, with all its roles and sessions',
   details: `For people; an identity of a workload is deleted with iam identities delete. The last owner of an organisation has to make
 somebody else one first. What you have pushed stays.`,
   options: [yesOption, ...sessionOptions],

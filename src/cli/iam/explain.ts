@@ -24,8 +24,6 @@ const effects: Record<string, string> = {
 }
 
 export const explain: Command = {
-  name: 'explain',
-  summary: 'Say whether an identity may do something at a place, through which roles, and what is missing',
   details: 'Ends with 0 when it may and with 1 when not.',
   arguments: [
     { name: '<place>', summary: 'ORG, ORG/FOLDER or the path of a repository, or a uid' },

@@ -1,134 +1,81 @@
-// Who may do what: the resources of access, each with the verbs that it has. What not every command needs is loaded by its name.
-
-import type { CommandEntry, CommandGroup } from '../shape/command.ts'
-import { createOf, describeOf, listOf, removeOf, updateOf } from '../shape/verbs.ts'
-import { removeOrExpired } from './expired-delete.ts'
+// Commands of organizations, folders, identities, role bindings and invites.
+import { apiReader, parentOf } from '../shape/api-pages.ts'
+import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { confirm, type Item } from '../shape/outputs.ts'
+import { createOf, type Resource, removeOf, unlessMissing, verbsOf } from '../shape/verbs.ts'
 import { folders, organizations, parentOption } from './groups.ts'
-import { identities, invites, roleBindings, roles } from './resources.ts'
+import { identities, invites, roleBindings } from './resources.ts'
 
-const ofProviders = () => import('./provider-commands.ts')
+const createOrganization = createOf(organizations)
 
-const organizationsCreate: CommandEntry = {
-  name: 'create',
-  summary: 'Make an organisation',
-  load: async () => (await import('./organizations-create.ts')).organizationsCreate,
+export const organizationCommands: Commands = {
+  ...verbsOf(organizations, { listed: { summary: '', query: { 'uidp.in_root': 'true' } } }),
+  /** Beside a data folder the clients on this machine can be signed in at once. */
+  create: {
+    ...createOrganization,
+    options: [
+      {
+        flags: '--configure-docker',
+        summary: 'Also have docker, crane and others on this machine sign in to the registry',
+      },
+      ...createOrganization.options,
+    ],
+    async run(terminal, options) {
+      if (options.configureDocker !== true) return createOrganization.run(terminal, options)
+      const { checkLocalDocker, configureLocalDocker } = await import('../registry/configure-docker.ts')
+      checkLocalDocker(terminal)
+      const code = await createOrganization.run(terminal, options)
+      await configureLocalDocker(terminal, options, String(options.name))
+      return code
+    },
+  },
 }
 
-export const iam: CommandGroup = {
-  name: 'iam',
-  summary: 'Organisations, folders, identities, roles and who has them',
-  commands: [
-    {
-      name: 'organizations',
-      summary: 'Organisations: what stands at the top',
-      commands: [
-        organizationsCreate,
-        listOf(organizations, { summary: '', query: { 'uidp.in_root': 'true' } }),
-        describeOf(organizations),
-        updateOf(organizations),
-        removeOf(organizations, ' that is empty'),
-      ],
+export const folderCommands = verbsOf(folders, { place: parentOption })
+
+export const identityCommands: Commands = {
+  ...verbsOf(identities, { place: parentOption }),
+  delete: removeOrExpired(identities, ({ staticKeys }) => staticKeys?.expirationTime ?? ''),
+}
+
+export const roleBindingCommands = verbsOf(roleBindings, { place: parentOption, named: false })
+
+export const inviteCommands: Commands = {
+  ...verbsOf(invites, { place: parentOption, named: false }),
+  delete: removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
+}
+
+/** Deletion of one, or of all in a group that have expired. `expiryOf` returns ISO text, empty for an item without an end. */
+function removeOrExpired<T extends Item>(resource: Resource<T>, expiryOf: (item: T) => string): Command {
+  const usual = removeOf(resource)
+  const [one, many] = resource.words
+  return {
+    ...usual,
+    arguments: [{ name: '[which]', summary: `${usual.arguments![0]!.summary}; none with --expired` }],
+    options: [
+      { flags: '--expired', summary: 'All that have expired, in a group and below it' },
+      { flags: '--parent <group>', summary: 'With --expired: the group; your own organisation unless given' },
+      ...usual.options,
+    ],
+    async run(terminal, options) {
+      const { which, expired, parent } = options
+      if (expired !== true) {
+        if (which === undefined) throw new CliError(exitCodes.usage, `name the ${one}, or give --expired`)
+        if (parent !== undefined) throw new CliError(exitCodes.usage, '--parent goes with --expired')
+        return usual.run(terminal, options)
+      }
+      if (which !== undefined)
+        throw new CliError(exitCodes.usage, `--expired finds the ${many} itself: it takes no name`)
+      const api = await apiReader(terminal, options)
+      return unlessMissing(terminal, options, async () => {
+        const group = await parentOf(api, parent)
+        const { items } = await api.list<T>(resource.path, resource.member, { 'uidp.descendants_of': group })
+        const now = new Date().toISOString()
+        const over = items.filter((item) => expiryOf(item) !== '' && expiryOf(item) <= now)
+        if (over.length > 0) await confirm(terminal, options.yes, `delete ${over.length} ${many} that have expired`)
+        for (const { uid } of over) await api.call('DELETE', `${resource.path}/${uid}`)
+        terminal.say(`deleted ${over.length} ${many} that had expired`)
+      })
     },
-    {
-      name: 'folders',
-      summary: 'Folders, in an organisation or in each other',
-      commands: [
-        createOf(folders, { place: parentOption }),
-        listOf(folders),
-        describeOf(folders),
-        updateOf(folders),
-        removeOf(folders, ' that is empty'),
-      ],
-    },
-    {
-      name: 'identities',
-      summary: 'Whom tokens can act as: workloads and people',
-      commands: [
-        {
-          name: 'create',
-          summary: 'Make an identity: by its claims, or for GitHub, GitLab, Kubernetes or a cloud',
-          load: async () => (await import('./identities-create.ts')).identitiesCreate,
-        },
-        listOf(identities),
-        describeOf(identities),
-        updateOf(identities),
-        removeOrExpired(identities, ({ staticKeys }) => staticKeys?.expirationTime ?? ''),
-        {
-          name: 'check',
-          summary: 'Explain claim by claim whether a token would become an identity',
-          load: async () => (await import('./identities-check.ts')).identitiesCheck,
-        },
-      ],
-    },
-    {
-      name: 'roles',
-      summary: 'Named sets of capabilities',
-      commands: [
-        createOf(roles, { place: parentOption }),
-        {
-          name: 'list',
-          summary: 'List roles',
-          load: async () => (await import('./roles.ts')).rolesList,
-        },
-        describeOf(roles),
-        {
-          name: 'update',
-          summary: 'Change a role',
-          load: async () => (await import('./roles.ts')).rolesUpdate,
-        },
-        removeOf(roles),
-        {
-          name: 'capabilities',
-          summary: 'What roles are made of',
-          load: async () => (await import('./roles.ts')).roleCapabilities,
-        },
-      ],
-    },
-    {
-      name: 'role-bindings',
-      summary: 'Which identity has which role, and where',
-      commands: [
-        createOf(roleBindings, { place: parentOption, named: false }),
-        listOf(roleBindings),
-        describeOf(roleBindings),
-        updateOf(roleBindings),
-        removeOf(roleBindings),
-      ],
-    },
-    {
-      name: 'invites',
-      summary: 'Codes by which people join a group',
-      commands: [
-        createOf(invites, { place: parentOption, named: false }),
-        listOf(invites),
-        describeOf(invites),
-        removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
-      ],
-    },
-    {
-      name: 'access-requests',
-      summary: 'Who asks to get into an organisation',
-      load: async () => (await import('./access-requests.ts')).accessRequests,
-    },
-    {
-      name: 'identity-providers',
-      summary: 'With what the people of an organisation sign in',
-      load: async () => (await ofProviders()).providerCommands,
-    },
-    {
-      name: 'external-group-role-mappings',
-      summary: 'Roles for the groups that a provider reports',
-      load: async () => (await ofProviders()).mappingCommands,
-    },
-    {
-      name: 'account-associations',
-      summary: 'Which accounts at clouds belong to a group',
-      load: async () => (await import('./associations.ts')).associationCommands,
-    },
-    {
-      name: 'explain',
-      summary: 'Say whether an identity may do something at a place, through which roles, and what is missing',
-      load: async () => (await import('./explain.ts')).explain,
-    },
-  ],
+  }
 }

@@ -11,8 +11,6 @@ type Check = { claim: string; wanted: string; got: string; matches: boolean }
 type Claims = Record<string, unknown>
 
 export const identitiesCheck: Command = {
-  name: 'check',
-  summary: 'Explain claim by claim whether a token would become an identity',
   details: `Ends with 0 when it would and with 1 when not. Nothing of the token is sent anywhere, and its signature is not
 checked: only an exchange does that. The caller, who must be allowed to see the identity, is PINFOLD_TOKEN or whoever has
 signed in with pinfold auth login.`,

@@ -1,14 +1,7 @@
 // New identities: by what their tokens must say, and shortcuts for the platforms that most people use.
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type CommandGroup,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-} from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
 import { oneFormats, outputOf, printOne } from '../shape/outputs.ts'
 import { bodyOf, type Field, mentioned } from '../shape/verbs.ts'
 import { parentOption } from './groups.ts'
@@ -43,9 +36,7 @@ const staticFields: readonly Field[] = [
   },
 ]
 
-const byClaims: Command = {
-  name: 'claims',
-  summary: 'Make an identity for tokens with the given claims',
+const claims: Command = {
   arguments: [nameArgument],
   options: [
     ...[...claimFields, ...staticFields].map(optionOf),
@@ -67,8 +58,6 @@ const byClaims: Command = {
 }
 
 const github: Command = {
-  name: 'github',
-  summary: 'Make an identity for jobs of GitHub Actions, and print the lines of the workflow',
   details: `Names can change hands: with --repository-id and --owner-id, which gh api repos/OWNER/NAME prints, they cannot.`,
   arguments: [nameArgument],
   options: [
@@ -105,8 +94,6 @@ const github: Command = {
 }
 
 const gitlab: Command = {
-  name: 'gitlab',
-  summary: 'Make an identity for jobs of GitLab CI, and print the lines of the job',
   arguments: [nameArgument],
   options: [
     { flags: '--project <path>', summary: 'The project at GitLab, such as acme/team/app', required: true },
@@ -132,8 +119,6 @@ const gitlab: Command = {
 }
 
 const kubernetes: Command = {
-  name: 'kubernetes',
-  summary: 'Make an identity for pods of a service account, and print the lines of the pod',
   details: 'kubectl get --raw /.well-known/openid-configuration shows the issuer of a cluster.',
   arguments: [nameArgument],
   options: [
@@ -150,8 +135,6 @@ const kubernetes: Command = {
 }
 
 const arns = (member: 'user' | 'role'): Command => ({
-  name: member,
-  summary: `Make an identity for ${member === 'role' ? 'a role' : 'a user'} of AWS`,
   arguments: [nameArgument],
   options: [
     { flags: '--account <number>', summary: 'The account, 12 digits', required: true },
@@ -171,11 +154,7 @@ const arns = (member: 'user' | 'role'): Command => ({
   },
 })
 
-const aws: CommandGroup = { name: 'aws', summary: 'Make an identity for AWS', commands: [arns('role'), arns('user')] }
-
 const gcp: Command = {
-  name: 'gcp',
-  summary: 'Make an identity for a service account of Google Cloud',
   details: `The id is that of gcloud iam service-accounts describe ADDRESS --format='value(uniqueId)': an address can be given out
 again, the id cannot.`,
   arguments: [nameArgument],
@@ -189,8 +168,6 @@ again, the id cannot.`,
 }
 
 const azure: Command = {
-  name: 'azure',
-  summary: 'Make an identity for a managed identity of Azure',
   details: `az identity show prints principalId and tenantId. The application is one that is registered for this server alone.`,
   arguments: [nameArgument],
   options: [
@@ -223,11 +200,15 @@ const azure: Command = {
   },
 }
 
-export const identitiesCreate: CommandGroup = {
-  name: 'create',
-  summary: 'Make an identity: by its claims, or for GitHub, GitLab, Kubernetes or a cloud',
-  commands: [byClaims, github, gitlab, kubernetes, aws, gcp, azure],
-  usual: 'claims',
+export const identitiesCreate: Commands = {
+  claims,
+  github,
+  gitlab,
+  kubernetes,
+  'aws role': arns('role'),
+  'aws user': arns('user'),
+  gcp,
+  azure,
 }
 
 /** Makes it, binds it, and shows it with what its platform needs to know. */

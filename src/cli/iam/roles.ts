@@ -1,8 +1,9 @@
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
 import { listFormats, outputOf } from '../shape/outputs.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
-import { listOf, updateOf } from '../shape/verbs.ts'
+import { listOf, updateOf, verbsOf } from '../shape/verbs.ts'
+import { parentOption } from './groups.ts'
 import { roles } from './resources.ts'
 
 type Old = { id: string; capabilities?: string[] }
@@ -10,7 +11,7 @@ type Old = { id: string; capabilities?: string[] }
 const all = listOf(roles)
 
 /** As `list` of every resource, and those alone that allow something. */
-export const rolesList: Command = {
+const rolesList: Command = {
   ...all,
   options: [
     { flags: '--capabilities <names>', summary: 'Only those that allow all of these, such as repo.list,tag.list' },
@@ -35,7 +36,7 @@ function namesIn(given: readonly string[]): string[] {
 const usual = updateOf(roles)
 
 /** As `update` of every resource, and capabilities one by one. */
-export const rolesUpdate: Command = {
+const rolesUpdate: Command = {
   ...usual,
   options: [
     { flags: '--add-capabilities <names>', summary: 'Allow these too, with commas', repeat: true },
@@ -60,33 +61,32 @@ export const rolesUpdate: Command = {
   },
 }
 
-export const roleCapabilities: CommandGroup = {
-  name: 'capabilities',
-  summary: 'What roles are made of',
-  commands: [
-    {
-      name: 'list',
-      summary: 'List every capability that some built-in role has',
-      options: [
-        { flags: '--actions <names>', summary: 'Only these actions, with commas, such as list,create' },
-        { flags: '--resources <names>', summary: 'Only those of these resources, with commas, such as repo,tag' },
-        outputOf(listFormats.filter((format) => format === 'table' || format === 'json')),
-        ...callerOptions,
-      ],
-      async run(terminal, options) {
-        const api = await apiReader(terminal, options)
-        const { items = [] } = (await api.call('GET', '/iam/v1/roles?uidp.in_root=true')) as { items?: Old[] }
-        const [actions, resources] = [options.actions, options.resources].map((given) =>
-          given === undefined ? undefined : String(given).split(','),
-        )
-        const names = [...new Set(items.flatMap(({ capabilities = [] }) => capabilities))].sort().filter((name) => {
-          const at = name.lastIndexOf('.')
-          return (actions?.includes(name.slice(at + 1)) ?? true) && (resources?.includes(name.slice(0, at)) ?? true)
-        })
-        if (options.output === 'json') terminal.print(jsonText({ items: names.map((name) => ({ name })) }, 2))
-        else for (const name of names) terminal.print(plain(name))
-        return exitCodes.ok
-      },
-    },
+const listCapabilities: Command = {
+  options: [
+    { flags: '--actions <names>', summary: 'Only these actions, with commas, such as list,create' },
+    { flags: '--resources <names>', summary: 'Only those of these resources, with commas, such as repo,tag' },
+    outputOf(listFormats.filter((format) => format === 'table' || format === 'json')),
+    ...callerOptions,
   ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const { items = [] } = (await api.call('GET', '/iam/v1/roles?uidp.in_root=true')) as { items?: Old[] }
+    const [actions, resources] = [options.actions, options.resources].map((given) =>
+      given === undefined ? undefined : String(given).split(','),
+    )
+    const names = [...new Set(items.flatMap(({ capabilities = [] }) => capabilities))].sort().filter((name) => {
+      const at = name.lastIndexOf('.')
+      return (actions?.includes(name.slice(at + 1)) ?? true) && (resources?.includes(name.slice(0, at)) ?? true)
+    })
+    if (options.output === 'json') terminal.print(jsonText({ items: names.map((name) => ({ name })) }, 2))
+    else for (const name of names) terminal.print(plain(name))
+    return exitCodes.ok
+  },
+}
+
+export const roleCommands: Commands = {
+  ...verbsOf(roles, { place: parentOption }),
+  list: rolesList,
+  update: rolesUpdate,
+  'capabilities list': listCapabilities,
 }

@@ -4,7 +4,7 @@ import type { ApiReader } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -12,7 +12,7 @@ import {
 } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { plain, visible } from '../shape/plain-text.ts'
-import { findProvider } from './provider-resources.ts'
+import { findProvider } from './identity-providers.ts'
 
 const providerArgument = { name: '<provider>', summary: 'The identity provider: its name, ORG/NAME, or its uid' }
 const lifeOptions: readonly OptionSpec[] = [
@@ -52,21 +52,17 @@ function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = '
   return exitCodes.ok
 }
 
-const switched = (name: 'enable' | 'disable'): Command => ({
-  name,
-  summary: name === 'enable' ? 'Take in what the provider says of people' : 'Take in no more',
+const switched = (enabled: boolean): Command => ({
   arguments: [providerArgument],
   options: callerOptions,
   async run(terminal, options) {
     const { api, path, etag } = await providerOf(terminal, options)
-    await api.call('POST', `${path}:setScimEnabled`, { enabled: name === 'enable', etag: await etag() })
+    await api.call('POST', `${path}:setScimEnabled`, { enabled, etag: await etag() })
     return exitCodes.ok
   },
 })
 
 const generate: Command = {
-  name: 'generate',
-  summary: 'Make the token of a provider, and print it once',
   arguments: [providerArgument],
   options: [...lifeOptions, ...callerOptions],
   async run(terminal, options) {
@@ -77,8 +73,6 @@ const generate: Command = {
 }
 
 const regenerate: Command = {
-  name: 'regenerate',
-  summary: 'Make a new token; the old one is good for a while yet',
   arguments: [providerArgument],
   options: [
     ...lifeOptions,
@@ -99,8 +93,6 @@ const regenerate: Command = {
 }
 
 const revoke: Command = {
-  name: 'revoke',
-  summary: 'End the tokens of a provider at once',
   arguments: [providerArgument],
   options: [yesOption, ...callerOptions],
   async run(terminal, options) {
@@ -111,12 +103,10 @@ const revoke: Command = {
   },
 }
 
-export const scim: CommandGroup = {
-  name: 'scim',
-  summary: 'People as the provider provisions them',
-  commands: [
-    switched('enable'),
-    switched('disable'),
-    { name: 'token', summary: 'The token that the provider shows', commands: [generate, regenerate, revoke] },
-  ],
+export const scim: Commands = {
+  enable: switched(true),
+  disable: switched(false),
+  'token generate': generate,
+  'token regenerate': regenerate,
+  'token revoke': revoke,
 }

@@ -6,7 +6,7 @@ import type { ApiReader } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -36,8 +36,6 @@ const organizationOption: OptionSpec = {
 }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List where you are signed in',
   options: [organizationOption, outputOption, ...sessionOptions],
   async run(terminal, options) {
     const reader = await apiReader(terminal, options)
@@ -58,8 +56,6 @@ const list: Command = {
 }
 
 const end: Command = {
-  name: 'end',
-  summary: 'End a session; its tokens are refused within a second',
   arguments: [{ name: '<uid>', summary: 'The session, as list shows it' }],
   options: [organizationOption, ...sessionOptions],
   async run(terminal, options) {
@@ -81,8 +77,4 @@ async function organizationIn(api: ApiReader, { organization }: Options): Promis
   return organization === undefined ? undefined : organizationOf(api, String(organization))
 }
 
-export const sessions: CommandGroup = {
-  name: 'sessions',
-  summary: 'Where people are signed in',
-  commands: [list, end],
-}
+export const sessions: Commands = { list, end }

@@ -7,8 +7,6 @@ import { type ImportRecord, type Problem, sendRecords } from './import-batches.t
 import { inputFiles } from './import-files.ts'
 
 export const importAdvisories: Command = {
-  name: 'advisories',
-  summary: 'Take in security advisories from YAML files',
   details: `A file has the advisories of one package; a folder or a tar archive may have any number of *.advisories.yaml. Ids and
 times stay as they are, and the events count as approved. Running it again changes only what has changed in the files.
 A record that is wrong is left out and named with its file and line; the rest is taken in, and the exit code is 1.

@@ -6,8 +6,6 @@ import { inputFiles } from './import-files.ts'
 import { importRules } from './library-record.ts'
 
 export const importLibraries: Command = {
-  name: 'libraries',
-  summary: 'Take in libraries and their versions from JSON files',
   details: `A file has the libraries of one ecosystem: {"ecosystem": "python", "packages": [...]}. A package of python has a name, one
 of java a groupId and an artifactId, and perhaps a title; both have versions, each a text or an object with what is
 known of it (version, files, size, uploadTime, releaseTime or firstSeenTime). What several files know is joined, and running

@@ -5,8 +5,6 @@ import { inputFiles } from './import-files.ts'
 import { readLifecycles } from './lifecycle-files.ts'
 
 export const importLifecycles: Command = {
-  name: 'lifecycles',
-  summary: 'Take in when products reach their end of life',
   details: `Reads *.json in the format of endoflife.date: what its /api/v1/products/full answers, or the address of one product, from
 a file, a folder or a tar archive, compressed with gzip or not. A release may also say "broken": true, when it can no
 longer be built, and "fips": true. Running it again changes only what has changed, and takes nothing away. A product that

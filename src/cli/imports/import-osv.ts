@@ -8,8 +8,6 @@ import { inputFiles } from './import-files.ts'
 import { type CommitTimes, readOsv } from './osv-json.ts'
 
 export const importOsv: Command = {
-  name: 'osv',
-  summary: 'Take in descriptions of vulnerabilities in the OSV format',
   details: `Reads *.jsonl with a record in each line and *.json with one record, from a file, a folder or a tar archive, compressed
 with gzip or not. Scores, also those of a package, and references become the metadata of the vulnerability, which
 advisories find by their aliases, and images are compared with the packages that they name. NAME-commit-times.json beside NAME.jsonl stands in for times that are placeholders.

@@ -17,8 +17,6 @@ const betweenMs = 250
 type Report = { id: string; state: string; reason?: string; message?: string; tool?: string; vulnerabilities?: number }
 
 export const importScanReport: Command = {
-  name: 'scan-report',
-  summary: 'Take in what another scanner has found in an image',
   details: `Reads the JSON of Grype or Trivy, CycloneDX that names vulnerabilities, SARIF (of which only the ids and how bad they
 are count), OpenVEX, or VEX in CSAF, in a signed envelope or not, compressed with gzip or not. Reports of version 1 show it from then on, beside what the server finds itself. It takes
 the capability vuln_report.create in the repo. Waits until the report was read, and exits with 1 when it cannot be.`,

@@ -15,8 +15,6 @@ const tagsPerRequest = 100
 const recordsPerRequest = 5000
 
 export const importTagHistory: Command = {
-  name: 'tag-history',
-  summary: 'Take in what tags pointed to elsewhere, with their times',
   details: `The file is JSON, perhaps with gzip: {"tags": [{"image", "tag", "listedAtEnd", "history": [{"updateTimestamp",
 "digest"}]}]}, oldest first. An image becomes a repo of the group, by the last part of its name. The images themselves are
 not taken in: their tags are listed and remembered, but cannot be pulled. Running it again changes nothing.

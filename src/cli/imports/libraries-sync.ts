@@ -20,8 +20,6 @@ const attempts = 3
 const pauseMs = 500
 
 export const librariesSync: Command = {
-  name: 'sync',
-  summary: 'Take in what an index of Python packages or a Maven repository says of libraries',
   details: `Versions are added and never taken away, and running it again changes only what is new. When it is broken off, the same
 command goes on where it stopped. A library that the source does not have, or tells nonsense of, is left out and named;
 the exit code is 1 then. The source may be at any address; http is asked on this machine only.

@@ -1,11 +1,10 @@
-import { type Command, exitCodes } from '../shape/command.ts'
+import { hostname, userInfo } from 'node:os'
+import { type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
 import { registryOf, sessionOf, sessionOptions } from '../shape/session.ts'
 import { checkDockerConfig, dockerConfigFile, savePassword, useCredentialHelper } from './docker-config.ts'
-import { createOptions, createPullToken } from './pull-token.ts'
+import { createOptions, createPullToken, pushRole } from './pull-token.ts'
 
 export const configureDocker: Command = {
-  name: 'configure-docker',
-  summary: "Have docker, and what reads docker's configuration, sign in to the registry by themselves",
   details: `Names docker-credential-pinfold as the helper for the registry; it must be on the PATH and prints a token whenever docker
 needs one. With --pull-token a pull token is made instead: for a machine without pinfold. It is printed as a docker login
 line, or with --save kept in docker's configuration.`,
@@ -33,4 +32,18 @@ line, or with --save kept in docker's configuration.`,
     }
     return exitCodes.ok
   },
+}
+
+/** Throws if docker's configuration on this machine cannot be changed. */
+export function checkLocalDocker({ env }: Terminal): void {
+  checkDockerConfig(dockerConfigFile(env))
+}
+
+/** Stores a password that can push to the organization `parent` in docker's configuration. */
+export async function configureLocalDocker(terminal: Terminal, options: Options, parent: string): Promise<void> {
+  const name = `${userInfo().username} on ${hostname()}`.replace(/[^\w .-]/g, '').slice(0, 63)
+  const made = await createPullToken(terminal, { ...options, parent, name, description: 'Pushes from here' }, pushRole)
+  const file = dockerConfigFile(terminal.env)
+  savePassword(file, made.registry, made.identity, made.password)
+  terminal.say(`docker, crane and others on this machine may push to ${made.registry}/${parent} until ${made.expiry}`)
 }

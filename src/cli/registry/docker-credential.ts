@@ -12,8 +12,6 @@ const nothingFound = 'credentials not found in native keychain'
 const maxInput = 64 * 1024
 
 export const dockerCredential: Command = {
-  name: 'docker-credential',
-  summary: 'Answer docker, which runs this as docker-credential-pinfold',
   details: `get prints a token for the registry, whose Secret is also good as a bearer token. store and erase do nothing, since no
 password is kept, and list prints no registry.`,
   arguments: [{ name: '<action>', summary: 'get, list, store or erase' }],

@@ -6,8 +6,6 @@ import { allowMissingOption, unlessMissing } from '../shape/verbs.ts'
 import { imageOf } from './image-options.ts'
 
 export const imagesDelete: Command = {
-  name: 'delete',
-  summary: 'Delete an image with all its tags',
   details: `What it holds is named first, and somebody at a terminal is asked. Without a terminal it needs --yes, unless it holds
 nothing. The history of its tags stays; pinfold images history shows it.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],

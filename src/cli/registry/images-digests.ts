@@ -27,8 +27,6 @@ async function digestOf(terminal: Terminal, asked: Options) {
 }
 
 export const imagesReferrers: Command = {
-  name: 'referrers',
-  summary: 'Show what refers to an image: signatures, SBOMs and attestations, with or without a tag',
   arguments: [image],
   options: [digestOption, ...commonOptions],
   async run(terminal, options) {
@@ -40,8 +38,6 @@ export const imagesReferrers: Command = {
 }
 
 export const imagesPulls: Command = {
-  name: 'pulls',
-  summary: 'Show who has pulled an image lately, whoever was last first',
   arguments: [image],
   options: [digestOption, outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -71,8 +67,6 @@ type Unpulled = {
 }
 
 export const imagesUnpulled: Command = {
-  name: 'unpulled',
-  summary: 'Show what nobody has pulled for some days, who did last, and what speaks against deleting it',
   details: `Only pulls are known here: a node that runs an image which it has already asks for nothing. What a HEAD has asked for was not
 pulled. SAFE is "yes" where nothing keeps the manifest and it is part of nothing else in the repository; it deletes nothing.`,
   arguments: [{ name: '<repository>', summary: 'Such as acme/team/app' }],

@@ -21,8 +21,6 @@ type Moved = {
 }
 
 export const imagesHistory: Command = {
-  name: 'history',
-  summary: 'Show what a tag has pointed to, or which tags a digest has carried',
   details: `Newest first; the times are those of the server. Without a tag it is about latest, or with --digest about every tag. A
 deleted tag keeps its history, and so does a deleted repository: whoever may read the audit log of its group finds it by its
 old path.`,

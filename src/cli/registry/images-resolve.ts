@@ -25,8 +25,6 @@ const reasons: Record<string, string> = {
 }
 
 export const imagesResolve: Command = {
-  name: 'resolve',
-  summary: 'Show what a tag stands for as of a moment, at an age, or for somebody whom a rule binds, and why',
   details: `What at-20261101/acme/app:stable and min-7d/acme/app:stable are pulled as, or acme/app:stable by whom pull rules
 bind. Ends with 1 when that is nothing.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:stable; latest without a tag' }],

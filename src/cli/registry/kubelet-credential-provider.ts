@@ -18,8 +18,6 @@ const earlySeconds = 5 * 60
 type Asked = { apiVersion: string; image: string; token: string; identity: string }
 
 export const kubeletCredentialProvider: Command = {
-  name: 'kubelet-credential-provider',
-  summary: 'Answer the kubelet, which runs this as a credential provider for pulling images',
   details: `Reads a CredentialProviderRequest from standard input and prints a CredentialProviderResponse with an access token for the
 registry. Where the kubelet sends the token of the pod's service account, that is exchanged, for the identity that the
 annotation ${annotation} of the service account names, or else for --identity. Without one it is the token of the node, in the

@@ -5,6 +5,7 @@ import type { ApiReader } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -72,23 +73,14 @@ export function printMade(terminal: Terminal, { output }: Options, made: object,
 
 type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
 
-/** `what` is let through, such as `the rules`; `command` is what the commands stand below. */
-export function exceptionCommands(about: {
-  path: string
-  member: string
-  what: string
-  summary: string
-  days: number
-  command: string
-}): readonly Command[] {
-  return [listOf(about), except(about), revoke(about)]
+/** Commands of exceptions from rules; `command` is the group that they are in. */
+export function exceptionCommands(about: { path: string; member: string; days: number; command: string }): Commands {
+  return { exceptions: listOf(about), except: except(about), revoke: revoke(about) }
 }
 
 type About = Parameters<typeof exceptionCommands>[0]
 
-const listOf = ({ path, member, summary }: About): Command => ({
-  name: 'exceptions',
-  summary,
+const listOf = ({ path, member }: About): Command => ({
   options: [...placeOptions, endedOption, ...commonOptions],
   async run(terminal, options) {
     const { items, more, madeBy } = await listMade<Exception>(terminal, options, { path, member })
@@ -97,9 +89,7 @@ const listOf = ({ path, member, summary }: About): Command => ({
   },
 })
 
-const except = ({ path, what, days }: About): Command => ({
-  name: 'except',
-  summary: `Let a digest pass ${what} of a group or a repository, until a day`,
+const except = ({ path, days }: About): Command => ({
   arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
   options: [
     ...placeOptions,
@@ -123,8 +113,6 @@ const except = ({ path, what, days }: About): Command => ({
 })
 
 const revoke = ({ path, command }: About): Command => ({
-  name: 'revoke',
-  summary: 'End an exception now',
   arguments: [{ name: '<uid>', summary: 'Of the exception, as exceptions shows it' }],
   options: [outputOption, ...callerOptions],
   async run(terminal, options) {

@@ -4,7 +4,7 @@ import type { ApiReader } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -87,8 +87,6 @@ async function bodyOf(api: ApiReader, options: Options): Promise<Record<string, 
 }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List the rules that you may change',
   options: [...placeOptions, ...commonOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
@@ -123,8 +121,6 @@ async function namesOfAll(api: ApiReader, rules: readonly Rule[]): Promise<(rule
 }
 
 const create: Command = {
-  name: 'create',
-  summary: 'Hold back what is too young from certain identities',
   details: `They get only what has been a tag for long enough, by whatever name they pull it. It is meant for identities that run
 images, not for those that push them. Of several rules the one with the largest age counts.`,
   options: [...placeOptions, ...fieldOptions, outputOption, ...callerOptions],
@@ -141,8 +137,6 @@ images, not for those that push them. Of several rules the one with the largest 
 }
 
 const update: Command = {
-  name: 'update',
-  summary: 'Change what a rule says',
   arguments: [which],
   options: [...fieldOptions, outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -155,8 +149,6 @@ const update: Command = {
 }
 
 const remove: Command = {
-  name: 'delete',
-  summary: 'Delete a rule',
   arguments: [which],
   options: [...callerOptions],
   async run(terminal, options) {
@@ -171,14 +163,8 @@ const remove: Command = {
 const exceptions = exceptionCommands({
   path: '/registry/v2/pullRuleExceptions',
   member: 'pullRuleExceptions',
-  what: 'the rules',
-  summary: 'List what passes the rules although it is too young',
   days: 30,
   command: 'pinfold images repos pull-rules',
 })
 
-export const pullRules: CommandGroup = {
-  name: 'pull-rules',
-  summary: 'How old what somebody pulls has to be',
-  commands: [list, create, update, remove, ...exceptions],
-}
+export const pullRules: Commands = { list, create, update, delete: remove, ...exceptions }

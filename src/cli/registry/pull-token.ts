@@ -8,7 +8,7 @@ import type { ApiReader, Query } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -43,8 +43,6 @@ export const createOptions: readonly OptionSpec[] = [
 export type PullToken = { identity: string; user: string; password: string; expiry: string; registry: string }
 
 const create: Command = {
-  name: 'create',
-  summary: 'Make a password that pulls images, and print it once',
   details:
     'The user name is the uid of an identity that is made for it. Deleting the pull token takes effect within a second.',
   options: [
@@ -75,8 +73,6 @@ const create: Command = {
 }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List the pull tokens of a group',
   options: [
     { flags: '--parent <group>', summary: 'A group by uid or an organisation by name; your own unless given' },
     { flags: '--expired', summary: 'Only those that have expired' },
@@ -106,8 +102,6 @@ const list: Command = {
 }
 
 const remove: Command = {
-  name: 'delete',
-  summary: 'Delete a pull token; within a second it pulls nothing',
   arguments: [{ name: '<which>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }],
   options: [...callerOptions],
   async run(terminal, options) {
@@ -135,11 +129,7 @@ async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
   )
 }
 
-export const pullToken: CommandGroup = {
-  name: 'pull-token',
-  summary: 'Passwords for machines that can only pull with a password',
-  commands: [create, list, remove],
-}
+export const pullToken: Commands = { create, list, delete: remove }
 
 /** The built-in role `registry.push`, for who pushes from this machine. */
 export const pushRole = '1d170348733a558be7e883527d0d7e4c60e3ce20'

@@ -4,7 +4,7 @@ import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { Body } from '../shape/api-client.ts'
 import { apiReader, callerOptions, parentOf as groupFrom } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, type CommandGroup, exitCodes, type Options, outputOption } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes, type Options, outputOption } from '../shape/command.ts'
 import { groupOf, namesOf } from '../shape/names.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
@@ -30,8 +30,6 @@ const ofGroup = '/control/v1/groupPushTokens'
 const maxHours = 8760
 
 const create: Command = {
-  name: 'create',
-  summary: 'Make a user name and a password for docker login, and print the password once',
   details: `It acts as you, where you say and no further, and only as long as you may yourself. Without --push it only pulls. Deleting
 it takes effect within a second.`,
   arguments: [{ name: '[name]', summary: 'What it is for; the name of this machine unless given' }],
@@ -81,8 +79,6 @@ const groupOption = {
 }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List push tokens, with when they were used last',
   options: [
     groupOption,
     { flags: '--expired', summary: 'Only those that have expired' },
@@ -116,8 +112,6 @@ const list: Command = {
 }
 
 const remove: Command = {
-  name: 'delete',
-  summary: 'Delete a push token; within a second it is good for nothing',
   arguments: [{ name: '<user>', summary: 'Its user name or its uid, as list shows them' }],
   options: [groupOption, ...callerOptions],
   async run(terminal, options) {
@@ -137,11 +131,7 @@ const remove: Command = {
   },
 }
 
-export const pushToken: CommandGroup = {
-  name: 'push-token',
-  summary: 'Passwords for docker login on a laptop or in a cron job, that act as you',
-  commands: [create, list, remove],
-}
+export const pushToken: Commands = { create, list, delete: remove }
 
 async function tokensOf(api: ApiReader, { group }: Options): Promise<PushToken[]> {
   const path = group === undefined ? base : `${ofGroup}/${await groupOf(api, String(group))}`

@@ -3,7 +3,15 @@ import { codes } from '#lib/errors.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
+import {
+  CliError,
+  type Command,
+  type Commands,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  type Terminal,
+} from '../shape/command.ts'
 import { groupAbove, groupOf, namesOf } from '../shape/names.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
@@ -46,9 +54,7 @@ async function repoOf(terminal: Terminal, options: Options) {
   return { api, path, repo: await findImage(api, path) }
 }
 
-export const reposFollow: Command = {
-  name: 'follow',
-  summary: 'Have a repository follow another one at a registry elsewhere, or show how it does',
+const follow: Command = {
   details: `With --upstream and --path it follows from then on: its tags are looked at there, and each move is in its history.
 Nothing is pushed to it meanwhile. Without them it shows what the repository follows, and how that goes.`,
   arguments: [repository],
@@ -100,15 +106,13 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
       await api.call('POST', at, body)
     }
     const shown = options.check === true ? api.call('POST', `${at}:check`, {}) : api.call('GET', at)
-    const follow = (await shown.catch(followsNothing(path))) as Follow
-    showOne(terminal, options, path, follow, await upstreamName(api, follow.upstreamUid))
+    const found = (await shown.catch(followsNothing(path))) as Follow
+    showOne(terminal, options, path, found, await upstreamName(api, found.upstreamUid))
     return exitCodes.ok
   },
 }
 
-export const reposUnfollow: Command = {
-  name: 'unfollow',
-  summary: 'Make a repository one of its own again; its tags and their history stay',
+const unfollow: Command = {
   arguments: [repository],
   options: [yesOption, ...callerOptions],
   async run(terminal, options) {
@@ -120,9 +124,7 @@ export const reposUnfollow: Command = {
   },
 }
 
-export const reposFollowing: Command = {
-  name: 'following',
-  summary: 'List the repositories of a group, and below it, that follow others',
+const following: Command = {
   arguments: [{ name: '<group>', summary: 'Its name as ORG or ORG/FOLDER, or its uid' }],
   options: commonOptions,
   async run(terminal, options) {
@@ -223,3 +225,5 @@ function showOne({ print }: Terminal, { output }: Options, path: string, follow:
   ]
   for (const line of table(rows.filter(([, value]) => value !== '').map((row) => row.map(plain)))) print(line)
 }
+
+export const followCommands: Commands = { follow, following, unfollow }

@@ -1,16 +1,13 @@
 // Repositories by their paths.
 import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
 import { groupAbove, groupOf } from '../shape/names.ts'
 import { type Item, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
 import { registryOf } from '../shape/session.ts'
 import { v1 } from '../shape/v1-names.ts'
 import { bodyOf, describeOf, type Field, listOf, mentioned, type Resource, updateOf } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
-import { imagesDelete } from './images-delete.ts'
-import { pullRules } from './pull-rules.ts'
-import { reposFollow, reposFollowing, reposUnfollow } from './repos-follow.ts'
 
 type Repo = Item & {
   name: string
@@ -57,8 +54,6 @@ const repo: Resource<Repo> = {
 
 /** The path says where it is made. */
 const create: Command = {
-  name: 'create',
-  summary: 'Make a repository; a push to its path would too',
   arguments: [{ name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }],
   options: [
     ...fields.map(({ flags, summary, choices }) => ({ flags, summary, ...(choices && { choices }) })),
@@ -78,18 +73,4 @@ const create: Command = {
   },
 }
 
-export const repos: CommandGroup = {
-  name: 'repos',
-  summary: 'Repositories: where images are pushed to',
-  commands: [
-    listOf(repo),
-    create,
-    describeOf(repo),
-    updateOf(repo),
-    reposFollow,
-    reposFollowing,
-    reposUnfollow,
-    imagesDelete,
-    pullRules,
-  ],
-}
+export const repos: Commands = { list: listOf(repo), create, describe: describeOf(repo), update: updateOf(repo) }

@@ -1,20 +1,10 @@
 // What is kept, which tags never move, and what is held or not to be pulled.
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
+import { type Command, type Commands, exitCodes, type OptionSpec } from '../shape/command.ts'
 import { findIdentity, groupAbove } from '../shape/names.ts'
 import { type Item, type Names, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
-import {
-  createOf,
-  describeOf,
-  type Field,
-  listOf,
-  mentioned,
-  onlyUid,
-  type Resource,
-  removeOf,
-  updateOf,
-} from '../shape/verbs.ts'
+import { createOf, type Field, listOf, mentioned, onlyUid, type Resource, verbsOf } from '../shape/verbs.ts'
 import { wholeNumber } from '../shape/whole-number.ts'
 import { planCommands } from './kept/retention-plans.ts'
 import { endedOption } from './place-options.ts'
@@ -225,8 +215,6 @@ const listed = {
 
 function releaseOf(resource: Resource<Mark>): Command {
   return {
-    name: 'release',
-    summary: `End a ${resource.words[0]}`,
     arguments: [{ name: '<uid>', summary: 'Its uid, as the list shows it' }],
     options: [outputOf(oneFormats), ...callerOptions],
     async run(terminal, options) {
@@ -241,8 +229,6 @@ function releaseOf(resource: Resource<Mark>): Command {
 
 /** A quarantine is made by a verb of its own. */
 const quarantineMade: Command = {
-  name: 'create',
-  summary: 'Refuse all pulls of a manifest',
   options: [
     place,
     ...quarantined.fields.map(({ flags, summary }) => ({ flags, summary, required: true as const })),
@@ -259,30 +245,17 @@ const quarantineMade: Command = {
   },
 }
 
-const rulesOf = <T extends Item>(name: string, summary: string, resource: Resource<T>): CommandGroup => ({
-  name,
-  summary,
-  commands: [
-    listOf(resource, listed),
-    createOf(resource, { place }),
-    describeOf(resource),
-    updateOf(resource),
-    removeOf(resource),
-  ],
-})
+export const retentionRules: Commands = { ...verbsOf(rule, { place, listed }), ...planCommands }
+export const tagRules = verbsOf(tagRule, { place, listed })
 
-const ofRules = rulesOf('retention', 'Rules of what is kept, and for how long', rule)
-export const retentionRules: CommandGroup = { ...ofRules, commands: [...ofRules.commands, ...planCommands] }
-export const tagRules = rulesOf('tag-rules', 'Rules of which tags never move, and who moves others', tagRule)
-
-export const holds: CommandGroup = {
-  name: 'holds',
-  summary: 'What is kept without a date, until it is released',
-  commands: [listOf(hold, listed), createOf(hold, { place, named: false }), releaseOf(hold)],
+export const holds: Commands = {
+  list: listOf(hold, listed),
+  create: createOf(hold, { place, named: false }),
+  release: releaseOf(hold),
 }
 
-export const quarantine: CommandGroup = {
-  name: 'quarantine',
-  summary: 'Manifests that nobody is to pull',
-  commands: [listOf(quarantined, listed), quarantineMade, releaseOf(quarantined)],
+export const quarantine: Commands = {
+  list: listOf(quarantined, listed),
+  create: quarantineMade,
+  release: releaseOf(quarantined),
 }

@@ -26,8 +26,6 @@ async function textAt({ origin, token }: ApiReader, path: string, missing = ''):
 }
 
 export const proof: Command = {
-  name: 'proof',
-  summary: 'Print the proof of what a tag was, for a file',
   details: `pinfold verify says what it proves, with the policy that pinfold images tags proof-policy prints.`,
   arguments: [{ name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }],
   options: [
@@ -49,8 +47,6 @@ export const proof: Command = {
 }
 
 export const proofPolicy: Command = {
-  name: 'proof-policy',
-  summary: 'Print the keys of the logs that prove what tags were, for a file',
   details:
     'Get it once, over a connection that you trust, and keep it: one that comes along with a proof says nothing.',
   arguments: [{ name: '<image>', summary: 'Any image of the organisation, such as acme/team/app' }],

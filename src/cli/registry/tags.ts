@@ -8,7 +8,7 @@ import type { Query } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   type Options,
@@ -62,8 +62,6 @@ const viewOf = (tags: readonly Tag[]): View<Tag> => ({
 const tagArgument = { name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List the tags of an image, the latest moved first',
   details: 'Tags of signatures and other referrers, dated tags and package epochs are hidden unless asked for.',
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
   options: [
@@ -134,8 +132,6 @@ function noTag(path: string, tag: string): CliError {
 }
 
 const describe: Command = {
-  name: 'describe',
-  summary: 'Show one tag',
   arguments: [tagArgument],
   options: [outputOf(oneFormats), ...callerOptions],
   async run(terminal, options) {
@@ -147,8 +143,6 @@ const describe: Command = {
 }
 
 const resolve: Command = {
-  name: 'resolve',
-  summary: 'Print the digest that a tag points to',
   arguments: [tagArgument],
   options: callerOptions,
   async run(terminal, options) {
@@ -188,9 +182,7 @@ function elsewhere(path: string, tag: string, found: Tag | undefined): CliError 
 }
 
 /** Points a tag at a digest or at what another tag points to; `there` says whether the tag has to be there. */
-const point = (name: 'create' | 'move', there: boolean): Command => ({
-  name,
-  summary: there ? 'Point a tag at another manifest of its image' : 'Make a tag of a manifest that is there',
+const point = (there: boolean): Command => ({
   arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
   options: [...(there ? [ifOption] : []), ...callerOptions],
   async run(terminal, options) {
@@ -219,8 +211,6 @@ const point = (name: 'create' | 'move', there: boolean): Command => ({
 })
 
 const remove: Command = {
-  name: 'delete',
-  summary: 'Delete a tag; its manifest and its history stay',
   arguments: [tagArgument],
   options: [yesOption, ...callerOptions],
   async run(terminal, options) {
@@ -233,9 +223,13 @@ const remove: Command = {
   },
 }
 
-export const tags: CommandGroup = {
-  name: 'tags',
-  summary: 'Tags: where they point, and where they shall',
-  commands: [list, describe, resolve, point('create', false), point('move', true), remove, proof, proofPolicy],
-  usual: 'list',
+export const tags: Commands = {
+  list,
+  describe,
+  resolve,
+  create: point(false),
+  move: point(true),
+  delete: remove,
+  proof,
+  'proof-policy': proofPolicy,
 }

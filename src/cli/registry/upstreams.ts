@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { apiReader } from '../shape/api-pages.ts'
-import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
 import { findNamed, groupAbove, groupOf } from '../shape/names.ts'
 import type { Item } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
-import { createOf, describeOf, listOf, type Resource, removeOf, updateOf } from '../shape/verbs.ts'
+import { type Resource, removeOf, verbsOf } from '../shape/verbs.ts'
 import { wholeNumber } from '../shape/whole-number.ts'
 
 type Upstream = Item & {
@@ -127,8 +127,4 @@ const remove: Command = {
   },
 }
 
-export const upstreams: CommandGroup = {
-  name: 'upstreams',
-  summary: 'Registries elsewhere that repositories follow',
-  commands: [listOf(upstream), createOf(upstream, { place }), describeOf(upstream), updateOf(upstream), remove],
-}
+export const upstreams: Commands = { ...verbsOf(upstream, { place }), delete: remove }

@@ -5,8 +5,6 @@ import { requireStopped } from './stopped.ts'
 import { verifyCommand } from './verify.ts'
 
 export const backupCommand: Command = {
-  name: 'backup',
-  summary: 'Copy the database as of one moment, and the blobs that it names, while servers run',
   details: `Each run makes a folder named after its time, with backup.json once it is complete; the blobs of all of them are in blobs,
 and what is there already is not copied again. An embedded database is copied; with PostgreSQL make a dump, or archive
 its log, first: docs/backup.md has both. The master key is in no backup.`,
@@ -43,8 +41,6 @@ its log, first: docs/backup.md has both. The master key is in no backup.`,
 }
 
 export const restoredCommand: Command = {
-  name: 'restored',
-  summary: 'Settle a database that was restored from a backup, before a server starts on it',
   details: `Stop every server first. Makes the folder or bucket of --blobs that of the database, frees what servers of before had, ends all
 sessions of people, since those that were ended after the backup would be good again, lets the positions of events jump
 ahead, so that clients that go on miss nothing, and keeps the trash for its time. Then it verifies. Ends with 1 where

@@ -1,4 +1,4 @@
-import { type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { type Command, type Commands, exitCodes } from '../shape/command.ts'
 import { size } from '../shape/plain-text.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { requireStopped } from './stopped.ts'
@@ -7,8 +7,6 @@ import { requireStopped } from './stopped.ts'
 const mostNamed = 20
 
 const copy: Command = {
-  name: 'copy',
-  summary: 'Copy the blobs of the database from one folder or bucket to another',
   details: `Servers may run meanwhile, with the first of the two. What is there already is not copied again, so run it once more
 with --switch when all servers are stopped, which takes a moment: it copies what has come since and makes the second the
 one of the database. Then start the servers with the second as their --blobs. Each content is verified.`,
@@ -46,4 +44,4 @@ one of the database. Then start the servers with the second as their --blobs. Ea
   },
 }
 
-export const blobs: CommandGroup = { name: 'blobs', summary: 'Where blobs are kept', commands: [copy] }
+export const blobs: Commands = { copy }

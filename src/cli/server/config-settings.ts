@@ -3,8 +3,6 @@ import { type Command, exitCodes } from '../shape/command.ts'
 import { withoutMarks } from '../shape/settings.ts'
 
 export const configSettings: Command = {
-  name: 'settings',
-  summary: 'List every setting of the server with its default and what it does',
   options: [],
   async run(terminal) {
     for (const { env, flag, default: fallback, doc } of Object.values(settings)) {

@@ -1,5 +1,5 @@
 // What people set for their own commands, and the list of what is set for a server.
-import { CliError, type Command, type CommandGroup, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 import { checked, type Preferences, preferenceKeys, readPreferences, writePreferences } from '../shape/preferences.ts'
@@ -24,8 +24,6 @@ function inForce({ env }: Terminal, kept: Preferences): InForce[] {
 }
 
 const view: Command = {
-  name: 'view',
-  summary: 'Show what is set for your commands, and where each comes from',
   details,
   options: [{ flags: '--diff', summary: 'Only what is not as it is by default' }, outputOption],
   async run(terminal, options) {
@@ -42,8 +40,6 @@ const view: Command = {
 }
 
 const set: Command = {
-  name: 'set',
-  summary: 'Set something for your commands',
   details,
   arguments: [keyArgument, { name: '<value>', summary: 'What it is from now on' }],
   options: [],
@@ -65,8 +61,6 @@ function known(key: string, value: unknown): string {
 }
 
 const unset: Command = {
-  name: 'unset',
-  summary: 'Leave something to its default again',
   arguments: [keyArgument],
   options: [],
   async run(terminal, options) {
@@ -80,8 +74,6 @@ const unset: Command = {
 }
 
 const save: Command = {
-  name: 'save',
-  summary: 'Keep what holds here and now, also what the environment says',
   options: [],
   async run(terminal) {
     const files = userFiles(terminal.env)
@@ -92,8 +84,6 @@ const save: Command = {
 }
 
 const reset: Command = {
-  name: 'reset',
-  summary: 'Leave everything to its default again',
   options: [yesOption],
   async run(terminal, options) {
     const { config } = userFiles(terminal.env)
@@ -104,8 +94,6 @@ const reset: Command = {
 }
 
 const validate: Command = {
-  name: 'validate',
-  summary: 'Say what is wrong in the file, if something is',
   options: [],
   async run(terminal) {
     readPreferences(userFiles(terminal.env))
@@ -114,8 +102,6 @@ const validate: Command = {
 }
 
 const edit: Command = {
-  name: 'edit',
-  summary: 'Open the file in VISUAL or EDITOR, and look afterwards whether it can be used',
   options: [],
   async run(terminal) {
     const files = userFiles(terminal.env)
@@ -133,16 +119,4 @@ const edit: Command = {
   },
 }
 
-export const config: CommandGroup = {
-  name: 'config',
-  summary: 'What is set for your commands, and every setting of a server',
-  usual: 'settings',
-  commands: [
-    {
-      name: 'settings',
-      summary: 'List every setting of the server with its default and what it does',
-      load: async () => (await import('./config-settings.ts')).configSettings,
-    },
-    ...[view, set, unset, save, edit, validate, reset],
-  ],
-}
+export const config: Commands = { view, set, unset, save, edit, validate, reset }

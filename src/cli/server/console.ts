@@ -2,8 +2,6 @@ import { CliError, type Command, exitCodes } from '../shape/command.ts'
 import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
 export const consoleLink: Command = {
-  name: 'console',
-  summary: 'Print a link that lets one browser in as the operator',
   details: `The link is good once, for five minutes, and for the browser that opens it first; the session ends after an hour. The
 code is behind the #, where no server and no log sees it.
 ${operatorDetails}`,

@@ -5,8 +5,6 @@ import { size } from '../shape/plain-text.ts'
 import { withReadingOperator } from './reading-operator.ts'
 
 export const gc: Command = {
-  name: 'gc',
-  summary: 'Remove blobs that no manifest needs',
   details: `The server does this on its own every hour. Pushes and pulls go on meanwhile, and what a push touched within
 PINFOLD_BLOB_GRACE_SECONDS stays.
 ${operatorDetails}`,

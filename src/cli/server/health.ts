@@ -5,8 +5,6 @@ import { configOf, settingOptions } from '../shape/settings.ts'
 const limitMs = 4000
 
 export const health: Command = {
-  name: 'health',
-  summary: 'Ask the server on this machine whether it is ready, as container engines want to know',
   details: `Asks /readyz at the address that the server is set to, and ends with 0 when it is ready.
 Needs no data folder and no token.`,
   options: settingOptions('listen', 'tlsCert', 'tlsKey'),

@@ -3,13 +3,11 @@ import { resealRows } from '#db/sealed-rows.ts'
 import { parseMasterKey, promoteMasterKey, stageMasterKey } from '#lib/crypto/master-key.ts'
 import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
 import { openExisting } from '#open-database.ts'
-import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { requireStopped, type Stopped } from './stopped.ts'
 
 const rotateMaster: Command = {
-  name: 'rotate-master',
-  summary: 'Replace the master key and encrypt every stored secret under the new one',
   details: `Stop every server first. The new key is made in the data folder; where the key comes from PINFOLD_MASTER_KEY,
 PINFOLD_MASTER_KEY_NEW has to be the new one. Everything is encrypted anew or nothing is. When the command is killed, run
 it again, or start the server, which takes the key that fits.`,
@@ -54,8 +52,4 @@ function reseal(stopped: Stopped, from: Sealer, to: Sealer): Promise<number> {
   })
 }
 
-export const keys: CommandGroup = {
-  name: 'keys',
-  summary: 'The keys that the server keeps',
-  commands: [rotateMaster],
-}
+export const keys: Commands = { 'rotate-master': rotateMaster }

@@ -1,11 +1,9 @@
 import { findDeletedImage } from '../registry/deleted-images.ts'
-import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
 import { organizationOf } from '../shape/names.ts'
 import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
 const erase: Command = {
-  name: 'erase',
-  summary: 'Erase the history of a deleted repository for good',
   details: `The history of a repository outlives it; this is the one way to get rid of it. It is written into the audit log. A
 repository that is there must be deleted first. Without --yes it only says what would be erased.
 ${operatorDetails}`,
@@ -38,8 +36,6 @@ ${operatorDetails}`,
 }
 
 const resume: Command = {
-  name: 'resume',
-  summary: 'Go on with logs for which nothing is signed any more, by others in their places',
   details: `Signing stops for a log if a witness or the stored checkpoint has more entries than the database. If a failover or a
 restore caused this, run pinfold restored instead. This command ends the log;
 the next one has another origin and another key, names the last head that is known, and has all rows of the ledger.
@@ -61,8 +57,6 @@ ${operatorDetails}`,
 }
 
 const rotateKey: Command = {
-  name: 'rotate-key',
-  summary: 'Give the log of an organisation a new key, which signs beside the former one for 30 days',
   details: `Whoever checks proofs needs the new policy before these days are over; an entry of the log names the key, too.
 ${operatorDetails}`,
   arguments: [{ name: '<organisation>', summary: 'Its name or its uid' }],
@@ -76,8 +70,4 @@ ${operatorDetails}`,
   },
 }
 
-export const ledger: CommandGroup = {
-  name: 'ledger',
-  summary: 'The history of tags, for those who run the server',
-  commands: [erase, resume, rotateKey],
-}
+export const ledger: Commands = { erase, resume, 'rotate-key': rotateKey }

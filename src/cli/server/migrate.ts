@@ -2,8 +2,6 @@ import { CliError, type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 export const migrate: Command = {
-  name: 'migrate',
-  summary: 'Bring the database up to this version and stop; serve does the same with an embedded one',
   details: `Servers may run meanwhile, where all that there is to do expands the database or fills what was added. What takes something away that
 earlier versions need waits for --finish, when no server of an earlier version is there or comes back.`,
   options: [

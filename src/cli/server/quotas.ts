@@ -3,7 +3,7 @@ import {
   type ArgumentSpec,
   CliError,
   type Command,
-  type CommandGroup,
+  type Commands,
   exitCodes,
   type OptionSpec,
   outputOption,
@@ -48,8 +48,6 @@ async function uidOf(api: OperatorApi, given: string): Promise<string> {
 }
 
 const list: Command = {
-  name: 'list',
-  summary: 'What every organisation uses of its quotas',
   details: readingDetails,
   options: [outputOption, ...operatorOptions],
   async run(terminal, options) {
@@ -65,8 +63,6 @@ const list: Command = {
 }
 
 const describe: Command = {
-  name: 'describe',
-  summary: 'What one organisation uses of its quotas',
   details: readingDetails,
   arguments: [organizationArgument],
   options: [outputOption, ...operatorOptions],
@@ -92,8 +88,6 @@ const settable: Record<string, OptionSpec> = {
 }
 
 const set: Command = {
-  name: 'set',
-  summary: 'Give an organisation limits of its own',
   details: `A limit is a number, none, or default for that of the settings. Who is above a new limit keeps what they have, and cannot
 add to it.
 ${operatorDetails}`,
@@ -130,8 +124,4 @@ function limitOf(name: string, given: string): { name: string; limit?: string } 
   return { name, limit: String(limit) }
 }
 
-export const quotas: CommandGroup = {
-  name: 'quotas',
-  summary: 'How much organisations may have, for those who run the server',
-  commands: [list, describe, set],
-}
+export const quotas: Commands = { list, describe, set }

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { enableCompileCache, getCompileCacheDir } from 'node:module'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Port } from '#api/port/open-port.ts'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
@@ -14,13 +15,10 @@ import { makeFolder } from '#lib/files/folders.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
-import { consoleCommand, firstSteps } from './first-steps.ts'
 import { giveBack, keepSmall } from './heap.ts'
 import { listenProblem } from './listen-problem.ts'
 
 export const serve: Command = {
-  name: 'serve',
-  summary: 'Serve the API over REST and gRPC on one port',
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
 While PostgreSQL is unavailable or read-only it waits, answers 503 and does not exit.
 SIGTERM, SIGINT or SIGHUP makes /readyz say 503 for PINFOLD_LAMEDUCK_MS, then lets requests in flight finish and after them
@@ -194,4 +192,44 @@ async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise
   if ((await readFact(db, 'master_key')) !== sealer.fingerprint) {
     throw new Error('the master key was replaced while the server started; start it with the new one')
   }
+}
+
+const program = fileURLToPath(new URL('../../../bin/pinfold', import.meta.url))
+
+/** Command that prints a link to sign in to the console as the operator. */
+function consoleCommand({ database, data }: Config): string {
+  const pinfold = quote(relative(process.cwd(), program))
+  return database ? `${pinfold} console` : `${pinfold} console --data ${quote(data)}`
+}
+
+/** Commands to copy and paste after the first start. They need a shell, curl and sed. */
+function firstSteps(url: string, config: Config, demo: boolean): string {
+  const pinfold = quote(relative(process.cwd(), program))
+  // Passwords and keys must not be printed, so only the names of these two settings are.
+  const secrets = [config.database && 'PINFOLD_DATABASE', config.masterKey && 'PINFOLD_MASTER_KEY'].filter(Boolean)
+  const same = secrets.length > 0 ? `, with ${secrets.join(' and ')} set as they are here` : ''
+  const token = config.database ? `${pinfold} token` : `${pinfold} token --data ${quote(config.data)}`
+  // Clients do not trust a self-signed certificate by default.
+  const trust = config.tlsCert === '' ? '' : ` --cacert ${quote(config.tlsCert)}`
+  const curl = `curl -s${trust} -H "Authorization: Bearer $TOKEN"`
+  const steps = demo
+    ? [
+        `${curl} "${url}/iam/v2/groups?order_by=name"`,
+        `${curl} "${url}/registry/v2/repos?name=python"`,
+        `${curl} "${url}/registry/v2/repos?order_by=name&page_size=5"`,
+      ]
+    : [
+        `ORG=$(${curl} ${url}/iam/v2/groups/ -d '{"name":"first-steps"}' | sed -E 's/^\\{"uid":"([^"]*)".*/\\1/')`,
+        `${curl} ${url}/registry/v2/repos/$ORG -d '{"name":"web","description":"The shop"}'`,
+        `${curl} "${url}/registry/v2/repos?uidp.descendants_of=$ORG"`,
+      ]
+  const lines = [`export TOKEN=$(${token})`, ...steps]
+  return `
+First steps, in another terminal in this folder${same}:
+
+${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+function quote(text: string): string {
+  return /^[A-Za-z0-9_./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -4,8 +4,6 @@ import { type Command, exitCodes, type Options, type Terminal } from '../shape/c
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 export const token: Command = {
-  name: 'token',
-  summary: 'Print a bearer token for the operator or an identity, valid for an hour',
   details: `Works beside a running server, and after the first start without one. The token names the URL that was last
 served, or PINFOLD_URL where that is set. Whoever can run this can do everything, so guard the data folder and the master key.`,
   options: [

@@ -19,8 +19,6 @@ const about: Record<Check, string> = {
 }
 
 export const verifyCommand: Command = {
-  name: 'verify',
-  summary: 'Compare what the database says with what there is, or check the proof of what a tag was',
   arguments: [{ name: '[image]', summary: 'What a proof is about: registry.example.com/acme/app:1.0@sha256:…' }],
   details: `With an image, checks offline whether --proof shows that the tag pointed to the digest at --at, by the log that --policy names.
 Ends with 0 when it does, with 3 when it shows only where the tag came to point and not until when (0 with --open), and with

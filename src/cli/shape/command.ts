@@ -45,8 +45,6 @@ export const outputOption: OptionSpec = {
 
 /** A command is data and one function; what only the function needs it imports there, so that help and completion are quick. */
 export type Command = {
-  name: string
-  summary: string
   /** More for the command's own help, after its options. */
   details?: string
   arguments?: readonly ArgumentSpec[]
@@ -55,17 +53,17 @@ export type Command = {
   run(terminal: Terminal, options: Options): Promise<number>
 }
 
-/** Commands of several words, such as `auth login`. */
-export type CommandGroup = {
-  name: string
-  summary: string
-  commands: readonly (Command | CommandGroup | CommandEntry)[]
-  /** The command that is meant where the next word names none, such as `list` in `images tags acme/app`. */
-  usual?: string
-}
+/** Commands by their last words. */
+export type Commands = Readonly<Record<string, Command>>
 
-/** A command that is loaded when it is asked for; until then its name and what it is about are all there is. */
-export type CommandEntry = { name: string; summary: string; load(): Promise<Command | CommandGroup> }
+/** All commands. Help and completion read the table; `load` loads one command. */
+export type CommandTable = {
+  /** By the words of a command or a group of commands, in the order of the help. */
+  summaries: Readonly<Record<string, string>>
+  /** The word that a group takes if the next word names none of its commands, such as `list` for `images tags acme/app`. */
+  usual: Readonly<Record<string, string>>
+  load(path: string): Promise<Command>
+}
 
 export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, refused: 77, config: 78 } as const
 
@@ -88,7 +86,7 @@ refused, 78 a setting is wrong.`
  * what the command line names is loaded.
  */
 export async function runProgram(
-  commands: readonly CommandEntry[],
+  table: CommandTable,
   version: string,
   terminal: Terminal,
   argv: readonly string[],
@@ -116,7 +114,7 @@ export async function runProgram(
   const words = argv.slice(2).filter((word) => !word.startsWith('-'))
   const completes = words[0] === completion.name
   const named = completes || words[0] === 'help' ? words.slice(1) : words
-  for (const entry of commands) await addCommand(program, entry, running, named, { completes })
+  for (const path of wordsBelow(table, '')) await addCommand(program, path, running, named, { table, completes })
   await addCompletion(program, completes)
 
   try {
@@ -145,34 +143,39 @@ type Running = {
   preferred(): Promise<Readonly<Record<string, string>>>
 }
 
-/** Adds a command with what is below it; `words` are those of the command line that are left, by which more is loaded. */
+/** The paths one word below this one; the empty path is the program. */
+function wordsBelow({ summaries }: CommandTable, path: string): string[] {
+  const before = path === '' ? '' : `${path} `
+  return Object.keys(summaries).filter((one) => one.startsWith(before) && !one.slice(before.length).includes(' '))
+}
+
+/** Adds a command with all below it; `words` are the words of the command line that are left, which say what to load. */
 async function addCommand(
   parent: Program,
-  given: Command | CommandGroup | CommandEntry,
+  path: string,
   running: Running,
   words: readonly string[],
-  { before = '', usual = false, completes }: { before?: string; usual?: boolean; completes: boolean },
+  { table, usual = false, completes }: { table: CommandTable; usual?: boolean; completes: boolean },
 ): Promise<void> {
-  const sub = parent.command(given.name, { isDefault: usual }).description(given.summary)
-  const path = `${before}${given.name}`
+  const name = path.slice(path.lastIndexOf(' ') + 1)
+  const sub = parent.command(name, { isDefault: usual }).description(table.summaries[path]!)
   sub.showHelpAfterError(`(see pinfold ${path} --help)`)
-  if (words[0] !== given.name) return
-  const command = 'load' in given ? await given.load() : given
+  if (words[0] !== name) return
   const left = words.slice(1)
-  if ('commands' in command) {
-    const { commands, usual: meant } = command
-    const named = meant === undefined || commands.some(({ name }) => name === left[0])
-    const next = named ? left : [meant, ...left]
-    for (const one of commands) {
-      await addCommand(sub, one, running, next, { before: `${path} `, usual: one.name === meant, completes })
+  const below = wordsBelow(table, path)
+  if (below.length > 0) {
+    const meant = table.usual[path]
+    const next = meant === undefined || below.includes(`${path} ${left[0]}`) ? left : [meant, ...left]
+    for (const one of below) {
+      await addCommand(sub, one, running, next, { table, usual: one === `${path} ${meant}`, completes })
     }
     return
   }
+  const command = await table.load(path)
   if (command.details) sub.addHelpText('after', `\n${command.details}`)
-  for (const { name, summary } of command.arguments ?? []) sub.argument(name, summary)
+  for (const argument of command.arguments ?? []) sub.argument(argument.name, argument.summary)
   // Nothing is deleted in a place that nobody has named just now.
-  const mayPrefer =
-    !completes && command.name !== 'delete' && command.options.some(({ flags }) => preferable.test(flags))
+  const mayPrefer = !completes && name !== 'delete' && command.options.some(({ flags }) => preferable.test(flags))
   const preferred = mayPrefer ? await running.preferred() : {}
   for (const option of command.options) sub.addOption(optionOf(option, preferred))
   sub.action(() => running.run(command, { ...argumentsOf(sub), ...sub.opts<Options>() }))

@@ -4,7 +4,15 @@ import { isUid } from '#lib/uid.ts'
 import { ApiError, withHint, withNameHint } from './api-client.ts'
 import { apiReader, callerOptions } from './api-pages.ts'
 import type { ApiReader, Query } from './api-reader.ts'
-import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import {
+  CliError,
+  type Command,
+  type Commands,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  type Terminal,
+} from './command.ts'
 import { actorsOf, NothingNamed, namesOf } from './names.ts'
 import {
   confirm,
@@ -100,11 +108,9 @@ export function listOf<T extends Item>(
     summary: 'Only those of this group: its name as ORG or ORG/FOLDER, or its uid',
   },
 ): Command {
-  const { words, path, member, filters = [] } = resource
+  const { path, member, filters = [] } = resource
   const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Also what is in the folders below' }
   return {
-    name: 'list',
-    summary: `List ${words[1]}`,
     ...(place.argument && { arguments: [{ name: place.argument, summary: place.summary }] }),
     options: withCaller([
       ...(place.argument && !place.scope ? [recursive] : []),
@@ -137,10 +143,8 @@ export function listOf<T extends Item>(
 }
 
 export function describeOf<T extends Item>(resource: Resource<T>): Command {
-  const { words, path } = resource
+  const { path } = resource
   return {
-    name: 'describe',
-    summary: `Show one ${words[0]}`,
     arguments: [argumentOf(resource)],
     options: [outputOf(oneFormats), ...callerOptions],
     async run(terminal, options) {
@@ -155,13 +159,11 @@ export function describeOf<T extends Item>(resource: Resource<T>): Command {
 /** `place` names the option or the argument with what it is made in; without one it is made at the top. */
 export function createOf<T extends Item>(
   resource: Resource<T>,
-  { place, named = true, check }: { place?: OptionSpec; named?: boolean; check?(options: Options): void } = {},
+  { place, named = true }: { place?: OptionSpec; named?: boolean } = {},
 ): Command {
-  const { words, path } = resource
+  const { path } = resource
   const fields = resource.fields.filter(({ only }) => only !== 'update')
   return {
-    name: 'create',
-    summary: `Make ${article(words[0])}`,
     ...(named && { arguments: [{ name: '<name>', summary: 'What it is called' }] }),
     options: withCaller([
       ...(place ? [place] : []),
@@ -169,7 +171,6 @@ export function createOf<T extends Item>(
       outputOf(oneFormats),
     ]),
     async run(terminal, options) {
-      check?.(options)
       const api = await readerOf(terminal, options, fields)
       const parent = place ? await resource.parent(api, String(options[keyOf(place.flags)])) : ''
       const body = await bodyOf(api, fields, options)
@@ -184,11 +185,9 @@ export function createOf<T extends Item>(
 }
 
 export function updateOf<T extends Item>(resource: Resource<T>): Command {
-  const { words, path } = resource
+  const { path } = resource
   const fields = resource.fields.filter(({ only }) => only !== 'create')
   return {
-    name: 'update',
-    summary: `Change ${article(words[0])}`,
     arguments: [argumentOf(resource)],
     options: withCaller([...fields.map((field) => optionOf(field, 'update')), outputOf(oneFormats)]),
     async run(terminal, options) {
@@ -210,11 +209,23 @@ export function updateOf<T extends Item>(resource: Resource<T>): Command {
   }
 }
 
-export function removeOf<T extends Item>(resource: Resource<T>, what = ''): Command {
+/** The verbs that every resource has. */
+export function verbsOf<T extends Item>(
+  resource: Resource<T>,
+  { listed, ...made }: { place?: OptionSpec; named?: boolean; listed?: Parameters<typeof listOf>[1] },
+): Commands {
+  return {
+    create: createOf(resource, made),
+    list: listOf(resource, listed),
+    describe: describeOf(resource),
+    update: updateOf(resource),
+    delete: removeOf(resource),
+  }
+}
+
+export function removeOf<T extends Item>(resource: Resource<T>): Command {
   const { words, path } = resource
   return {
-    name: 'delete',
-    summary: `Delete ${article(words[0])}${what}`,
     arguments: [argumentOf(resource)],
     options: [yesOption, allowMissingOption, ...callerOptions],
     async run(terminal, options) {
@@ -329,10 +340,6 @@ function optionOf({ flags, summary, required, list, map, choices }: Field, verb:
     ...(repeat && { repeat }),
     ...(choices && { choices }),
   }
-}
-
-function article(word: string): string {
-  return `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
 }
 
 /** For resources that have no name. */

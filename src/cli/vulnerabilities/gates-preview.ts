@@ -12,8 +12,6 @@ type Changed = FoundImage & { reason: string }
 type Previewed = { gate: Gate; images: Changed[] }
 
 export const preview: Command = {
-  name: 'preview',
-  summary: 'List the gates that do not count unknown severities, and what they would refuse if they did',
   details: `Gates from before --unknown-severity existed do not count vulnerabilities of unknown severity. Nothing is changed.
 To change a gate: pinfold vulnerabilities gates update GATE --severity LEVEL --unknown-severity high. An update replaces the whole rule, so
 repeat its other options.`,

@@ -19,8 +19,6 @@ type Comparison = {
 }
 
 export const vulnerabilitiesCompare: Command = {
-  name: 'compare',
-  summary: 'Show what differs between two images, in packages and in vulnerabilities',
   details: `What is not known of either is said on standard error. What the base has, and of the image nobody knows, is unknown rather
 than resolved.`,
   arguments: [
@@ -63,7 +61,6 @@ than resolved.`,
 /** The same, in the order in which other clients name the two. */
 export const imagesDiff: Command = {
   ...vulnerabilitiesCompare,
-  name: 'diff',
   arguments: [
     { name: '<base>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…' },
     { name: '<image>', summary: 'What is compared with it, such as acme/team/app:1.1' },

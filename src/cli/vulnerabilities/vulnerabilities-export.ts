@@ -3,8 +3,6 @@ import { type Command, exitCodes } from '../shape/command.ts'
 import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesExport: Command = {
-  name: 'export',
-  summary: 'Write what is found in an image as CycloneDX, OpenVEX or SARIF',
   details: `The document goes to standard output. What is accepted or suppressed is in it as such. What is not known of the image is in it
 too, and is said on standard error.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' }],

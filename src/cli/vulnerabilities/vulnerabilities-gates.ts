@@ -3,7 +3,7 @@ import { commonOptions, show } from '../registry/image-options.ts'
 import { exceptionCommands, placeOf, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
 import { ruleNamed } from '../registry/rule-names.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { bodyOf, fieldOptions, type Gate, ruleText } from './gate-options.ts'
@@ -22,8 +22,6 @@ const named = ruleNamed({ path, member: 'gates', words: ['gate', 'gates'], list:
 const which = { name: '<gate>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }
 
 const list: Command = {
-  name: 'list',
-  summary: 'List the gates that you may see',
   options: [...placeOptions, ...commonOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
@@ -35,8 +33,6 @@ const list: Command = {
 }
 
 const create: Command = {
-  name: 'create',
-  summary: 'Hold back images that are vulnerable, at the end of their life or too young',
   details: `A gate has one kind of rule, and holds for everybody who pulls. Unless --mode enforce is given it only tells, in the
 event of each pull, what it would have refused. What was not read or compared yet passes.`,
   arguments: [{ name: '<name>', summary: 'What it is called: letters, digits, and . _ - inside' }],
@@ -50,8 +46,6 @@ event of each pull, what it would have refused. What was not read or compared ye
 }
 
 const update: Command = {
-  name: 'update',
-  summary: 'Change what a gate says',
   details: `What is said of its rule takes the place of all that it said before. Without --unknown-severity the gate keeps how unknown
 severities count.`,
   arguments: [which],
@@ -71,8 +65,6 @@ severities count.`,
 }
 
 const remove: Command = {
-  name: 'delete',
-  summary: 'Delete a gate',
   arguments: [which],
   options: [...callerOptions],
   async run(terminal, options) {
@@ -85,8 +77,6 @@ const remove: Command = {
 }
 
 const check: Command = {
-  name: 'check',
-  summary: 'Ask all gates about an image, without pulling it',
   details: `The exit code is 1 if a gate that is enforced refuses it, or cannot be asked. An image that is allowed is not always clean:
 WHY shows what was not scanned, and how many findings of unknown severity the gate does not count.`,
   arguments: [
@@ -113,14 +103,8 @@ WHY shows what was not scanned, and how many findings of unknown severity the ga
 const exceptions = exceptionCommands({
   path: '/registry/v2/gateExceptions',
   member: 'gateExceptions',
-  what: 'the gates',
-  summary: 'List what passes the gates whatever they say',
   days: 90,
   command: 'pinfold vulnerabilities gates',
 })
 
-export const vulnerabilitiesGates: CommandGroup = {
-  name: 'gates',
-  summary: 'What has to be so of what is pulled',
-  commands: [list, create, update, remove, check, preview, ...exceptions],
-}
+export const vulnerabilitiesGates: Commands = { list, create, update, delete: remove, check, preview, ...exceptions }

@@ -7,8 +7,6 @@ import { type FoundImage, imagesOf, namesOfImages, sayUnknown, scopeOf, scopeOpt
 type WithPackage = FoundImage & { packages: { purl: string }[]; morePackages?: boolean; uncertain: boolean }
 
 export const vulnerabilitiesImagesWith: Command = {
-  name: 'images-with',
-  summary: 'List the images that contain a package, with the tags that point to them now',
   details: `A name also stands for what packages were built from: openssl finds libssl3. Images of which it is not known what they
 contain are counted, not listed.`,
   arguments: [{ name: '<package>', summary: 'Its name, or a package URL such as pkg:pypi/flask@2.0.0' }],

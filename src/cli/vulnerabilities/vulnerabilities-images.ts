@@ -8,8 +8,6 @@ import { type FoundImage, imagesOf, namesOfImages, sayGaps, sayUnknown, scopeOf,
 type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
 
 export const vulnerabilitiesImages: Command = {
-  name: 'images',
-  summary: 'List the images that have a vulnerability, with the tags that point to them now',
   details: `Nothing is scanned for it. An image that is not listed need not be free of it: the command says of how many images it is
 not known what they contain, and what was not compared. The exit code is 1 if no image is listed and not everything was compared.`,
   arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],

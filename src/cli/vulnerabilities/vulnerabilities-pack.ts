@@ -16,8 +16,6 @@ import { registryCredentials } from './registry-credentials.ts'
 import { messageOf, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesPack: Command = {
-  name: 'pack',
-  summary: 'Make one artifact of what sources of vulnerabilities say, for sync --from',
   details: `Reads all of the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source, from their own addresses or a mirror,
 and writes one OCI artifact with a layer for each: to a folder such as ./bundle in the image layout of OCI, or to a
 repository of a registry, such as registry.example.com/acme/vulnerabilities:latest. No server is asked or needed.

@@ -7,8 +7,6 @@ import { digestOf, type Gap, sayGaps } from './scanned-image.ts'
 type Package = { purl: string; name: string; version: string; ecosystem: string; origin: string }
 
 export const vulnerabilitiesPackages: Command = {
-  name: 'packages',
-  summary: 'List the packages of an image',
   details: 'What could not be read is said on standard error: what is not listed may be there.',
   arguments: [
     { name: '<image>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; its tag latest without one' },

@@ -2,7 +2,7 @@
 import { commonOptions, momentOf, show } from '../registry/image-options.ts'
 import { endedOption, givenUid, listMade, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, type CommandGroup, outputOption } from '../shape/command.ts'
+import { type Command, type Commands, outputOption } from '../shape/command.ts'
 
 type Risk = {
   uid: string
@@ -17,8 +17,6 @@ type Risk = {
 
 const path = '/registry/v2/riskAcceptances'
 const list: Command = {
-  name: 'list',
-  summary: 'List the risks that are accepted',
   options: [...placeOptions, endedOption, ...commonOptions],
   async run(terminal, options) {
     const wanted = { path, member: 'riskAcceptances' }
@@ -44,8 +42,6 @@ const list: Command = {
 }
 
 const accept: Command = {
-  name: 'accept',
-  summary: 'Accept a vulnerability in a group or a repository, until a day',
   details: `Until then it does not count there in reports and counts. It is shown with who accepted it and why, and past reports
 stay as they were.`,
   arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
@@ -73,8 +69,6 @@ stay as they were.`,
 }
 
 const revoke: Command = {
-  name: 'revoke',
-  summary: 'End the acceptance of a risk now',
   arguments: [{ name: '<uid>', summary: 'Of the acceptance, as list shows it' }],
   options: [{ flags: '--reason <text>', summary: 'Why' }, outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -86,8 +80,4 @@ const revoke: Command = {
   },
 }
 
-export const vulnerabilitiesRisks: CommandGroup = {
-  name: 'risks',
-  summary: 'Risks that somebody has accepted',
-  commands: [list, accept, revoke],
-}
+export const vulnerabilitiesRisks: Commands = { list, accept, revoke }

@@ -6,8 +6,6 @@ import { digestOf } from './scanned-image.ts'
 type Scan = { scanner: string; digest: string; problem?: string }
 
 export const vulnerabilitiesScan: Command = {
-  name: 'scan',
-  summary: 'Have the scanners that the operator has set up look at an image',
   details: `What is known of packages needs no scan. Their reports come in the background, beside those that were handed in. It takes
 the capability vuln_report.create in the repo. The exit code is 1 where no scanner looks at it.`,
   arguments: [{ name: '<image>', summary: 'acme/app:1.0 or acme/app@sha256:…' }],

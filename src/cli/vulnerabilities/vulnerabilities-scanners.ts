@@ -1,7 +1,7 @@
 // Scanners elsewhere, as the operator sets them up.
 import { readFileSync } from 'node:fs'
 import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
-import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
+import { CliError, type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
 import { groupOf, namesOf } from '../shape/names.ts'
 import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
@@ -21,8 +21,6 @@ type Scanner = {
 const nameArgument = { name: '<name>', summary: 'What it is called here, such as trivy' }
 
 const list: Command = {
-  name: 'list',
-  summary: 'Show the scanners, what waits for them and what went wrong',
   details: `The exit code is 1 when one could not be asked.\n\n${readingDetails}`,
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
@@ -55,8 +53,6 @@ function linesOf(
 }
 
 const set: Command = {
-  name: 'set',
-  summary: 'Set up a scanner, or change what is said of it',
   details: `The scanner has to speak the pluggable scanner API of Harbor, as the adapters of Trivy, Clair, Anchore and others do. It pulls
 with a token that is good for the one repository and ten minutes. Private addresses need PINFOLD_SCANNERS_PRIVATE, and http
 PINFOLD_ALLOW_INSECURE_SCANNERS. Of a scanner that is there, what no option says stays as it was.
@@ -111,8 +107,6 @@ function textIn(file: string): string {
 }
 
 const remove: Command = {
-  name: 'remove',
-  summary: 'Remove a scanner, with what waits for it',
   details: `What it has reported stays.\n\n${operatorDetails}`,
   arguments: [nameArgument],
   options: operatorOptions,
@@ -125,8 +119,4 @@ const remove: Command = {
   },
 }
 
-export const vulnerabilitiesScanners: CommandGroup = {
-  name: 'scanners',
-  summary: 'Scanners elsewhere that look at images',
-  commands: [list, set, remove],
-}
+export const vulnerabilitiesScanners: Commands = { list, set, remove }

@@ -11,8 +11,6 @@ const path = '/registry/v2/vexSigners'
 const listing = 'pinfold vulnerabilities vex signers'
 
 export const signers: Command = {
-  name: 'signers',
-  summary: 'List the signers that are trusted',
   options: [...placeOptions, endedOption, ...commonOptions],
   async run(terminal, options) {
     const { items, more, madeBy } = await listMade<Signer>(terminal, options, { path, member: 'vexSigners' })
@@ -25,8 +23,6 @@ export const signers: Command = {
 }
 
 export const trust: Command = {
-  name: 'trust',
-  summary: 'Trust whoever signs with a key, in a group or a repository, until a day',
   details: `What a statement that is signed with it says to be not_affected or fixed in an image does not count there, also where it was
 pushed before, to a server that knows of signers. It takes the capability vuln.create. Past reports stay as they were.`,
   arguments: [{ name: '<name>', summary: 'Who that is, as it is shown with what is hidden' }],
@@ -66,8 +62,6 @@ async function keyIn(file: string): Promise<string> {
 }
 
 export const distrust: Command = {
-  name: 'distrust',
-  summary: 'Trust a signer no longer, so that what was hidden counts again',
   arguments: [{ name: '<uid>', summary: 'Of the signer, as signers shows it' }],
   options: [{ flags: '--reason <text>', summary: 'Why' }, outputOption, ...callerOptions],
   async run(terminal, options) {

@@ -6,8 +6,6 @@ import { jsonText, plain } from '../shape/plain-text.ts'
 type Shown = { name: string; records: string; fetchTime?: string; buildTime?: string; tryTime?: string; error: string }
 
 export const vulnerabilitiesStatus: Command = {
-  name: 'status',
-  summary: 'Show the sources of vulnerabilities, how old they are and what went wrong',
   details: `A source that could not be read keeps what it said before; the exit code is 1 when there is one.
 
 ${readingDetails}`,

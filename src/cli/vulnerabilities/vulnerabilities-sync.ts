@@ -27,8 +27,6 @@ import { requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 import { rankRules, recordRules, toRank, toRecord } from './source-records.ts'
 
 export const vulnerabilitiesSync: Command = {
-  name: 'sync',
-  summary: 'Take in what sources of vulnerabilities say now',
   details: `Reads the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY of
 Alpine, debian-tracker, kev or epss. Only what has changed is read where a source tells, and all of it with --full. A source that
 cannot be read keeps what it said before, and the others are read; the exit code is 1 then, and when a record is wrong, which

@@ -6,8 +6,6 @@ import { jsonText, plain } from '../shape/plain-text.ts'
 const mostShown = 1000
 
 export const vulnerabilitiesVerify: Command = {
-  name: 'verify',
-  summary: 'Compare all packages anew, and name what is stored and does not follow from it',
   details: `Changes nothing. Exits with 1 when something differs. While comparisons wait, differences may be of what is still
 to be done, and the command says how many wait.
 

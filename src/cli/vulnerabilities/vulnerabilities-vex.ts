@@ -2,7 +2,7 @@
 import { momentOf } from '../registry/image-options.ts'
 import { printMade } from '../registry/place-options.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
+import { type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { digestOf } from './scanned-image.ts'
 import { distrust, signers, trust } from './vulnerabilities-signers.ts'
@@ -25,8 +25,6 @@ const imageArgument = { name: '<image>', summary: 'acme/app:1.0 or acme/app@sha2
 const mostStatements = 5000
 
 const list: Command = {
-  name: 'list',
-  summary: 'Show what others say was made of the vulnerabilities in an image',
   details: `Documents in OpenVEX and CSAF, and the analyses of CycloneDX, come as reports do: by pinfold import scan-report, or pushed as a manifest that
 refers to the image, signed or not. They hide nothing until they are adopted, or whoever has signed them is trusted.`,
   arguments: [imageArgument],
@@ -60,8 +58,6 @@ function lineOf({
 }
 
 const adopt: Command = {
-  name: 'adopt',
-  summary: 'Accept what a statement says, so that the vulnerability does not count in the image',
   details: `It is a risk that is accepted, for a reason and until a day: see pinfold vulnerabilities risks. It takes the capability vuln.create
 in the repo. Only what is said to be not_affected or fixed can be adopted, and of no more than it is said of.`,
   arguments: [imageArgument, { name: '<statement>', summary: 'As pinfold vulnerabilities vex list shows it' }],
@@ -85,8 +81,4 @@ in the repo. Only what is said to be not_affected or fixed can be adopted, and o
   },
 }
 
-export const vulnerabilitiesVex: CommandGroup = {
-  name: 'vex',
-  summary: 'What others say was made of the vulnerabilities in an image',
-  commands: [list, adopt, signers, trust, distrust],
-}
+export const vulnerabilitiesVex: Commands = { list, adopt, signers, trust, distrust }

@@ -46,8 +46,6 @@ const words: Record<string, string> = {
 }
 
 export const imagesKept: Command = {
-  name: 'kept',
-  summary: 'Say what keeps a manifest from being deleted, and until when',
   arguments: [{ name: '<manifest>', summary: 'Such as acme/team/app:1.0, or acme/team/app@sha256:…' }],
   options: [outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -77,8 +75,6 @@ function rowsOf(digest: string, { reason = '', until = '', rule = '', tags = [],
 }
 
 export const imagesBreakPromises: Command = {
-  name: 'break-promises',
-  summary: 'Delete a manifest or an image although something keeps it',
   details: `The audit log has the reason. What a hold keeps stays: release that first.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app@sha256:…, or acme/team/app for all of it' }],
   options: [{ flags: '--reason <text>', summary: 'Why', required: true }, yesOption, outputOption, ...callerOptions],

@@ -3,7 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../../shape/api-pages.ts'
 import type { ApiReader } from '../../shape/api-reader.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../../shape/command.ts'
+import {
+  CliError,
+  type Command,
+  type Commands,
+  exitCodes,
+  type Options,
+  outputOption,
+  type Terminal,
+} from '../../shape/command.ts'
 import { groupAbove, NothingNamed, namesOf } from '../../shape/names.ts'
 import { confirm, yesOption } from '../../shape/outputs.ts'
 import { jsonText, plain, size } from '../../shape/plain-text.ts'
@@ -84,14 +92,11 @@ const made: Resource<Plan> = {
   json: v1(),
 }
 
-const plans: Command = {
-  ...listOf(made, {
-    argument: '[place]',
-    summary: 'Only those of this group or repository, and below: ORG, ORG/FOLDER, ORG/NAME, or its uid',
-    scope: 'scope_uid',
-  }),
-  name: 'plans',
-}
+const plans = listOf(made, {
+  argument: '[place]',
+  summary: 'Only those of this group or repository, and below: ORG, ORG/FOLDER, ORG/NAME, or its uid',
+  scope: 'scope_uid',
+})
 
 /** The plan once the server has done with it; throws when that takes too long. */
 async function settled(api: ApiReader, uid: string, busy: string): Promise<Plan> {
@@ -105,8 +110,6 @@ async function settled(api: ApiReader, uid: string, busy: string): Promise<Plan>
 }
 
 const plan: Command = {
-  name: 'plan',
-  summary: 'Show what rules let go, and what they would',
   details: `Nothing is deleted. What it prints is kept for a week as a plan, which apply carries out. Rules in dry-run are shown
 as if they were in force, and what only they let go is not deleted.`,
   arguments: [{ name: '<place>', summary: 'ORG, ORG/FOLDER, ORG/NAME, or a uid: it and all below' }],
@@ -120,8 +123,6 @@ as if they were in force, and what only they let go is not deleted.`,
 }
 
 const deletions: Command = {
-  name: 'deletions',
-  summary: 'Show a plan again, and what has become of it',
   arguments: planArgument,
   options: [limitOption, outputOption, ...callerOptions],
   async run(terminal, options) {
@@ -179,8 +180,6 @@ function summaryOf(made: Plan): string {
 }
 
 const apply: Command = {
-  name: 'apply',
-  summary: 'Delete what a plan names',
   details: `Each manifest is judged once more: what was tagged, held, listed or promised since the plan was made is left.`,
   arguments: planArgument,
   options: [yesOption, outputOption, ...callerOptions],
@@ -197,4 +196,4 @@ const apply: Command = {
   },
 }
 
-export const planCommands: readonly Command[] = [plan, plans, deletions, apply]
+export const planCommands: Commands = { plan, plans, deletions, apply }

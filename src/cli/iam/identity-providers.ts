@@ -1,10 +1,9 @@
-// What people of an organisation sign in with, and what its groups give them.
+// Identity providers, with which members of an organization sign in.
 import type { ApiReader } from '../shape/api-reader.ts'
 import { findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
-import type { Item } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
-import type { Resource } from '../shape/verbs.ts'
-import { asListed } from './as-listed.ts'
+import { type Resource, verbsOf } from '../shape/verbs.ts'
+import { parentOption } from './groups.ts'
 import { at, description, findRole, group, more, type Named, rename } from './resources.ts'
 
 type Provider = Named & {
@@ -12,19 +11,11 @@ type Provider = Named & {
   oidc?: { issuer?: string; clientId?: string }
   scim?: { enabled?: boolean }
 }
-type Mapping = Item & { identityProviderUid?: string; externalGroupId?: string; roleUid?: string; scope?: string }
 
 const providerKind: Kind = {
   path: '/iam/v2/identityProviders',
   member: 'identityProviders',
   words: ['identity provider', 'identity providers'],
-}
-const mappingKind: Kind = {
-  path: '/iam/v2/externalGroupRoleMappings',
-  member: 'externalGroupRoleMappings',
-  words: ['group mapping', 'group mappings'],
-  list: 'pinfold iam external-group-role-mappings list',
-  above: 'PROVIDER',
 }
 
 export const findProvider = (api: ApiReader, given: string): Promise<string> => findNamed(api, providerKind, given)
@@ -99,32 +90,4 @@ export const identityProviders: Resource<Provider> = {
   mentions: ({ uid, defaultRole = '' }) => ({ groups: [groupAbove(uid)], roles: [defaultRole] }),
 }
 
-const reported = ({ externalGroupId = '' }: Mapping): string => externalGroupId
-
-export const mappings: Resource<Mapping> = {
-  ...mappingKind,
-  word: 'GROUP_MAPPING',
-  called: 'the external group, PROVIDER/GROUP where several providers report one of that name',
-  fields: [
-    {
-      flags: '--external-group-id <id>',
-      summary: 'The group, as the provider writes it in its tokens',
-      member: 'externalGroupId',
-      required: true,
-    },
-    { flags: '--role <role>', summary: 'The role of its members', member: 'roleUid', required: true, read: findRole },
-    { flags: '--scope <organisation>', summary: 'Where they have it', member: 'scope', required: true, read: groupOf },
-  ],
-  columns: {
-    'EXTERNAL GROUP': reported,
-    ROLE: ({ roleUid = '' }, names) => names.of(roleUid),
-    SCOPE: ({ scope = '' }, names) => names.path(scope),
-  },
-  more,
-  label: reported,
-  at: (item, names) => `${names.path(item.scope ?? '')}/${reported(item)}`,
-  json: v1({ identityProviderUid: 'identityProviderUidp', roleUid: 'roleUidp' }),
-  find: asListed(mappingKind, reported, findProvider),
-  parent: findProvider,
-  mentions: ({ scope = '', roleUid = '' }) => ({ groups: [scope], roles: [roleUid] }),
-}
+export const providerCommands = verbsOf(identityProviders, { place: parentOption })
