@@ -1,10 +1,11 @@
-// `npm run check`: types, lint and format, house rules. Runs all of them, then fails if one did.
+// `npm run check`: types, lint and format, prose, house rules. Runs all of them, then fails if one did.
 import { run } from './run.ts'
 
 const results = [
   run('tsc', ['--noEmit', '-p', '.']),
   run('tsc', ['--noEmit', '-p', 'console']),
   run('biome', ['check', '--error-on-warnings', '.']),
+  run(process.execPath, ['scripts/prose.ts']),
   run(process.execPath, ['--test', '--test-reporter=dot', 'test/house/*.test.ts']),
 ]
 process.exit(results.every((code) => code === 0) ? 0 : 1)

@@ -1,0 +1,51 @@
+// `bin/pinfold-node scripts/prose.ts [--all | FILE…]`: checks the prose of the files that scripts/prose/checked.json names, or of
+// the given ones. `--all` counts the problems of every folder instead.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { problemsOf, sentencesOf } from './prose/rules.ts'
+import { textsOf } from './prose/texts.ts'
+import { root } from './run.ts'
+
+const kinds = /\.(?:md|ts|tsx|mjs|proto)$/
+const given = process.argv.slice(2)
+const all = spawnSync('git', ['-c', 'safe.directory=*', 'ls-files'], { cwd: root, encoding: 'utf8' })
+  .stdout.split('\n')
+  .filter((file) => kinds.test(file) && !file.startsWith('gen/') && !file.startsWith('docs/api/'))
+const checked = JSON.parse(readFileSync(join(root, 'scripts/prose/checked.json'), 'utf8')) as string[]
+const isChecked = (file: string) => checked.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)))
+
+const isCount = given[0] === '--all'
+const files = isCount ? all : given.length > 0 ? given : all.filter(isChecked)
+const counts = new Map<string, { sentences: number; problems: Record<string, number> }>()
+let failed = 0
+for (const file of files) {
+  const folder = file
+    .split('/')
+    .slice(0, file.startsWith('src/domains/') ? 3 : 2)
+    .join('/')
+  const count = countOf(folder)
+  for (const text of textsOf(file, readFileSync(join(root, file), 'utf8'))) {
+    count.sentences += sentencesOf(text.text).length
+    for (const { rule, message } of problemsOf(text)) {
+      failed++
+      count.problems[rule] = (count.problems[rule] ?? 0) + 1
+      if (!isCount) console.error(`${file}:${text.line}: ${rule}: ${message}\n    ${text.text.slice(0, 160)}`)
+    }
+  }
+}
+
+function countOf(folder: string) {
+  const count = counts.get(folder) ?? { sentences: 0, problems: {} as Record<string, number> }
+  counts.set(folder, count)
+  return count
+}
+
+if (isCount) {
+  for (const [folder, { sentences, problems }] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const told = Object.entries(problems).map(([rule, number]) => `${rule} ${number}`)
+    console.log(`${folder}: ${sentences} sentences, ${told.join(', ') || 'no problem'}`)
+  }
+}
+console.log(`${files.length} files, ${failed} problems`)
+process.exit(isCount || failed === 0 ? 0 : 1)

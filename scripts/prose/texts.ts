@@ -1,0 +1,82 @@
+// Prose of a file: paragraphs of Markdown, comments and names of tests. Code is left out.
+
+/** A piece of prose: where it begins, and what it is. Code in it is replaced by "CODE". */
+export type Text = { line: number; kind: 'docs' | 'comment' | 'test name'; text: string }
+
+/** The pieces of prose of a file, by the ending of its name. */
+export function textsOf(path: string, content: string): Text[] {
+  if (path.endsWith('.md')) return ofMarkdown(content)
+  const names = path.endsWith('.test.ts') ? testNames(content) : []
+  return [...comments(content), ...names]
+}
+
+/** Paragraphs, list items and table cells, without headings, blocks of code and comments of HTML. */
+function ofMarkdown(content: string): Text[] {
+  const texts: Text[] = []
+  let fence = ''
+  let open: Text | undefined
+  const lines = content.replace(/<!--[\s\S]*?-->/g, (comment) => comment.replace(/[^\n]/g, '')).split('\n')
+  for (const [i, raw] of lines.entries()) {
+    const mark = /^\s*(`{3,}|~{3,})/.exec(raw)?.[1]
+    if (fence !== '' || mark !== undefined) {
+      if (mark !== undefined && (fence === '' || raw.trim() === fence)) fence = fence === '' ? mark : ''
+      open = undefined
+      continue
+    }
+    const line = raw.trim()
+    if (line === '' || /^#|^\|[\s:|-]+\|$|^!\[/.test(line)) {
+      open = undefined
+    } else if (line.startsWith('|')) {
+      open = undefined
+      for (const cell of line.split(/(?<!\\)\|/)) add(texts, i, plain(cell))
+    } else {
+      const item = /^(?:[-*+]|\d+\.)\s+(.*)$/.exec(line)?.[1]
+      if (open && item === undefined) open.text += ` ${plain(line)}`
+      else open = add(texts, i, plain(item ?? line))
+    }
+  }
+  return texts.map((one) => ({ ...one, text: one.text.replace(/\s+/g, ' ').trim() }))
+}
+
+function add(texts: Text[], index: number, text: string): Text | undefined {
+  if (!/[a-z]/i.test(text)) return undefined
+  const one: Text = { line: index + 1, kind: 'docs', text }
+  texts.push(one)
+  return one
+}
+
+/** Without the marks of Markdown: code becomes "CODE", and a link its words. */
+function plain(text: string): string {
+  return text
+    .replace(/`+[^`]*`+/g, 'CODE')
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/\*\*|__/g, '')
+    .replace(/https?:\/\/\S+/g, 'CODE')
+}
+
+/** Comments; lines of comments that follow each other are one. */
+function comments(content: string): Text[] {
+  const texts: Text[] = []
+  const found = /\/\*\*?([\s\S]*?)\*\/|^[ \t]*\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|(?<=[;,{})\]\w'] )\/\/[^\n]*/gm
+  for (const match of content.matchAll(found)) {
+    const words = match[1] ?? match[0].replace(/^[ \t]*\/\/ ?/gm, '')
+    const text = plain(words.replace(/^\s*\* ?/gm, ''))
+      .replace(/\s+/g, ' ')
+      .trim()
+    if (!/[a-z]/i.test(text) || /^(?:biome-ignore|@ts-|#|eslint|buf:lint)/.test(text)) continue
+    const line = content.slice(0, match.index).split('\n').length
+    texts.push({ line, kind: 'comment', text })
+  }
+  return texts
+}
+
+/** The first argument of `test(…)`, where it is written in place. */
+function testNames(content: string): Text[] {
+  return [...content.matchAll(/^[ \t]*(?:await )?(?:test|t\.test)\(\s*(['`])((?:(?!\1)[^\\\n]|\\.)*)\1/gm)].map(
+    (match) => ({
+      line: content.slice(0, match.index).split('\n').length,
+      kind: 'test name',
+      text: match[2]!.replace(/\$\{[^}]*\}/g, 'CODE').replace(/\\(.)/g, '$1'),
+    }),
+  )
+}

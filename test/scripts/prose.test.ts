@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { maxWords, problemsOf } from '../../scripts/prose/rules.ts'
+import { textsOf } from '../../scripts/prose/texts.ts'
+
+const rulesOf = (kind: 'docs' | 'comment' | 'test name', text: string) =>
+  problemsOf({ kind, text }).map(({ rule }) => rule)
+
+test('finds sentences that begin without a noun, and leaves questions alone', () => {
+  for (const opening of ['What', 'Whoever', 'Those that', 'Of which', 'So many']) {
+    assert.ok(rulesOf('docs', `It works. ${opening} is stored stays.`).includes('opening'), opening)
+  }
+  assert.deepEqual(rulesOf('docs', 'Where redirects are on, clients read from the bucket.'), [])
+  assert.deepEqual(rulesOf('docs', 'What does it cost?'), [])
+  for (const opening of ['Where', 'How', 'Whether', 'That']) {
+    assert.deepEqual(rulesOf('comment', `${opening} it is stored.`), ['opening'], opening)
+  }
+  assert.deepEqual(rulesOf('test name', 'what is deleted is gone'), ['opening'])
+  assert.deepEqual(rulesOf('test name', 'returns 404 for a deleted repository'), [])
+})
+
+test('counts the words of each sentence', () => {
+  const words = (count: number) => `Words ${Array.from({ length: count - 1 }, () => 'word').join(', ')}.`
+  assert.deepEqual(rulesOf('docs', `${words(maxWords)} ${words(maxWords)}`), [])
+  assert.deepEqual(rulesOf('docs', words(maxWords + 1)), ['length'])
+})
+
+test('finds words that have a standard term, repeated words, British spelling and unknown abbreviations', () => {
+  assert.deepEqual(rulesOf('docs', 'No door deletes it.'), ['term'])
+  assert.deepEqual(rulesOf('docs', 'Pinfold deletes the the tag.'), ['repetition'])
+  for (const word of ['organisation', 'unrecognised', 'behaviour', 'licence', 'cancelled', 'analyse']) {
+    assert.deepEqual(rulesOf('docs', `It has a ${word}.`), ['spelling'], word)
+  }
+  for (const word of ['organization', 'license', 'canceled', 'specialist', 'promised', 'analysis', 'raise', 'disk']) {
+    assert.deepEqual(rulesOf('docs', `It has a ${word}.`), [], word)
+  }
+  assert.deepEqual(rulesOf('docs', 'The API uses XYZ tokens.'), ['abbreviation'])
+})
+
+test('reads paragraphs, items and cells of Markdown, without code and headings', () => {
+  const page = [
+    '# What',
+    '',
+    'One `what` and',
+    '[two](of.md).',
+    '',
+    '- Three',
+    '- Four',
+    '  more',
+    '',
+    '| A | b |',
+    '| --- | --- |',
+  ]
+  page.push('| c | `d` |', '', '```sh', 'what is code', '```', '', '<!-- what', 'hidden -->', 'End.')
+  assert.deepEqual(
+    textsOf('page.md', page.join('\n')).map(({ line, text }) => [line, text]),
+    [
+      [3, 'One CODE and two.'],
+      [6, 'Three'],
+      [7, 'Four more'],
+      [10, 'A'],
+      [10, 'b'],
+      [12, 'c'],
+      [12, 'CODE'],
+      [20, 'End.'],
+    ],
+  )
+})
+
+test('reads comments and names of tests, with the line where they begin', () => {
+  const file = [
+    '// Head of',
+    '// the file.',
+    "import { a } from './a.ts'",
+    '',
+    '/**',
+    ' * A doc',
+    ' * comment.',
+    ' */',
+    "const url = 'https://example.com' // Behind code.",
+    '// biome-ignore lint: reason',
+    ['test("returns `x` for $', '{y}", () => {})'].join('').replaceAll('"', "'"),
+  ]
+  assert.deepEqual(
+    textsOf('a.test.ts', file.join('\n')).map(({ line, kind, text }) => [line, kind, text]),
+    [
+      [1, 'comment', 'Head of the file.'],
+      [5, 'comment', 'A doc comment.'],
+      [9, 'comment', 'Behind code.'],
+      [11, 'test name', 'returns `x` for CODE'],
+    ],
+  )
+})
