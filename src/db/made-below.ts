@@ -25,7 +25,7 @@ const branchesOf = (places: readonly string[]) => places.map((below) => ({ below
 type Holding = { now: string | undefined }
 
 /** A filter on rows that expire, and have a time in `ended` if they ended before. */
-export function holding(ended: 'revoke_time' | 'end_time'): (filter: Holding) => Sql[] {
+export function holding(ended: string): (filter: Holding) => Sql[] {
   return ({ now }) => (now === undefined ? [] : [sql`${ident(`t.${ended}`)} = '' AND t.expire_time > ${now}`])
 }
 

@@ -25,20 +25,22 @@ const apk = { kind: 'apk', ecosystem: '', name: 'a', version: '1', origin: 'a', 
 const places = [1, 2].flatMap((componentNo) => ['', group].map((place) => ({ ...apk, componentNo, place })))
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
-  'a risk': (reader) => risks.findRisk(reader, group),
-  'risks whose time has come': (reader) => risks.dueRisks(reader, time, 100),
-  'a page of risks': (reader) => risks.riskList.page(reader, [group], page, { now: time }),
-  'a page of all risks': (reader) => risks.riskList.page(reader, ['/'], page, { now: undefined }),
+  'a risk': (reader) => risks.riskTable.find(reader, group),
+  'risks whose time has come': (reader) => risks.riskTable.due(reader, time, 100),
+  'a page of risks': (reader) => risks.riskTable.list.page(reader, [group], page, { now: time }),
+  'a page of all risks': (reader) => risks.riskTable.list.page(reader, ['/'], page, { now: undefined }),
   'how many risks hold': (reader) => risks.countLive(reader, group, 5000),
   'how many risks there are of one vulnerability': (reader) => risks.countOf(reader, group, 'CVE-1', 200),
   'whether there are risks': (reader) => risks.hasRisks(reader, [group, `${group}/${'1'.repeat(16)}`]),
   'risks of some vulnerabilities': (reader) => risks.risksOf(reader, [group], ['CVE-1', 'CVE-2']),
-  'a gate': (reader) => gates.findGate(reader, group),
-  'whether there is a gate': (reader) => gates.anyGate(reader),
-  'a page of gates': (reader) => gates.gateList.page(reader, [group], page, {}),
-  'a page of all gates': (reader) => gates.gateList.page(reader, ['/'], page, {}),
-  'exceptions from gates that hold': (reader) => gates.exceptionList.page(reader, [group], page, { now: time }),
-  'a page of all exceptions from gates': (reader) => gates.exceptionList.page(reader, ['/'], page, { now: undefined }),
+  'a gate': (reader) => gates.gateTable.find(reader, group),
+  'whether there is a gate': (reader) => gates.gateTable.any(reader),
+  'a page of gates': (reader) => gates.gateTable.list.page(reader, [group], page, {}),
+  'a page of all gates': (reader) => gates.gateTable.list.page(reader, ['/'], page, {}),
+  'exceptions from gates that hold': (reader) =>
+    gates.gateExceptionTable.list.page(reader, [group], page, { now: time }),
+  'a page of all exceptions from gates': (reader) =>
+    gates.gateExceptionTable.list.page(reader, ['/'], page, { now: undefined }),
   'whether something was pulled': (reader) =>
     wasPulledOn(reader, { repo: 1, digest: 'sha256:0' }, { from: '2026-03-01', until: '2026-03-09' }),
   'what was ever found in packages': (reader) => sightingsIn(reader, [1, 2], ['own']),

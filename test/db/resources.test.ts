@@ -7,9 +7,9 @@ import { compile, type Db, ident, type Reader, type Sql, sql } from '#db/sql.ts'
 import { findPushToken } from '#domains/iam/push-tokens/push-tokens.store.ts'
 import { createGrantCache } from '#domains/iam/roles/grants.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
-import { exceptionList as gateExceptions, gateList } from '#domains/policy/gates/gates.store.ts'
-import { exceptionList, ruleList } from '#domains/policy/pull-rules/pull-rules.store.ts'
-import { markLists, ruleLists } from '#domains/policy/retention/retention.store.ts'
+import { gateExceptionTable, gateTable } from '#domains/policy/gates/gates.store.ts'
+import { pullRuleExceptionTable, pullRuleTable } from '#domains/policy/pull-rules/pull-rules.store.ts'
+import { holdTable, quarantineTable, retentionRuleTable, tagRuleTable } from '#domains/policy/retention/retention.store.ts'
 import type { Question } from '#domains/policy/views/resolve.service.ts'
 import { createViewCache } from '#domains/policy/views/view-cache.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
@@ -155,19 +155,19 @@ test('a cache depends on every table that it reads', async () => {
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
     pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),
     pullRules: async (reader) => {
-      await ruleList.below(reader, 'a', {}, 1).catch(() => undefined)
-      await exceptionList.below(reader, 'a', { now: undefined }, 1)
+      await pullRuleTable.list.below(reader, 'a', {}, 1).catch(() => undefined)
+      await pullRuleExceptionTable.list.below(reader, 'a', { now: undefined }, 1)
     },
     gates: async (reader) => {
-      await gateList.below(reader, 'a', {}, 1).catch(() => undefined)
-      await gateExceptions.below(reader, 'a', { now: undefined }, 1)
+      await gateTable.list.below(reader, 'a', {}, 1).catch(() => undefined)
+      await gateExceptionTable.list.below(reader, 'a', { now: undefined }, 1)
     },
     laws: async (reader) => {
-      for (const table of ['retention_rules', 'tag_rules'] as const) {
-        await ruleLists[table].below(reader, 'a', {}, 1).catch(() => undefined)
+      for (const { list } of [retentionRuleTable, tagRuleTable]) {
+        await list.below(reader, 'a', {}, 1).catch(() => undefined)
       }
-      for (const table of ['holds', 'quarantined'] as const) {
-        await markLists[table].below(reader, 'a', { live: true }, 1).catch(() => undefined)
+      for (const { list } of [holdTable, quarantineTable]) {
+        await list.below(reader, 'a', { now: '' }, 1).catch(() => undefined)
       }
     },
   }

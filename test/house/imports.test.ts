@@ -32,12 +32,10 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/terms/terms-gate.ts',
     'registry/manifests/manifest-cache.ts',
     'registry/manifests/manifest-document.ts',
-    'policy/pull-rules/pull-rule-cache.ts',
     'policy/retention/law-cache.ts',
     'registry/tags/tag-cache.ts',
     'registry/usage/digest-usage.ts',
     'policy/views/view-cache.ts',
-    'policy/gates/gate-cache.ts',
   ],
   own: [
     'events/delivery/attempt.ts',

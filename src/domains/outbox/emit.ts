@@ -9,6 +9,8 @@ import { isAudited, maxUserAgent } from './audit.model.ts'
 import { insertEntry } from './audit.store.ts'
 import { insertEvents, type OutboxEvent } from './outbox.store.ts'
 
+export type { EventName }
+
 export type EventInput = {
   /** The uid of the resource. */
   subject: string

@@ -1,17 +1,18 @@
 import type { Ground } from '#app.ts'
 import { createSignal } from '#lib/signal.ts'
-import { createGateCache } from './gates/gate-cache.ts'
+import { createGateCache } from './gates/gate-cache.service.ts'
 import type { PolicyParts } from './parts.ts'
-import { createPullRuleCache } from './pull-rules/pull-rule-cache.ts'
+import { createPullRuleCache } from './pull-rules/pull-rules.service.ts'
 import { createLawCache } from './retention/law-cache.ts'
 import { createViewCache } from './views/view-cache.ts'
 
-export function openPolicy({ db, clock, monotonic }: Ground): PolicyParts {
+export function openPolicy(ground: Ground): PolicyParts {
+  const { db, monotonic } = ground
   return {
     retention: createSignal(),
     views: createViewCache(db, monotonic),
-    pullRules: createPullRuleCache(db, clock, monotonic),
-    gates: createGateCache(db, clock, monotonic),
+    pullRules: createPullRuleCache(ground),
+    gates: createGateCache(ground),
     laws: createLawCache(db, monotonic),
   }
 }

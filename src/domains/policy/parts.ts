@@ -1,6 +1,7 @@
+import type { RuleCache } from '#domains/rules/rules.model.ts'
 import type { Signal } from '#lib/signal.ts'
 import type { GateCache } from './gates/gates.model.ts'
-import type { PullRuleCache } from './pull-rules/pull-rules.model.ts'
+import type { PullRule } from './pull-rules/pull-rules.model.ts'
 import type { LawCache } from './retention/law-cache.ts'
 import type { ViewCache } from './views/view-cache.ts'
 
@@ -11,7 +12,7 @@ export type PolicyParts = {
   /** Digests of tags as of an age, for tags that were pulled lately. */
   views: ViewCache
   /** Pull rules, at most half a second old. */
-  pullRules: PullRuleCache
+  pullRules: RuleCache<PullRule>
   /** Admission gates, at most half a second old, and their recent verdicts. */
   gates: GateCache
   /** Retention rules, tag rules, holds and quarantines, at most half a second old. */

@@ -1,5 +1,5 @@
 import type { App } from '#app.ts'
-import { deleteRulesAt, endExceptionsAt } from '#domains/rules/ended.store.ts'
+import { deleteRulesAt, endExceptionsAt } from '#domains/rules/rules.store.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { rootOf } from '#lib/uid.ts'
 import { deleteFormerRulesAt } from './retention/former-rules.store.ts'

@@ -1,80 +1,137 @@
-// What somebody says of a place until a day: it ends by itself or is revoked, and never changes otherwise.
+// Records at a scope that hold until they end: they are created, ended, listed and expire alike.
 import type { App, Call } from '#app.ts'
-import type { Reader, Tx } from '#db/sql.ts'
+import type { Tx } from '#db/sql.ts'
+import { type EventName, emit } from '#domains/outbox/emit.ts'
+import type { Duty } from '#duty.ts'
 import { ownCause } from '#lib/cause.ts'
 import { found, refuseIfAny } from '#lib/errors.ts'
-import { groupOfRow } from './places.service.ts'
+import type { Kind } from '#lib/events/event-body.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
+import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.ts'
+import { type Ending, maxReason } from './rules.model.ts'
+import type { EndingTable } from './rules.store.ts'
 
-/** `endTime` is empty while it holds, `endActor` where it has ended by itself. */
-export type Ending = {
-  uid: string
-  scopeUid: string
-  expireTime: string
-  endTime: string
-  endActor: string
-  endReason: string
-}
-export type End = Pick<Ending, 'endTime' | 'endActor' | 'endReason'>
+/** The members that the kit sets. */
+type Set = 'uid' | 'scopeUid' | 'actor' | 'createTime' | 'endTime' | 'endActor' | 'endReason'
 
-/** What one kind is called, where it is kept, and the events of its end. */
-export type EndingKind<T extends Ending> = {
+/** One kind of such records. `Input` is one as members write it. */
+export type EndingKind<T extends Ending, Input> = {
   type: string
-  maxReason: number
-  store: {
-    find(reader: Reader, uid: string): Promise<T | undefined>
-    end(tx: Tx, uid: string, end: End): Promise<unknown>
-    /** Those that should have ended by themselves. */
-    due(reader: Reader, now: string, most: number): Promise<T[]>
-  }
-  revoked(tx: Tx, call: Call, told: { one: T; group: string }): Promise<unknown>
-  expired(
-    tx: Tx,
-    by: { app: App; cause: ReturnType<typeof ownCause> },
-    told: { one: T; group: string },
-  ): Promise<unknown>
+  resource: Kind<T>
+  events: { created: EventName; ended: EventName }
+  /** The event of an expiry, for a kind whose records end when they expire. */
+  expired?: { event: EventName; resource: Kind<T> }
+  table: EndingTable<T>
+  /** Throws INVALID_ARGUMENT that names every field which is wrong. */
+  read(call: Call, scope: string, input: Input): Omit<T, Set> | Promise<Omit<T, Set>>
+  /** Throws RESOURCE_EXHAUSTED if there can be no more of them. */
+  limit(tx: Tx, one: T): Promise<void>
+  /** Follows each change in its transaction. */
+  changed?(tx: Tx, one: T): Promise<void>
 }
 
-/** As it is at a moment: what is over by then has ended, also while nobody has noted that yet. */
-export const asOf = <T extends Ending>(one: T, now: string): T =>
-  one.endTime === '' && one.expireTime <= now ? { ...one, endTime: one.expireTime } : one
+/** The record at a moment: an expired one has ended, even if no job has marked it yet. */
+function asOf<T extends Ending>({ expired }: Pick<EndingKind<T, never>, 'expired'>, one: T, now: string): T {
+  return expired && isOver(one, now) ? { ...one, endTime: one.endTime || one.expireTime } : one
+}
 
-/** Ends it now; one that has ended stays as it is. */
-export async function revokeNow<T extends Ending>(
-  { type, maxReason, store, revoked }: EndingKind<T>,
+const isOver = ({ endTime, expireTime }: Ending, now: string): boolean =>
+  endTime !== '' || (expireTime !== undefined && expireTime <= now)
+
+/** Throws NOT_FOUND for a scope that does not exist. */
+export async function createEnding<T extends Ending, Input>(
+  kind: EndingKind<T, Input>,
+  call: Call,
+  scope: string,
+  input: Input,
+): Promise<T> {
+  const { caller, now } = call
+  const made = { uid: newUid(scope), scopeUid: scope, actor: caller.uid, createTime: now }
+  const one = { ...made, ...(await kind.read(call, scope, input)), endTime: '', endActor: '', endReason: '' } as T
+  await call.app.db.tx(async (tx) => {
+    const group = await groupOf(tx, scope)
+    await kind.limit(tx, one)
+    await kind.table.insert(tx, group, one)
+    await kind.changed?.(tx, one)
+    await emit(tx, call, kind.events.created, { subject: one.uid, group, resource: kind.resource(one) })
+  })
+  call.log.info('record created', { uid: one.uid, type: kind.type })
+  return one
+}
+
+/** Ends a record now. One that has ended stays as it is. */
+export async function endNow<T extends Ending>(
+  kind: EndingKind<T, never>,
   call: Call,
   uid: string,
-  reason: string,
+  reason = '',
 ): Promise<T> {
   const description = problemOfLength(reason, maxReason)
   refuseIfAny(description ? [{ field: 'reason', description }] : [])
   return call.app.db.tx(async (tx) => {
-    const one = asOf(found(await store.find(tx, uid), type, uid), call.now)
-    if (one.endTime !== '') return one
-    const end: End = { endTime: call.now, endActor: call.caller.uid, endReason: reason }
-    await store.end(tx, uid, end)
-    const ended = { ...one, ...end }
-    await revoked(tx, call, { one: ended, group: await groupOfRow(tx, one) })
+    const one = asOf(kind, found(await kind.table.find(tx, uid), kind.type, uid), call.now)
+    if (isOver(one, call.now)) return one
+    const ended: T = { ...one, endTime: call.now, endActor: call.caller.uid, endReason: reason }
+    await kind.table.end(tx, ended)
+    await kind.changed?.(tx, ended)
+    const about = { subject: uid, group: await groupOfRow(tx, one), resource: kind.resource(ended) }
+    await emit(tx, call, kind.events.ended, about)
     return ended
   })
 }
 
-/** In a transaction: ends some of those whose time has come, and tells of it; answers with how many. */
-export async function expireDue<T extends Ending>(
-  { store, expired }: EndingKind<T>,
-  tx: Tx,
-  app: App,
-  { now, most }: { now: string; most: number },
-): Promise<number> {
-  const due = await store.due(tx, now, most)
+export async function getEnding<T extends Ending>(kind: EndingKind<T, never>, call: Call, uid: string): Promise<T> {
+  return asOf(kind, found(await kind.table.find(call.app.db, uid), kind.type, uid), call.now)
+}
+
+/** A page of the records at and below the scope, or at all scopes that the caller has access to. */
+export async function listEndings<T extends Ending>(
+  kind: EndingKind<T, never>,
+  call: Call,
+  page: Page,
+  { scope, withEnded }: { scope: string; withEnded: boolean },
+): Promise<Listed<T>> {
+  const listed = await listBelow(call, page, scope, kind.table.list, { now: withEnded ? undefined : call.now })
+  return { ...listed, items: listed.items.map((one) => asOf(kind, one, call.now)) }
+}
+
+/** How many records one transaction ends. */
+const mostExpired = 100
+
+/** The background job that ends expired records of one kind, and emits their events. */
+export const expiryDuty = <T extends Ending>(name: string, kind: EndingKind<T, never>): Duty => ({
+  name,
+  // Twice in the half minute that an expiry may take.
+  everyMs: 15_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const now = app.clock().toISOString()
+    return { expired: await lease.inBatches((tx) => expireDue(kind, tx, app, now)) }
+  },
+})
+
+async function expireDue<T extends Ending>(kind: EndingKind<T, never>, tx: Tx, app: App, now: string): Promise<number> {
+  const due = await kind.table.due(tx, now, mostExpired)
   for (const one of due) {
-    const ended = asOf(one, now)
-    await store.end(tx, one.uid, ended)
-    await expired(tx, { app, cause: ownCause(app.clock) }, { one: ended, group: await groupOfRow(tx, one) })
+    const ended = asOf(kind, one, now)
+    await kind.table.end(tx, ended)
+    await kind.changed?.(tx, ended)
+    const about = { subject: one.uid, group: await groupOfRow(tx, one), resource: kind.expired!.resource(ended) }
+    await emit(tx, { app, cause: ownCause(app.clock) }, kind.expired!.event, about)
   }
   return due.length
 }
 
-/** What is wrong with a time until which something is to hold, for so many days at most. */
+/** A limit on how many records of an organization hold at a time. */
+export function limitHolding<T extends Ending>({ list }: EndingTable<T>, quota: string, most: number) {
+  return async (tx: Tx, { scopeUid, createTime }: T): Promise<void> => {
+    const there = await list.below(tx, rootOf(scopeUid), { now: createTime }, most)
+    if (there.length >= most) throw limitReached(quota, most, there.length)
+  }
+}
+
+/** The problem of a time until which a record is to hold, for at most so many days. */
 export function problemOfUntil(time: string, now: string, days: number): string | undefined {
   const latest = new Date(Date.parse(now) + days * 86_400_000).toISOString()
   if (time === '') return 'is required'
@@ -84,3 +141,7 @@ export function problemOfUntil(time: string, now: string, days: number): string 
 
 export const problemOfLength = (text: string, most: number): string | undefined =>
   text.length > most ? `must be at most ${most} characters long` : undefined
+
+/** The problem of a reason that has to be given. */
+export const problemOfReason = (reason: string): string | undefined =>
+  reason.trim() === '' ? 'is required' : problemOfLength(reason, maxReason)

@@ -1,39 +1,54 @@
 import { Newest } from './newest.ts'
 
-/** What was read for a key a moment ago, so that many requests in a row ask the database once. */
-export type BriefCache<T> = {
-  /** What was read less than `maxAgeMs` ago, or is being read; reads it otherwise. What fails or is missing is not kept. */
-  of(key: string): Promise<T | undefined>
+/** Answers by key, each of them kept for a short time, so that many requests in a row ask the database once. */
+export type Aged<T> = {
+  /** The answer that is young enough or is being read. Reads it otherwise. An answer that fails is not kept. */
+  of(key: string, read: () => Promise<T>): Promise<T>
   /** Forgets everything, also what is being read. */
   clear(): void
 }
 
-/** How old an answer about rights may be, so that what another server takes away counts within a second. */
-const maxAgeMs = 500
-const maxEntries = 10_000
-
-/** `monotonic` gives milliseconds of a clock that never steps. */
-export function createBriefCache<T>(
-  read: (key: string) => Promise<T | undefined>,
+/** `monotonic` gives milliseconds of a clock that never steps. `isKept` says which answers are kept. */
+export function createAged<T>(
   monotonic: () => number,
-): BriefCache<T> {
-  const entries = new Newest<string, { found: Promise<T | undefined>; readAt: number }>(maxEntries)
+  { ageMs, entries: most }: { ageMs: number; entries: number },
+  isKept: (found: T) => boolean = () => true,
+): Aged<T> {
+  const entries = new Newest<string, { found: Promise<T>; readAt: number }>(most)
 
   return {
-    of(key) {
+    of(key, read) {
       const now = monotonic()
       const kept = entries.get(key)
-      if (kept && now - kept.readAt < maxAgeMs) return kept.found
+      if (kept && now - kept.readAt < ageMs) return kept.found
 
-      const entry = { found: read(key), readAt: now }
+      const entry = { found: read(), readAt: now }
       entries.set(key, entry)
       const forget = (): void => {
         if (entries.get(key) === entry) entries.delete(key)
       }
-      // What is not there may be made at any moment, on any server.
-      entry.found.then((found) => found ?? forget(), forget)
+      entry.found.then((found) => isKept(found) || forget(), forget)
       return entry.found
     },
     clear: () => entries.clear(),
   }
+}
+
+/** The same for one thing that is read; an answer is at most half a second old. */
+export type BriefCache<T> = {
+  of(key: string): Promise<T | undefined>
+  clear(): void
+}
+
+/** Maximum age of an answer about rights, so that a removal on another server counts within a second. */
+export const briefMs = 500
+const maxEntries = 10_000
+
+/** `monotonic` gives milliseconds of a clock that never steps. A missing answer is not kept: it may exist at any moment. */
+export function createBriefCache<T>(
+  read: (key: string) => Promise<T | undefined>,
+  monotonic: () => number,
+): BriefCache<T> {
+  const aged = createAged<T | undefined>(monotonic, { ageMs: briefMs, entries: maxEntries }, (one) => one !== undefined)
+  return { of: (key) => aged.of(key, () => read(key)), clear: aged.clear }
 }

@@ -1,4 +1,12 @@
 import type { Handlers } from '#app.ts'
+import {
+  endingHandlers,
+  exceptionFields,
+  exceptionFrom,
+  ruleHandlers,
+  ruleTimes,
+} from '#domains/rules/rules.control.ts'
+import type { DigestException } from '#domains/rules/rules.model.ts'
 import { imageFields } from '#domains/scanning/images/images.model.ts'
 import {
   type GateException as ExceptionMessage,
@@ -16,16 +24,11 @@ import {
 } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse } from '#lib/lists/lists.ts'
-import { exceptionOrders, ruleOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import { timestamp, toIso } from '#lib/timestamp.ts'
-import * as exceptions from './gate-exceptions.service.ts'
 import {
   aGate,
   aGateException,
   type Gate,
-  type GateException,
   type GateRule,
   type GateText,
   type Mode,
@@ -34,36 +37,29 @@ import {
   type VulnerabilityRule,
   type VulnerabilityText,
 } from './gates.model.ts'
-import * as service from './gates.service.ts'
+import { gateExceptionKind, gateKind } from './gates.service.ts'
 import { previewSeverities } from './preview-severities.service.ts'
 
 /** Images that one answer of a preview looks at. */
 const mostPreviewed = 50
 
+const rules = ruleHandlers(gateKind, {
+  ...{ field: 'gate', fromMessage, toMessage },
+  response: 'pinfold.control.scanning.v1.ListGatesResponse',
+  member: 'gates',
+})
+const exceptions = endingHandlers(gateExceptionKind, {
+  ...{ field: 'gate_exception', fromMessage: exceptionFrom, toMessage: exceptionMessage },
+  response: 'pinfold.control.scanning.v1.ListGateExceptionsResponse',
+  member: 'gateExceptions',
+})
+
 export const gates: Handlers<typeof GatesService> = {
-  async createGate(call, { parent, gate }) {
-    return toMessage(await service.createGate(call, parent, fromMessage(gate)))
-  },
-
-  async updateGate(call, { gate, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(gate) }
-    return toMessage(await service.updateGate(call, gate?.uid ?? '', patch))
-  },
-
-  async deleteGate(call, { uid }) {
-    await service.deleteGate(call, uid)
-    return { $typeName: 'google.protobuf.Empty' }
-  },
-
-  async getGate(call, { uid }) {
-    return toMessage(await service.getGate(call, uid))
-  },
-
-  async listGates(call, request) {
-    const page = readPage(call, request, { fields: ruleOrders, defaultOrder: 'uid' }, [request.scopeUid])
-    const listed = await service.listGates(call, page, request.scopeUid)
-    return listResponse('pinfold.control.scanning.v1.ListGatesResponse', 'gates', listed, toMessage, request)
-  },
+  createGate: (call, { parent, gate }) => rules.create(call, parent, gate),
+  updateGate: (call, { gate, updateMask }) => rules.update(call, gate, updateMask),
+  deleteGate: rules.delete,
+  getGate: rules.get,
+  listGates: rules.list,
 
   async previewGateSeverities(call, { uid, after }) {
     const rules = { fields: imageFields, defaultOrder: 'list' }
@@ -76,28 +72,10 @@ export const gates: Handlers<typeof GatesService> = {
     }
   },
 
-  async createGateException(call, { parent, gateException }) {
-    if (!gateException) throw invalid({ field: 'gate_exception', description: 'is required' })
-    const { digest, reason, expireTime } = gateException
-    const input = { digest, reason, expireTime: expireTime ? toIso(expireTime) : '' }
-    return exceptionMessage(await exceptions.createException(call, parent, input))
-  },
-
-  async revokeGateException(call, { uid }) {
-    return exceptionMessage(await exceptions.revokeException(call, uid))
-  },
-
-  async getGateException(call, { uid }) {
-    return exceptionMessage(await exceptions.getException(call, uid))
-  },
-
-  async listGateExceptions(call, request) {
-    const { scopeUid: scope, includeEnded: withEnded } = request
-    const page = readPage(call, request, { fields: exceptionOrders, defaultOrder: 'uid' }, [scope, withEnded])
-    const listed = await exceptions.listExceptions(call, page, { scope, withEnded })
-    const response = 'pinfold.control.scanning.v1.ListGateExceptionsResponse'
-    return listResponse(response, 'gateExceptions', listed, exceptionMessage, request)
-  },
+  createGateException: (call, { parent, gateException }) => exceptions.create(call, parent, gateException),
+  revokeGateException: exceptions.end,
+  getGateException: exceptions.get,
+  listGateExceptions: exceptions.list,
 }
 
 export const gateEvents: readonly EventBody[] = [
@@ -112,9 +90,7 @@ const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const satisfies readonly Mode[]
 const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const satisfies readonly UnknownSeverity[]
 const severities = ['LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const satisfies readonly Severity[]
 
-function fromMessage(message: GateMessage | undefined): GateText {
-  if (!message) throw invalid({ field: 'gate', description: 'is required' })
-  const { name, mode, rule, exemptPulledDays } = message
+function fromMessage({ name, mode, rule, exemptPulledDays }: GateMessage): GateText {
   return {
     ...{ name, exemptPulledDays },
     mode:
@@ -171,8 +147,7 @@ function toMessage(gate: Gate): GateMessage {
     ...{ uid, name, exemptPulledDays },
     mode: Gate_Mode[mode],
     rule: ruleMessage(gate.rule),
-    createTime: timestamp(gate.createTime),
-    updateTime: timestamp(gate.updateTime),
+    ...ruleTimes(gate),
   }
 }
 
@@ -200,14 +175,6 @@ function vulnerabilityMessage(rule: VulnerabilityRule): VulnerabilityMessage {
   }
 }
 
-function exceptionMessage(exception: GateException): ExceptionMessage {
-  const { uid, digest, reason, expireTime, actor, revokeTime, revokedBy, createTime } = exception
-  return {
-    $typeName: 'pinfold.control.scanning.v1.GateException',
-    ...{ uid, digest, reason, actor, revokedBy },
-    expireTime: timestamp(expireTime),
-    ...(revokeTime === '' ? {} : { revokeTime: timestamp(revokeTime) }),
-    createTime: timestamp(createTime),
-    updateTime: timestamp(revokeTime || createTime),
-  }
+function exceptionMessage(exception: DigestException): ExceptionMessage {
+  return { $typeName: 'pinfold.control.scanning.v1.GateException', ...exceptionFields(exception) }
 }

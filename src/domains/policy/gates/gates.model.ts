@@ -1,3 +1,4 @@
+import type { DigestException, Rule, RuleCache } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
@@ -30,18 +31,13 @@ export type RulesByKind = {
 export type Kind = keyof RulesByKind
 export type GateRule = { [K in Kind]: { kind: K } & RulesByKind[K] }[Kind]
 
-/** What has to be so of what is pulled in a place. */
-export type Gate = {
-  uid: string
-  /** A group, for all below it, or a repo. */
-  scopeUid: string
+/** An admission policy: what images that are pulled at a scope have to fulfill. */
+export type Gate = Rule & {
   name: string
   mode: Mode
   rule: GateRule
-  /** What was pulled in so many days before passes; 0 for nothing. */
+  /** An image that was pulled in so many days before passes; 0 for none. */
   exemptPulledDays: number
-  createTime: string
-  updateTime: string
 }
 
 /** A rule about vulnerabilities as a caller writes it: an update without `unknownSeverity` keeps the value of the gate. */
@@ -53,20 +49,6 @@ export type VulnerabilityText = Omit<VulnerabilityRule, 'unknownSeverity'> & {
 export type GateText = Pick<Gate, 'name' | 'mode' | 'exemptPulledDays'> & {
   [K in Exclude<Kind, 'vulnerabilities'>]: RulesByKind[K] | undefined
 } & { vulnerabilities: VulnerabilityText | undefined }
-
-/** That a digest passes the gates of a place until a day. */
-export type GateException = {
-  uid: string
-  scopeUid: string
-  digest: string
-  reason: string
-  actor: string
-  createTime: string
-  expireTime: string
-  /** Empty unless somebody has ended it. */
-  revokeTime: string
-  revokedBy: string
-}
 
 /**
  * `count` is of vulnerabilities; `pending`: something is not known yet, and may be later. `unknownSeverity`: findings of unknown
@@ -80,22 +62,14 @@ export type Verdict = {
   unknownSeverity: number
 }
 
-/** What holds in an organisation now: gates that are not off, and exceptions. */
-export type GatesOfOrganization = { gates: readonly Gate[]; exceptions: readonly GateException[] }
-
-/** The gates of organisations, at most half a second old. */
-export type GateCache = {
-  /** Nothing where the organisation has no gate. */
-  of(organization: string): Promise<GatesOfOrganization | undefined>
-  /** Whether it is known that there is no gate anywhere, so that nobody has to wait for `of`. */
-  isEmpty(): boolean
-  /** The verdict that was given a moment ago, or one that is given now; the key has all that it follows from. */
+/** The gates of organizations that are not off, and recent verdicts. */
+export type GateCache = RuleCache<Gate> & {
+  /** The verdict of a moment ago, or a new one. The key has all that the verdict follows from. */
   verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict>
-  clear(): void
 }
 
 export const aGate = kindOf<Gate>('gate')
-export const aGateException = kindOf<GateException>('gate-exception')
+export const aGateException = kindOf<DigestException>('gate-exception')
 
 export const gateType = 'registry.pinfold.dev/Gate'
 export const gateExceptionType = 'registry.pinfold.dev/GateException'
@@ -121,8 +95,6 @@ export const kinds: readonly Kind[] = ['vulnerabilities', 'endOfLife', 'cooldown
 export const maxDays = 3650
 export const maxMonths = 120
 export const maxExemptDays = 90
-export const maxReason = 2000
 export const maxExceptionDays = 90
-/** How many an organisation may have, and how many exceptions may hold in it. */
+/** How many an organization may have. */
 export const mostGates = 50
-export const mostExceptions = 1000

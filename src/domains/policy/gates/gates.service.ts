@@ -1,84 +1,56 @@
-// Gates of what is pulled: who may make them is decided before.
-import type { Call } from '#app.ts'
-import { emit } from '#domains/outbox/emit.ts'
-import { groupOf, groupOfRow, limitReached, listBelow } from '#domains/rules/places.service.ts'
-import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
-import { applyPatch, type Patch, snakeCase, violationsOf } from '#lib/fields.ts'
-import type { Listed, Page } from '#lib/lists/paging.ts'
-import { newUid, rootOf } from '#lib/uid.ts'
+// Admission gates: validation, and how a patch changes one. Permission is decided before.
+import { exceptionKind } from '#domains/rules/exceptions.service.ts'
+import type { RuleKind } from '#domains/rules/rules.service.ts'
+import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
+import { type Patch, snakeCase, violationsOf } from '#lib/fields.ts'
 import {
   aGate,
+  aGateException,
   anyVulnerability,
   type Gate,
   type GateRule,
   type GateText,
+  gateExceptionType,
   gateFields,
   gateType,
   kinds,
   maxDays,
+  maxExceptionDays,
   maxExemptDays,
   maxMonths,
   mostGates,
   type UnknownSeverity,
 } from './gates.model.ts'
-import * as store from './gates.store.ts'
+import { gateExceptionTable, gateTable } from './gates.store.ts'
 
-/** Throws NOT_FOUND for a place that is not there. */
-export async function createGate(call: Call, scope: string, text: GateText): Promise<Gate> {
-  const times = { createTime: call.now, updateTime: call.now }
-  const gate: Gate = { uid: newUid(scope), scopeUid: scope, ...times, ...readGate(text) }
-  await call.app.db.tx(async (tx) => {
-    const group = await groupOf(tx, scope)
-    const there = await store.gateList.below(tx, rootOf(scope), {}, mostGates)
-    if (there.length >= mostGates) throw limitReached('gates', mostGates, there.length)
-    await store.insertGate(tx, group, gate)
-    await emit(tx, call, 'control.scanning.gate.created', { subject: gate.uid, group, resource: aGate(gate) })
-  })
-  call.log.info('gate created', { uid: gate.uid })
-  return gate
+export const gateKind: RuleKind<Gate, GateText> = {
+  type: gateType,
+  event: 'control.scanning.gate',
+  resource: aGate,
+  table: gateTable,
+  quota: { name: 'gates', most: mostGates },
+  fields: gateFields,
+  textOf({ name, mode, rule, exemptPulledDays }, patch) {
+    const { kind, ...said } = rule
+    return patchable({ name, mode, exemptPulledDays, ...noRule, [kind]: said }, patch)
+  },
+  read: (text, _scope, before) => readGate(text, before && keptSeverity(before)),
 }
 
-export async function updateGate(call: Call, uid: string, patch: Patch<GateText>): Promise<Gate> {
-  const gate = await call.app.db.tx(async (tx) => {
-    const before = found(await store.findGate(tx, uid), gateType, uid)
-    const text = applyPatch<GateText>(gateFields, patchable(textOf(before), patch), patch)
-    const after: Gate = { ...before, ...readGate(text, keptSeverity(before)), updateTime: call.now }
-    await store.patchGate(tx, after)
-    const group = await groupOfRow(tx, before)
-    await emit(tx, call, 'control.scanning.gate.updated', { subject: uid, group, resource: aGate(after) })
-    return after
-  })
-  call.log.info('gate updated', { uid, paths: patch.paths })
-  return gate
-}
+export const gateExceptionKind = exceptionKind(
+  {
+    type: gateExceptionType,
+    events: {
+      created: 'control.scanning.gate.exception.created',
+      ended: 'control.scanning.gate.exception.revoked',
+    },
+    resource: aGateException,
+    table: gateExceptionTable,
+  },
+  { field: 'gate_exception', quota: 'exceptions from gates', days: maxExceptionDays },
+)
 
-export async function deleteGate(call: Call, uid: string): Promise<void> {
-  await call.app.db.tx(async (tx) => {
-    const gate = found(await store.findGate(tx, uid), gateType, uid)
-    await store.deleteGate(tx, uid)
-    const group = await groupOfRow(tx, gate)
-    await emit(tx, call, 'control.scanning.gate.deleted', { subject: uid, group, resource: aDeletion({ uid }) })
-  })
-  call.log.info('gate deleted', { uid })
-}
-
-export async function getGate(call: Call, uid: string): Promise<Gate> {
-  return found(await store.findGate(call.app.db, uid), gateType, uid)
-}
-
-/** A page of those at and below the place, or all places that the caller may look at. */
-export async function listGates(call: Call, page: Page, scope: string): Promise<Listed<Gate>> {
-  return listBelow(call, page, scope, store.gateList, {})
-}
-
-/** A gate as it is written. */
-export function textOf({ name, mode, rule, exemptPulledDays }: Gate): GateText {
-  const { kind, ...said } = rule
-  return { name, mode, exemptPulledDays, ...noRule, [kind]: said }
-}
-
-/** What a patch is applied to: another kind of rule takes the place of the one that was there. */
+/** The text to which a patch is applied: another kind of rule replaces the one that was there. */
 function patchable(text: GateText, { paths, value }: Patch<GateText>): GateText {
   const heads = paths.map((path) => path.split('.')[0])
   const set = kinds.find((kind) => value[kind] !== undefined && heads.includes(snakeCase(kind)))

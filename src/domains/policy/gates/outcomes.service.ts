@@ -1,8 +1,9 @@
 // What the gates of a place say of a manifest: their rules, and what is excepted from them.
 import type { Work } from '#app.ts'
 import { indexesWith } from '#domains/registry/manifests/listed-in.service.ts'
+import type { DigestException, RulesInForce } from '#domains/rules/rules.model.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
-import type { Gate, GateException, GatesOfOrganization, Verdict } from './gates.model.ts'
+import type { Gate, Verdict } from './gates.model.ts'
 import { type GatedRepo, judge } from './judge.service.ts'
 
 /** `exception`: what lets it through although its rule does not. `failed`: nobody can say. */
@@ -17,7 +18,7 @@ export async function outcomesOf(work: Work, repo: GatedRepo, digest: string): P
   const { app } = work
   if (app.gates.isEmpty()) return []
   const known = await app.gates.of(rootOf(repo.uid))
-  const gates = known?.gates.filter(({ scopeUid }) => isAtOrBelow(repo.uid, scopeUid)) ?? []
+  const gates = known?.rules.filter(({ scopeUid }) => isAtOrBelow(repo.uid, scopeUid)) ?? []
   const outcomes: Outcome[] = []
   let exception: Promise<string> | undefined
   for (const gate of gates) {
@@ -55,13 +56,13 @@ export async function exceptionFor(
   { app, cause }: Work,
   repo: GatedRepo,
   digest: string,
-  { exceptions }: GatesOfOrganization,
+  { exceptions }: RulesInForce<Gate>,
 ): Promise<string> {
   const live = exceptions.filter(({ scopeUid, expireTime }) => {
     return isAtOrBelow(repo.uid, scopeUid) && expireTime > cause.now
   })
   if (live.length === 0) return ''
-  const of = (one: string): GateException | undefined => live.find((exception) => exception.digest === one)
+  const of = (one: string): DigestException | undefined => live.find((exception) => exception.digest === one)
   const own = of(digest)
   if (own) return own.uid
   const above = await indexesWith(app.db, repo.id, digest)

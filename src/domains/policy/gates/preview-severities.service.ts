@@ -7,7 +7,7 @@ import { found } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import { type Gate, gateType, type VulnerabilityRule } from './gates.model.ts'
-import { findGate } from './gates.store.ts'
+import { gateTable } from './gates.store.ts'
 import { judge } from './judge.service.ts'
 import { exceptionFor } from './outcomes.service.ts'
 
@@ -17,7 +17,7 @@ export type Preview = { images: ChangedImage[]; next: string }
 /** A part of them; throws NOT_FOUND for a gate that is not there. */
 export async function previewSeverities(call: Call, page: Page, uid: string): Promise<Preview> {
   const { db } = call.app
-  const gate = found(await findGate(db, uid), gateType, uid)
+  const gate = found(await gateTable.find(db, uid), gateType, uid)
   const { rule } = gate
   if (rule.kind !== 'vulnerabilities' || !leavesOut(rule)) return { images: [], next: '' }
   const counted: Gate = { ...gate, rule: { ...rule, unknownSeverity: 'COUNTED_AS_HIGH' } }

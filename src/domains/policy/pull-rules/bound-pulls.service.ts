@@ -13,7 +13,7 @@ import { type Looks, someLooks } from '../views/stays.model.ts'
 import { type Age, timePlus } from '../views/views.model.ts'
 import { tagsWith } from '../views/views.store.ts'
 import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
-import { ruleList } from './pull-rules.store.ts'
+import { pullRuleTable } from './pull-rules.store.ts'
 
 /** The rules that hold for a caller in a repo: those that are enforced, and those that only observe. */
 export type Bound = {
@@ -62,7 +62,7 @@ async function boundTo(
 
 /** Whether an enforced rule is for somebody in a repo, as it is in the database. */
 export async function isBound(reader: Reader, caller: string, repo: string): Promise<boolean> {
-  const rules = await ruleList.below(reader, rootOf(repo), {}, mostRules)
+  const rules = await pullRuleTable.list.below(reader, rootOf(repo), {}, mostRules)
   return rules.some((rule) => rule.mode !== 'OBSERVE' && binds(rule, repo, caller))
 }
 

@@ -1,5 +1,13 @@
 import type { Handlers } from '#app.ts'
 import {
+  endingHandlers,
+  exceptionFields,
+  exceptionFrom,
+  ruleHandlers,
+  ruleTimes,
+} from '#domains/rules/rules.control.ts'
+import type { DigestException } from '#domains/rules/rules.model.ts'
+import {
   type PullRuleException as ExceptionMessage,
   PullRule_CountFrom,
   PullRule_CountFromSchema,
@@ -10,67 +18,30 @@ import {
 } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse } from '#lib/lists/lists.ts'
-import { exceptionOrders, ruleOrders } from '#lib/lists/orders.ts'
-import { readPage } from '#lib/lists/paging.ts'
-import { timestamp, toIso } from '#lib/timestamp.ts'
-import {
-  aPullRule,
-  aPullRuleException,
-  type Mode,
-  type PullRule,
-  type PullRuleException,
-  type PullRuleText,
-} from './pull-rules.model.ts'
-import * as service from './pull-rules.service.ts'
+import { aPullRule, aPullRuleException, type Mode, type PullRule, type PullRuleText } from './pull-rules.model.ts'
+import { pullRuleExceptionKind, pullRuleKind, textOf } from './pull-rules.service.ts'
+
+const rules = ruleHandlers(pullRuleKind, {
+  ...{ field: 'pull_rule', fromMessage, toMessage },
+  response: 'pinfold.control.registry.v1.ListPullRulesResponse',
+  member: 'pullRules',
+})
+const exceptions = endingHandlers(pullRuleExceptionKind, {
+  ...{ field: 'pull_rule_exception', fromMessage: exceptionFrom, toMessage: exceptionMessage },
+  response: 'pinfold.control.registry.v1.ListPullRuleExceptionsResponse',
+  member: 'pullRuleExceptions',
+})
 
 export const pullRules: Handlers<typeof PullRulesService> = {
-  async createPullRule(call, { parent, pullRule }) {
-    return toMessage(await service.createRule(call, parent, fromMessage(pullRule)))
-  },
-
-  async updatePullRule(call, { pullRule, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(pullRule) }
-    return toMessage(await service.updateRule(call, pullRule?.uid ?? '', patch))
-  },
-
-  async deletePullRule(call, { uid }) {
-    await service.deleteRule(call, uid)
-    return { $typeName: 'google.protobuf.Empty' }
-  },
-
-  async getPullRule(call, { uid }) {
-    return toMessage(await service.getRule(call, uid))
-  },
-
-  async listPullRules(call, request) {
-    const page = readPage(call, request, { fields: ruleOrders, defaultOrder: 'uid' }, [request.scopeUid])
-    const listed = await service.listRules(call, page, request.scopeUid)
-    return listResponse('pinfold.control.registry.v1.ListPullRulesResponse', 'pullRules', listed, toMessage, request)
-  },
-
-  async createPullRuleException(call, { parent, pullRuleException }) {
-    if (!pullRuleException) throw invalid({ field: 'pull_rule_exception', description: 'is required' })
-    const { digest, reason, expireTime } = pullRuleException
-    const input = { digest, reason, expireTime: expireTime ? toIso(expireTime) : '' }
-    return exceptionMessage(await service.createException(call, parent, input))
-  },
-
-  async revokePullRuleException(call, { uid }) {
-    return exceptionMessage(await service.revokeException(call, uid))
-  },
-
-  async getPullRuleException(call, { uid }) {
-    return exceptionMessage(await service.getException(call, uid))
-  },
-
-  async listPullRuleExceptions(call, request) {
-    const { scopeUid: scope, includeEnded: withEnded } = request
-    const page = readPage(call, request, { fields: exceptionOrders, defaultOrder: 'uid' }, [scope, withEnded])
-    const listed = await service.listExceptions(call, page, { scope, withEnded })
-    const response = 'pinfold.control.registry.v1.ListPullRuleExceptionsResponse'
-    return listResponse(response, 'pullRuleExceptions', listed, exceptionMessage, request)
-  },
+  createPullRule: (call, { parent, pullRule }) => rules.create(call, parent, pullRule),
+  updatePullRule: (call, { pullRule, updateMask }) => rules.update(call, pullRule, updateMask),
+  deletePullRule: rules.delete,
+  getPullRule: rules.get,
+  listPullRules: rules.list,
+  createPullRuleException: (call, { parent, pullRuleException }) => exceptions.create(call, parent, pullRuleException),
+  revokePullRuleException: exceptions.end,
+  getPullRuleException: exceptions.get,
+  listPullRuleExceptions: exceptions.list,
 }
 
 export const pullRuleEvents: readonly EventBody[] = [
@@ -84,8 +55,7 @@ export const pullRuleEvents: readonly EventBody[] = [
 const modes = ['SERVE_OLDER', 'DENY', 'OBSERVE'] as const satisfies readonly Mode[]
 const counted = { tag: PullRule_CountFrom.TAG, repo: PullRule_CountFrom.REPO } as const
 
-function fromMessage(message: PullRuleMessage | undefined): PullRuleText {
-  if (!message) throw invalid({ field: 'pull_rule', description: 'is required' })
+function fromMessage(message: PullRuleMessage): PullRuleText {
   const { name, tags, exceptTags, identities, belowGroup, minAge, hold, countFrom, mode } = message
   if (!Object.values<number>(PullRule_CountFrom).includes(countFrom)) {
     throw invalid({ field: 'count_from', description: noKnownValue(PullRule_CountFromSchema) })
@@ -105,26 +75,17 @@ function modeOf(mode: number): Mode | '' {
 }
 
 function toMessage(rule: PullRule): PullRuleMessage {
-  const { name, tags, exceptTags, identities, belowGroup, minAge, hold } = service.textOf(rule)
+  const { name, tags, exceptTags, identities, belowGroup, minAge, hold } = textOf(rule)
   return {
     $typeName: 'pinfold.control.registry.v1.PullRule',
     uid: rule.uid,
     ...{ name, tags, exceptTags, identities, belowGroup, minAge, hold },
     countFrom: counted[rule.age.countFrom],
     mode: PullRule_Mode[rule.mode],
-    createTime: timestamp(rule.createTime),
-    updateTime: timestamp(rule.updateTime),
+    ...ruleTimes(rule),
   }
 }
 
-function exceptionMessage(exception: PullRuleException): ExceptionMessage {
-  const { uid, digest, reason, expireTime, actor, revokeTime, revokedBy, createTime } = exception
-  return {
-    $typeName: 'pinfold.control.registry.v1.PullRuleException',
-    ...{ uid, digest, reason, actor, revokedBy },
-    expireTime: timestamp(expireTime),
-    ...(revokeTime === '' ? {} : { revokeTime: timestamp(revokeTime) }),
-    createTime: timestamp(createTime),
-    updateTime: timestamp(revokeTime || createTime),
-  }
+function exceptionMessage(exception: DigestException): ExceptionMessage {
+  return { $typeName: 'pinfold.control.registry.v1.PullRuleException', ...exceptionFields(exception) }
 }

@@ -1,4 +1,5 @@
 import { aboutTags, tagPatterns } from '#domains/rules/patterns.model.ts'
+import type { DigestException, Rule } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import type { Age } from '../views/views.model.ts'
@@ -6,26 +7,21 @@ import type { Age } from '../views/views.model.ts'
 /** What happens to a pull of what is too young: something older is served, it is refused, or it is only told of. */
 export type Mode = 'SERVE_OLDER' | 'DENY' | 'OBSERVE'
 
-/** How old what certain identities pull has to be. */
-export type PullRule = {
-  uid: string
-  /** A group, for all below it, or a repo. */
-  scopeUid: string
+/** A cooldown policy: the minimum age of images that certain identities pull. */
+export type PullRule = Rule & {
   name: string
   /** Patterns of tags; none for all. */
   tags: string[]
   exceptTags: string[]
-  /** Uids, or the group in and below which the identities live. */
+  /** Uids of identities. Empty if `belowGroup` has the group in and below which they are. */
   identities: string[]
   belowGroup: string
   age: Age
   mode: Mode
-  createTime: string
-  updateTime: string
 }
 
 /** What can be said of a rule, as it is written: the age and the hold as `7d`. */
-export type PullRuleText = Omit<PullRule, 'uid' | 'scopeUid' | 'age' | 'mode' | 'createTime' | 'updateTime'> & {
+export type PullRuleText = Omit<PullRule, keyof Rule | 'age' | 'mode'> & {
   minAge: string
   hold: string
   countFrom: Age['countFrom']
@@ -33,34 +29,8 @@ export type PullRuleText = Omit<PullRule, 'uid' | 'scopeUid' | 'age' | 'mode' | 
   mode: Mode | ''
 }
 
-/** That a digest passes the rules of a place until a day. */
-export type PullRuleException = {
-  uid: string
-  scopeUid: string
-  digest: string
-  reason: string
-  actor: string
-  createTime: string
-  expireTime: string
-  /** Empty unless somebody has ended it. */
-  revokeTime: string
-  revokedBy: string
-}
-
-/** What holds in an organisation now. */
-export type RulesOfOrganization = { rules: readonly PullRule[]; exceptions: readonly PullRuleException[] }
-
-/** The rules of organisations, at most half a second old. */
-export type PullRuleCache = {
-  /** Nothing where the organisation has no rule. */
-  of(organization: string): Promise<RulesOfOrganization | undefined>
-  /** Whether it is known that there is no rule anywhere, so that nobody has to wait for `of`. */
-  isEmpty(): boolean
-  clear(): void
-}
-
 export const aPullRule = kindOf<PullRule>('pull-rule')
-export const aPullRuleException = kindOf<PullRuleException>('pull-rule-exception')
+export const aPullRuleException = kindOf<DigestException>('pull-rule-exception')
 
 export const pullRuleType = 'registry.pinfold.dev/PullRule'
 export const pullRuleExceptionType = 'registry.pinfold.dev/PullRuleException'
@@ -79,11 +49,9 @@ export const pullRuleFields = {
 } as const satisfies Fields<PullRuleText>
 
 export const maxIdentities = 100
-export const maxReason = 2000
 export const maxExceptionDays = 30
-/** How many an organisation may have, and how many exceptions may hold in it. */
+/** How many an organization may have. */
 export const mostRules = 200
-export const mostExceptions = 1000
 
 /** Of the rules that are about a tag, that with the largest age; the stricter one of two. */
 export function strictest(rules: readonly PullRule[], tag: string): PullRule | undefined {

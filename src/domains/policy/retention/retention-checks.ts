@@ -1,5 +1,6 @@
 // What a rule, a hold or a quarantine may say.
 
+import { problemOfReason } from '#domains/rules/endings.service.ts'
 import { maxPatterns } from '#domains/rules/patterns.model.ts'
 import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
@@ -10,7 +11,6 @@ import {
   maxExceptions,
   maxLast,
   maxMovers,
-  maxReason,
   type Retention,
   retentionFields,
   type TagLaw,
@@ -80,6 +80,6 @@ export function checkMark(mark: { digest: string; tags: string[]; reason: string
 }
 
 export function problemsOfReason(reason: string, field: string): FieldViolation[] {
-  if (reason.trim() === '') return [{ field, description: 'is required' }]
-  return reason.length > maxReason ? [{ field, description: `must be at most ${maxReason} characters long` }] : []
+  const description = problemOfReason(reason)
+  return description === undefined ? [] : [{ field, description }]
 }

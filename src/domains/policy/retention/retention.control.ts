@@ -1,10 +1,12 @@
 import type { Handlers } from '#app.ts'
+import { endingHandlers, endingTimes, ruleHandlers, ruleTimes } from '#domains/rules/rules.control.ts'
 import {
   type BrokenPromise as BrokenMessage,
   type Hold as HoldMessage,
   Promise_Reason,
   type Promise as PromiseMessage,
   type QuarantinedDigest,
+  type QuarantineRequest,
   RetentionRule_Mode,
   type RetentionRule as RetentionRuleMessage,
   RetentionService,
@@ -12,9 +14,7 @@ import {
 } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse } from '#lib/lists/lists.ts'
 import { changedOrders, createdOrders } from '#lib/lists/orders.ts'
-import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { breakPromises, getPromise } from './breaking.service.ts'
 import {
@@ -26,6 +26,7 @@ import {
   type BrokenPromise,
   type Kept,
   type Mark,
+  type NewMark,
   noEnd,
   type Retention,
   type RetentionMode,
@@ -33,109 +34,53 @@ import {
   type TagLaw,
   type TagRule,
 } from './retention.model.ts'
-import * as service from './retention.service.ts'
+import { holdKind, quarantineKind, retentionRuleKind, tagRuleKind } from './retention.service.ts'
 
-const rules = { fields: changedOrders, defaultOrder: 'uid' }
-const markRules = { fields: createdOrders, defaultOrder: 'uid' }
+const rules = ruleHandlers(retentionRuleKind, {
+  ...{ field: 'retention_rule', fromMessage: retentionFrom, toMessage: ruleMessage, orders: changedOrders },
+  response: 'pinfold.control.registry.v1.ListRetentionRulesResponse',
+  member: 'retentionRules',
+})
+const tagRules = ruleHandlers(tagRuleKind, {
+  ...{ field: 'tag_rule', fromMessage: tagLawFrom, toMessage: tagRuleMessage, orders: changedOrders },
+  response: 'pinfold.control.registry.v1.ListTagRulesResponse',
+  member: 'tagRules',
+})
+const holds = endingHandlers(holdKind, {
+  ...{ field: 'hold', toMessage: holdMessage, orders: createdOrders },
+  fromMessage: ({ digest, tags, reason }: HoldMessage): NewMark => ({ digest, tags, reason }),
+  response: 'pinfold.control.registry.v1.ListHoldsResponse',
+  member: 'holds',
+})
+const quarantines = endingHandlers(quarantineKind, {
+  ...{ field: 'quarantine', toMessage: quarantineMessage, orders: createdOrders },
+  fromMessage: ({ digest, reason }: QuarantineRequest): NewMark => ({ digest, tags: [], reason }),
+  response: 'pinfold.control.registry.v1.ListQuarantinedResponse',
+  member: 'quarantined',
+})
 
 export const retention: Handlers<typeof RetentionService> = {
-  async createRetentionRule(call, { parent, retentionRule }) {
-    return ruleMessage(await service.createRetentionRule(call, parent, retentionFrom(retentionRule)))
-  },
+  createRetentionRule: (call, { parent, retentionRule }) => rules.create(call, parent, retentionRule),
+  updateRetentionRule: (call, { retentionRule, updateMask }) => rules.update(call, retentionRule, updateMask),
+  deleteRetentionRule: rules.delete,
+  getRetentionRule: rules.get,
+  listRetentionRules: rules.list,
 
-  async updateRetentionRule(call, { retentionRule, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: retentionFrom(retentionRule) }
-    return ruleMessage(await service.updateRetentionRule(call, retentionRule?.uid ?? '', patch))
-  },
+  createTagRule: (call, { parent, tagRule }) => tagRules.create(call, parent, tagRule),
+  updateTagRule: (call, { tagRule, updateMask }) => tagRules.update(call, tagRule, updateMask),
+  deleteTagRule: tagRules.delete,
+  getTagRule: tagRules.get,
+  listTagRules: tagRules.list,
 
-  async deleteRetentionRule(call, { uid }) {
-    await service.deleteRetentionRule(call, uid)
-    return { $typeName: 'google.protobuf.Empty' }
-  },
+  createHold: (call, { parent, hold }) => holds.create(call, parent, hold),
+  releaseHold: holds.end,
+  getHold: holds.get,
+  listHolds: holds.list,
 
-  async getRetentionRule(call, { uid }) {
-    return ruleMessage(await service.getRetentionRule(call, uid))
-  },
-
-  async listRetentionRules(call, request) {
-    const page = readPage(call, request, rules, [request.scopeUid])
-    const listed = await service.listRetentionRules(call, page, request.scopeUid)
-    return listResponse(
-      'pinfold.control.registry.v1.ListRetentionRulesResponse',
-      'retentionRules',
-      listed,
-      ruleMessage,
-      request,
-    )
-  },
-
-  async createTagRule(call, { parent, tagRule }) {
-    return tagRuleMessage(await service.createTagRule(call, parent, tagLawFrom(tagRule)))
-  },
-
-  async updateTagRule(call, { tagRule, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: tagLawFrom(tagRule) }
-    return tagRuleMessage(await service.updateTagRule(call, tagRule?.uid ?? '', patch))
-  },
-
-  async deleteTagRule(call, { uid }) {
-    await service.deleteTagRule(call, uid)
-    return { $typeName: 'google.protobuf.Empty' }
-  },
-
-  async getTagRule(call, { uid }) {
-    return tagRuleMessage(await service.getTagRule(call, uid))
-  },
-
-  async listTagRules(call, request) {
-    const page = readPage(call, request, rules, [request.scopeUid])
-    const listed = await service.listTagRules(call, page, request.scopeUid)
-    return listResponse('pinfold.control.registry.v1.ListTagRulesResponse', 'tagRules', listed, tagRuleMessage, request)
-  },
-
-  async createHold(call, { parent, hold }) {
-    if (!hold) throw invalid({ field: 'hold', description: 'is required' })
-    const { digest, tags, reason } = hold
-    return holdMessage(await service.createHold(call, parent, { digest, tags, reason }))
-  },
-
-  async releaseHold(call, { uid }) {
-    return holdMessage(await service.releaseHold(call, uid))
-  },
-
-  async getHold(call, { uid }) {
-    return holdMessage(await service.getHold(call, uid))
-  },
-
-  async listHolds(call, request) {
-    const which = { scope: request.scopeUid, withEnded: request.includeEnded }
-    const listed = await service.listHolds(call, readPage(call, request, markRules, which), which)
-    return listResponse('pinfold.control.registry.v1.ListHoldsResponse', 'holds', listed, holdMessage, request)
-  },
-
-  async quarantine(call, { parent, digest, reason }) {
-    return quarantineMessage(await service.createQuarantine(call, parent, { digest, reason }))
-  },
-
-  async releaseQuarantine(call, { uid }) {
-    return quarantineMessage(await service.releaseQuarantine(call, uid))
-  },
-
-  async getQuarantined(call, { uid }) {
-    return quarantineMessage(await service.getQuarantined(call, uid))
-  },
-
-  async listQuarantined(call, request) {
-    const which = { scope: request.scopeUid, withEnded: request.includeEnded }
-    const listed = await service.listQuarantined(call, readPage(call, request, markRules, which), which)
-    return listResponse(
-      'pinfold.control.registry.v1.ListQuarantinedResponse',
-      'quarantined',
-      listed,
-      quarantineMessage,
-      request,
-    )
-  },
+  quarantine: (call, request) => quarantines.create(call, request.parent, request),
+  releaseQuarantine: quarantines.end,
+  getQuarantined: quarantines.get,
+  listQuarantined: quarantines.list,
 
   async breakPromises(call, { repoUid, digest, reason }) {
     return brokenMessage(await breakPromises(call, { repo: repoUid, digest, reason }))
@@ -163,8 +108,7 @@ export const retentionEvents: readonly EventBody[] = [
 
 const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const satisfies readonly RetentionMode[]
 
-function retentionFrom(message: RetentionRuleMessage | undefined): Retention {
-  if (!message) throw invalid({ field: 'retention_rule', description: 'is required' })
+function retentionFrom(message: RetentionRuleMessage): Retention {
   const { name, tags, exceptTags, keepDaysAfter, keepLast, forever, untaggedDays } = message
   return { name, tags, exceptTags, keepDaysAfter, keepLast, forever, untaggedDays, mode: modeOf(message.mode) }
 }
@@ -176,35 +120,27 @@ function modeOf(mode: number): RetentionMode | '' {
   return found
 }
 
-function tagLawFrom(message: TagRuleMessage | undefined): TagLaw {
-  if (!message) throw invalid({ field: 'tag_rule', description: 'is required' })
-  const { name, tags, exceptTags, immutable, movers, keepListed } = message
+function tagLawFrom({ name, tags, exceptTags, immutable, movers, keepListed }: TagRuleMessage): TagLaw {
   return { name, tags, exceptTags, immutable, movers, keepListed }
 }
 
-function ruleMessage({ uid, says, createTime, updateTime }: RetentionRule): RetentionRuleMessage {
-  return {
-    $typeName: 'pinfold.control.registry.v1.RetentionRule',
-    uid,
-    ...says,
-    mode: RetentionRule_Mode[says.mode || 'OFF'],
-    createTime: timestamp(createTime),
-    updateTime: timestamp(updateTime),
-  }
+function ruleMessage(rule: RetentionRule): RetentionRuleMessage {
+  const { uid, says } = rule
+  const mode = RetentionRule_Mode[says.mode || 'OFF']
+  return { $typeName: 'pinfold.control.registry.v1.RetentionRule', uid, ...says, mode, ...ruleTimes(rule) }
 }
 
-function tagRuleMessage({ uid, says, createTime, updateTime }: TagRule): TagRuleMessage {
-  const times = { createTime: timestamp(createTime), updateTime: timestamp(updateTime) }
+function tagRuleMessage(rule: TagRule): TagRuleMessage {
+  const { uid, says } = rule
   const { keepListed = false } = says
-  return { $typeName: 'pinfold.control.registry.v1.TagRule', uid, ...says, keepListed, ...times }
+  return { $typeName: 'pinfold.control.registry.v1.TagRule', uid, ...says, keepListed, ...ruleTimes(rule) }
 }
 
-function markFields({ uid, digest, reason, actor, releaseTime, releasedBy, createTime }: Mark) {
+function markFields({ uid, digest, reason, actor, endTime, endActor, createTime }: Mark) {
   return {
-    ...{ uid, digest, reason, actor, releasedBy },
-    ...(releaseTime === '' ? {} : { releaseTime: timestamp(releaseTime) }),
-    createTime: timestamp(createTime),
-    updateTime: timestamp(releaseTime || createTime),
+    ...{ uid, digest, reason, actor, releasedBy: endActor },
+    ...(endTime === '' ? {} : { releaseTime: timestamp(endTime) }),
+    ...endingTimes({ createTime, endTime }),
   }
 }
 

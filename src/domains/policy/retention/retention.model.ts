@@ -1,4 +1,5 @@
 import { aboutTags, askedOnce, type IsAbout, type TagPatterns, tagPatterns } from '#domains/rules/patterns.model.ts'
+import type { Ending, Rule } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
@@ -34,28 +35,21 @@ export type TagLaw = {
   keepListed?: boolean
 }
 
-/** A rule with the place in which it holds: a group, for all below it, or a repo. */
-export type Placed<T> = { uid: string; scopeUid: string; says: T; createTime: string; updateTime: string }
+/** A rule with what it says. */
+export type Placed<T> = Rule & { says: T }
 export type RetentionRule = Placed<Retention>
 export type TagRule = Placed<TagLaw>
 
 /** What a rule in force said until it was changed or deleted: the dates that it had given by then stay. */
 export type FormerRule = Pick<RetentionRule, 'uid' | 'scopeUid' | 'says'> & { endTime: string }
 
-/** A hold or a quarantine, until somebody releases it. */
-export type Mark = {
-  uid: string
-  scopeUid: string
-  /** Empty where `tags` say what it is about. */
+/** A hold or a quarantine, until a member releases it. */
+export type Mark = Ending & {
+  /** Empty if it is about `tags`. */
   digest: string
   tags: string[]
-  reason: string
-  actor: string
-  createTime: string
-  /** Empty as long as it holds. */
-  releaseTime: string
-  releasedBy: string
 }
+export type NewMark = Pick<Mark, 'digest' | 'tags' | 'reason'>
 
 /** A rule as it is asked of tags. */
 export type Asked<T> = T & { isAbout: IsAbout }
@@ -153,7 +147,6 @@ export const tagLawFields = {
 
 export const maxExceptions = 1000
 export const maxMovers = 100
-export const maxReason = 2000
 export const maxDays = 36_500
 export const maxLast = 1000
 /** How many an organisation may have, of each. */

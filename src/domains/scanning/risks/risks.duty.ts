@@ -1,16 +1,4 @@
-// Ends what was accepted until now, so that it counts again, and tells of it.
-import type { Duty } from '#duty.ts'
-import { expireRisks } from './risks.service.ts'
+import { expiryDuty } from '#domains/rules/endings.service.ts'
+import { riskKind } from './risks.service.ts'
 
-const atOnce = 100
-
-/** Twice in the half minute that it may take. */
-export const expireRisksDuty: Duty = {
-  name: 'vulnerabilities.risks',
-  everyMs: 15_000,
-  runsOn: 'one node',
-  async run(app, lease) {
-    const now = app.clock().toISOString()
-    return { expired: await lease.inBatches((tx) => expireRisks(tx, app, now, atOnce)) }
-  },
-}
+export const expireRisksDuty = expiryDuty('vulnerabilities.risks', riskKind)

@@ -1,24 +1,15 @@
+import type { Ending } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** That somebody lives with a vulnerability in a place until a day. It never changes but to end. */
-export type RiskAcceptance = {
-  uid: string
-  /** A group, for all below it, or a repo. */
-  scopeUid: string
+/** A vulnerability that a member accepts at a scope until a time. */
+export type RiskAcceptance = Ending & {
   /** Only in this image, or only in this package; empty for all. */
   digest: string
   package: string
-  /** The id that it is counted under. */
+  /** The id under which it is counted. */
   vulnerability: string
-  reason: string
-  actor: string
-  createTime: string
   expireTime: string
-  /** Empty while it holds. `endActor` is empty where it has ended by itself. */
-  endTime: string
-  endActor: string
-  endReason: string
-  /** The statement of somebody else that was adopted, and what it says; empty where none was. */
+  /** The adopted statement of somebody else, and what it says; empty if there is none. */
   statement: string
   stated: string
 }
@@ -28,8 +19,7 @@ export const riskAcceptanceType = 'registry.pinfold.dev/RiskAcceptance'
 export const aRiskAcceptance = kindOf<RiskAcceptance>('risk-acceptance')
 export const anExpiredRisk = kindOf<RiskAcceptance>('expired-risk')
 
-export const maxReason = 2000
 export const maxDays = 366
-/** How many may hold in an organisation, and how many there may ever be of one vulnerability in one place. */
+/** How many may hold in an organization, and how many there may ever be of one vulnerability at one scope. */
 export const mostLive = 5000
 export const mostOfOne = 200

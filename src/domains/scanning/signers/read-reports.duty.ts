@@ -26,8 +26,8 @@ export function readReportsWithin(limits: Limits): Duty {
     everyMs: 5_000,
     runsOn: 'one node',
     wake: ({ scanning }) => scanning.reported,
-    // An update lets a refused report wait again.
-    wakeOn: ['insert scan_reports', 'update scan_reports'],
+    // An update lets a refused report wait again. Reports from before may be signed by a new signer.
+    wakeOn: ['insert scan_reports', 'update scan_reports', 'insert vex_signers'],
     async run(app, lease) {
       await using reader = createReader(limits.reader)
       const done = { reports: 0, signatures: 0 }

@@ -1,39 +1,27 @@
 import type { Handlers } from '#app.ts'
+import { endFields, endingHandlers, isoOf } from '#domains/rules/rules.control.ts'
 import { SignerExpiredSchema, type VexSigner, VexSignersService } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
-import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse } from '#lib/lists/lists.ts'
 import { exceptionOrders, nameOrder } from '#lib/lists/orders.ts'
-import { readPage } from '#lib/lists/paging.ts'
-import { timestamp, toIso } from '#lib/timestamp.ts'
 import { anExpiredSigner, aSigner, type Signer } from './signers.model.ts'
-import * as service from './signers.service.ts'
+import { signerKind } from './signers.service.ts'
 
-const rules = { fields: { ...exceptionOrders, ...nameOrder }, defaultOrder: 'uid' }
+const signers = endingHandlers(signerKind, {
+  field: 'vex_signer',
+  fromMessage: ({ name, publicKey, reason, expireTime }: VexSigner) => ({
+    ...{ name, publicKey, reason, expireTime: isoOf(expireTime) },
+  }),
+  toMessage,
+  response: 'pinfold.control.scanning.v1.ListVexSignersResponse',
+  member: 'vexSigners',
+  orders: { ...exceptionOrders, ...nameOrder },
+})
 
 export const vexSigners: Handlers<typeof VexSignersService> = {
-  async createVexSigner(call, { parent, vexSigner }) {
-    if (!vexSigner) throw invalid({ field: 'vex_signer', description: 'is required' })
-    const { name, publicKey, reason, expireTime } = vexSigner
-    const input = { name, publicKey, reason, expireTime: expireTime ? toIso(expireTime) : '' }
-    return toMessage(await service.trustSigner(call, parent, input))
-  },
-
-  async revokeVexSigner(call, { uid, reason }) {
-    return toMessage(await service.revokeSigner(call, uid, reason))
-  },
-
-  async getVexSigner(call, { uid }) {
-    return toMessage(await service.getSigner(call, uid))
-  },
-
-  async listVexSigners(call, request) {
-    const { scopeUid: scope, includeEnded: withEnded } = request
-    const page = readPage(call, request, rules, [scope, withEnded])
-    const listed = await service.listSigners(call, page, { scope, withEnded })
-    const response = 'pinfold.control.scanning.v1.ListVexSignersResponse'
-    return listResponse(response, 'vexSigners', listed, toMessage, request)
-  },
+  createVexSigner: (call, { parent, vexSigner }) => signers.create(call, parent, vexSigner),
+  revokeVexSigner: signers.end,
+  getVexSigner: signers.get,
+  listVexSigners: signers.list,
 }
 
 export const signerEvents: readonly EventBody[] = [
@@ -46,16 +34,10 @@ export const signerEvents: readonly EventBody[] = [
 ]
 
 function toMessage(signer: Signer): VexSigner {
-  const { uid, name, publicKey, fingerprint, reason, actor, endTime, endActor, endReason } = signer
+  const { uid, name, publicKey, fingerprint, reason, actor } = signer
   return {
     $typeName: 'pinfold.control.scanning.v1.VexSigner',
     ...{ uid, name, publicKey, fingerprint, reason, actor },
-    expireTime: timestamp(signer.expireTime),
-    state: endTime === '' ? 'LIVE' : endTime === signer.expireTime ? 'EXPIRED' : 'REVOKED',
-    ...(endTime === '' ? {} : { endTime: timestamp(endTime) }),
-    revokedBy: endActor,
-    revokeReason: endReason,
-    createTime: timestamp(signer.createTime),
-    updateTime: timestamp(signer.endTime || signer.createTime),
+    ...endFields(signer),
   }
 }

@@ -1,16 +1,4 @@
-// Ends the trust in signers until now, and tells of it.
-import type { Duty } from '#duty.ts'
-import { expireSigners } from './signers.service.ts'
+import { expiryDuty } from '#domains/rules/endings.service.ts'
+import { signerKind } from './signers.service.ts'
 
-const atOnce = 100
-
-/** Twice in the half minute that it may take. */
-export const expireSignersDuty: Duty = {
-  name: 'vulnerabilities.signers',
-  everyMs: 15_000,
-  runsOn: 'one node',
-  async run(app, lease) {
-    const now = app.clock().toISOString()
-    return { expired: await lease.inBatches((tx) => expireSigners(tx, app, now, atOnce)) }
-  },
-}
+export const expireSignersDuty = expiryDuty('vulnerabilities.signers', signerKind)

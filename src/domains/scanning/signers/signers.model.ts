@@ -1,23 +1,14 @@
+import type { Ending } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** Who is believed what they say of vulnerabilities in a place until a day: whoever signs with a key. It never changes but to end. */
-export type Signer = {
-  uid: string
-  /** A group, for all below it, or a repo. */
-  scopeUid: string
-  /** Who that is, as those say who trust them. */
+/** A key that a member trusts at a scope until a time: VEX statements that it signs count there. */
+export type Signer = Ending & {
+  /** The name that the member gives the signer. */
   name: string
-  /** In PEM, and the SHA-256 of it in hex. */
+  /** In PEM, and its SHA-256 in hex. */
   publicKey: string
   fingerprint: string
-  reason: string
-  actor: string
-  createTime: string
   expireTime: string
-  /** Empty while it holds. `endActor` is empty where it has ended by itself. */
-  endTime: string
-  endActor: string
-  endReason: string
 }
 
 export const signerType = 'registry.pinfold.dev/VexSigner'
@@ -26,9 +17,8 @@ export const aSigner = kindOf<Signer>('vex-signer')
 export const anExpiredSigner = kindOf<Signer>('expired-vex-signer')
 
 export const maxName = 128
-export const maxReason = 2000
 export const maxDays = 366
-/** How many may be trusted at a time in one place, and in an organisation. */
+/** How many may be trusted at a time at one scope, and in an organization. */
 export const most = { place: 20, organization: 200 }
 /**
  * How many rows there may ever be of what signers say of one image, and how many may come of one document, which may be about

@@ -1,0 +1,43 @@
+// Rules of organizations in memory, read from the database at most twice a second.
+import type { Reader } from '#db/sql.ts'
+import { briefMs, createAged } from '#lib/caches/brief-cache.ts'
+import { mostExceptions } from './exceptions.service.ts'
+import type { DigestException, Rule, RuleCache, RulesInForce } from './rules.model.ts'
+import type { EndingTable, RuleTable } from './rules.store.ts'
+
+const maxEntries = 1000
+
+/** `monotonic` gives milliseconds of a clock that never steps. */
+export type RuleSource = { db: Reader; clock: () => Date; monotonic: () => number }
+
+/** `isOn` says which rules count. */
+export function createRuleCache<T extends Rule>(
+  { db, clock, monotonic }: RuleSource,
+  { rules, exceptions }: { rules: RuleTable<T>; exceptions: EndingTable<DigestException> },
+  { most, isOn = () => true }: { most: number; isOn?: (rule: T) => boolean },
+): RuleCache<T> {
+  const organizations = createAged<RulesInForce<T> | undefined>(monotonic, { ageMs: briefMs, entries: maxEntries })
+  let none = { known: false, at: 0 }
+  let epoch = 0
+
+  async function load(organization: string): Promise<RulesInForce<T> | undefined> {
+    const [started, at] = [epoch, monotonic()]
+    const any = await rules.any(db)
+    if (started === epoch) none = { known: !any, at }
+    if (!any) return undefined
+    const inForce = (await rules.list.below(db, organization, {}, most)).filter(isOn)
+    if (inForce.length === 0) return undefined
+    const now = clock().toISOString()
+    return { rules: inForce, exceptions: await exceptions.list.below(db, organization, { now }, mostExceptions) }
+  }
+
+  return {
+    isEmpty: () => none.known && monotonic() - none.at < briefMs,
+    of: (organization) => organizations.of(organization, () => load(organization)),
+    clear() {
+      epoch++
+      none = { known: false, at: 0 }
+      organizations.clear()
+    },
+  }
+}
