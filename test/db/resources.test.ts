@@ -9,7 +9,12 @@ import { createGrantCache } from '#domains/iam/roles/grants.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
 import { gateExceptionTable, gateTable } from '#domains/policy/gates/gates.store.ts'
 import { pullRuleExceptionTable, pullRuleTable } from '#domains/policy/pull-rules/pull-rules.store.ts'
-import { holdTable, quarantineTable, retentionRuleTable, tagRuleTable } from '#domains/policy/retention/retention.store.ts'
+import {
+  holdTable,
+  quarantineTable,
+  retentionRuleTable,
+  tagRuleTable,
+} from '#domains/policy/retention/retention.store.ts'
 import type { Question } from '#domains/policy/views/resolve.service.ts'
 import { createViewCache } from '#domains/policy/views/view-cache.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
