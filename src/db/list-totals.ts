@@ -1,6 +1,5 @@
 // The totals of lists against the keys of lists: every kind has as many in a place as one of its orders has there.
-import { allAtLeisure } from './at-leisure.ts'
-import { type Db, ident, sql, type Tx } from './sql.ts'
+import { allAtLeisure, type Db, ident, sql, type Tx } from './sql.ts'
 
 export type WrongTotal = { place: string; counted: number; found: number }
 

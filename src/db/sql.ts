@@ -201,3 +201,9 @@ function checked(value: unknown): Value {
   const what = typeof value === 'object' ? value?.constructor?.name : typeof value === 'number' ? value : typeof value
   throw new TypeError(`not an SQL value: ${what}`)
 }
+
+/** Rows of a query without a limit of time, for queries that read whole tables. It blocks no other work. */
+export function allAtLeisure<T>(db: Db, query: Sql): Promise<T[]> {
+  if (db.engine === 'sqlite') return db.all(query)
+  return db.tx((tx) => tx.all(query), { isolation: 'rowLocks', timeLimit: 'none' })
+}

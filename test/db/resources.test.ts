@@ -85,7 +85,8 @@ test('every kind that a store lists belongs to one resource', () => {
   const stores = globSync('src/domains/**/*.store.ts', { cwd: root })
   const listed = stores.flatMap((file) => {
     const text = readFileSync(`${root}/${file}`, 'utf8')
-    return [...text.matchAll(/\bkind(?::| =) '([a-z_]+)'/g)].map(([, kind]) => kind!)
+    const named = text.matchAll(/\bkind(?::| =) '([a-z_]+)'|nodeTable\([^)]*?\btable: '([a-z_]+)'/g)
+    return [...named].map(([, kind, table]) => kind ?? table!)
   })
   assert.ok(listed.length > 10, 'the pattern finds the kinds no longer')
   assert.deepEqual(

@@ -1,23 +1,17 @@
-import { addToLists, countAt, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
+import { addToLists, countAt } from '#db/listing.ts'
+import { nodeTable } from '#db/node-table.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Subscription } from './subscriptions.model.ts'
 
 const columns = sql`t.uid, t.sink, t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'subscriptions'
-const listing: Listing = { kind, table: 'subscriptions', columns }
-
-const keysOf = (one: Subscription): Keys => ({ create_time: one.createTime, update_time: one.updateTime })
-
-export async function findSubscription(reader: Reader, uid: string): Promise<Subscription | undefined> {
-  return reader.get<Subscription>(sql`SELECT ${columns} FROM subscriptions t WHERE t.uid = ${uid}`)
-}
-
-export const subscriptionList = nodeList(
-  listing,
+const nodes = nodeTable(
+  { table: kind, columns, sorted: ['create_time', 'update_time'], filters: {} },
   (row: Subscription) => row,
-  () => [],
 )
+
+export const { list: subscriptionList, find: findSubscription } = nodes
 
 /** How many subscriptions the organisation has. Call `lockRouting` first, so that none is added meanwhile. */
 export async function countOf(reader: Reader, organization: string): Promise<number> {
@@ -42,7 +36,7 @@ export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint
     INSERT INTO subscriptions (id, uid, parent_uid, sink, secret, vendor, create_time, update_time)
     VALUES (${id}, ${one.uid}, ${parentOf(one.uid)}, ${one.sink}, ${secret}, ${vendor}, ${one.createTime}, ${one.updateTime})`)
   await tx.run(sql`INSERT INTO delivery_queues (subscription_id) VALUES (${id})`)
-  await addToLists(tx, kind, one.uid, id, keysOf(one))
+  await addToLists(tx, kind, one.uid, id, nodes.keysOf(one))
 }
 
 /** Its deliveries stay behind, for nobody to send, until they are swept. False when somebody else was quicker. */
@@ -50,7 +44,5 @@ export async function deleteSubscription(tx: Tx, one: Subscription): Promise<boo
   await tx.run(sql`
     UPDATE delivery_queues SET deleted = 1, served = generation, owner = ''
      WHERE subscription_id IN (SELECT id FROM subscriptions WHERE uid = ${one.uid})`)
-  if ((await tx.run(sql`DELETE FROM subscriptions WHERE uid = ${one.uid}`)) === 0) return false
-  await removeFromLists(tx, kind, one.uid, keysOf(one))
-  return true
+  return nodes.delete(tx, one)
 }

@@ -1,7 +1,6 @@
 import type { Call, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { chunks } from '#lib/chunks.ts'
 import {
   type AppError,
   alreadyExists,
@@ -78,11 +77,7 @@ export async function childGroupsByPath(
 
 /** Those of these uids that there are, by uid. Nobody's rights are looked at. */
 export async function groupsByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Group>> {
-  const found = new Map<string, Group>()
-  for (const some of chunks([...new Set(uids)], 500)) {
-    for (const group of await store.findGroupsOf(reader, some)) found.set(group.uid, group)
-  }
-  return found
+  return store.groupsByUid(reader, uids)
 }
 
 export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>): Promise<Listed<Group>> {

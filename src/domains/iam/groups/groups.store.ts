@@ -1,14 +1,6 @@
-import {
-  addToLists,
-  countAt,
-  type Keys,
-  type Listing,
-  listPage,
-  moveInLists,
-  nodeList,
-  removeFromLists,
-} from '#db/listing.ts'
-import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { countAt, listPage } from '#db/listing.ts'
+import { nodeTable } from '#db/node-table.ts'
+import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Resource } from '#lib/resource.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -22,22 +14,39 @@ type Row = Omit<Group, 'verified' | 'resourceLimits'> & {
 const columns = sql`
   t.uid, t.name, t.description, t.verified, t.kind, t.status, t.resource_limits AS "resourceLimits",
   t.create_time AS "createTime", t.update_time AS "updateTime"`
-const kind = 'groups'
-const listing: Listing = { kind, table: 'groups', columns }
-
 function fromRow({ verified, resourceLimits, ...row }: Row): Group {
   return { ...row, verified: verified === 1, resourceLimits: JSON.parse(resourceLimits) as Record<string, number> }
 }
 
-const keysOf = (group: Group): Keys => ({
-  name: group.name,
-  create_time: group.createTime,
-  update_time: group.updateTime,
-})
+export type GroupFilter = { name: string }
 
-export async function findGroup(reader: Reader, uid: string): Promise<Group | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM groups t WHERE t.uid = ${uid}`)
-  return row && fromRow(row)
+const groups = nodeTable(
+  {
+    table: 'groups',
+    columns,
+    sorted: ['name', 'create_time', 'update_time'],
+    filters: { name: 'name' },
+    unique: ['parent_uid', 'name'],
+  },
+  fromRow,
+)
+
+export const { list: groupList, find: findGroup, byUid: groupsByUid, delete: deleteGroup } = groups
+
+const valuesOf = ({ name, description, verified, kind, updateTime }: Group) => {
+  return { name, description, verified: verified ? 1 : 0, kind, update_time: updateTime }
+}
+
+/** False when a sibling has the name. */
+export function insertGroup(tx: Tx, group: Group): Promise<boolean> {
+  const { uid, status, resourceLimits, createTime } = group
+  const once = { tail: tailOf(uid), status, resource_limits: JSON.stringify(resourceLimits), create_time: createTime }
+  return groups.insert(tx, group, { ...valuesOf(group), ...once })
+}
+
+/** False when a sibling has the new name. */
+export function patchGroup(tx: Tx, before: Group, after: Group): Promise<boolean> {
+  return groups.update(tx, before, after, valuesOf(after))
 }
 
 /** The group of this name below `parent`; `/` is above the organisations. */
@@ -67,10 +76,8 @@ export async function findResourceLimits(reader: Reader, uid: string): Promise<R
 }
 
 export async function setResourceLimits(tx: Tx, before: Group, after: Group): Promise<void> {
-  await tx.run(sql`
-    UPDATE groups SET resource_limits = ${JSON.stringify(after.resourceLimits)}, update_time = ${after.updateTime}
-     WHERE uid = ${before.uid}`)
-  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+  const { resourceLimits, updateTime } = after
+  await groups.update(tx, before, after, { resource_limits: JSON.stringify(resourceLimits), update_time: updateTime })
 }
 
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
@@ -100,17 +107,9 @@ export async function childGroupsByPath(
 /** `of` is the kind, such as `repos`; `named` the only name that counts. */
 export type ChildrenByPath = { from: string; including: boolean; named?: string | undefined; of: string; most: number }
 
-export type GroupFilter = { name: string }
-
-export const groupList = nodeList(listing, fromRow, conditions)
-
 /** How many nodes of the kind, such as `groups`, there are below the group. */
 export async function countBelow(reader: Reader, group: string, of: string): Promise<number> {
   return countAt(reader, of, [group])
-}
-
-function conditions(filter: GroupFilter): Sql[] {
-  return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
 }
 
 /** Those of the resources of which something belongs to the group, or to a group below it. */
@@ -137,46 +136,6 @@ async function isOf(reader: Reader, group: string, { table, uid }: Resource): Pr
   return (await reader.get(sql`SELECT 1 AS found FROM ${ident(table)} WHERE uid = ${group}`)) !== undefined
 }
 
-/** `false` when a sibling has the name. */
-export async function insertGroup(tx: Tx, group: Group): Promise<boolean> {
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO groups (uid, parent_uid, tail, name, description, verified, kind, status, resource_limits, create_time, update_time)
-    VALUES (${group.uid}, ${parentOf(group.uid)}, ${tailOf(group.uid)}, ${group.name}, ${group.description},
-            ${group.verified ? 1 : 0}, ${group.kind}, ${group.status}, ${JSON.stringify(group.resourceLimits)}, ${group.createTime}, ${group.updateTime})
-        ON CONFLICT (parent_uid, name) DO NOTHING
-    RETURNING id`)
-  if (!row) return false
-  await addToLists(tx, kind, group.uid, row.id, keysOf(group))
-  return true
-}
-
-/** `false` when a sibling has the new name. */
-export async function patchGroup(tx: Tx, before: Group, after: Group): Promise<boolean> {
-  if (before.name !== after.name) {
-    const taken = await tx.get(sql`
-      SELECT 1 AS found FROM groups WHERE parent_uid = ${parentOf(before.uid)} AND name = ${after.name}`)
-    if (taken) return false
-  }
-  await tx.run(sql`
-    UPDATE groups
-       SET name = ${after.name}, description = ${after.description}, verified = ${after.verified ? 1 : 0},
-           kind = ${after.kind}, update_time = ${after.updateTime}
-     WHERE uid = ${before.uid}`)
-  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
-  return true
-}
-
-export async function deleteGroup(tx: Tx, group: Group): Promise<void> {
-  await tx.run(sql`DELETE FROM groups WHERE uid = ${group.uid}`)
-  await removeFromLists(tx, kind, group.uid, keysOf(group))
-}
-
-/** Those of these uids that there are. */
-export async function findGroupsOf(reader: Reader, uids: readonly string[]): Promise<Group[]> {
-  const rows = await reader.all<Row>(sql`SELECT ${columns} FROM groups t WHERE t.uid IN (${list(uids)})`)
-  return rows.map(fromRow)
-}
-
 /**
  * Those of the branches that have the given name, whose uid ends in the given segments, or whose uid starts so and goes on
  * without another segment; at most `limit`.
@@ -195,7 +154,7 @@ export async function findGroups(
         : sql`t.parent_uid = ${parentOf(by.start)} AND t.uid >= ${by.start} AND t.uid < ${`${by.start}g`}`
   const order = { field: 'uid', column: 'uid', desc: false }
   const page: Page = { order, after: undefined, size: limit, skip: 0, binding: '' }
-  const rows = await listPage<Row>(reader, listing, branches, page, [filter])
+  const rows = await listPage<Row>(reader, groups.listing, branches, page, [filter])
   return rows.map(fromRow)
 }
 

@@ -1,6 +1,5 @@
-import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { parentOf } from '#lib/uid.ts'
+import { nodeTable } from '#db/node-table.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type Identity, type Relationship, relationshipKind, relationshipTypes } from './identities.model.ts'
 
 type Row = Omit<Identity, keyof Relationship> & { relationship: string }
@@ -8,64 +7,44 @@ type Row = Omit<Identity, keyof Relationship> & { relationship: string }
 const columns = sql`
   t.uid, t.name, t.description, t.company, t.email, t.email_unverified AS "emailUnverified", t.relationship,
   t.last_seen_time AS "lastSeenTime", t.create_time AS "createTime", t.update_time AS "updateTime"`
-const kind = 'identities'
-const listing: Listing = { kind, table: 'identities', columns }
-
 function fromRow({ relationship, ...row }: Row): Identity {
   return { ...row, ...(JSON.parse(relationship) as Relationship) }
-}
-
-const keysOf = (identity: Identity): Keys => ({
-  name: identity.name,
-  create_time: identity.createTime,
-  update_time: identity.updateTime,
-})
-
-export async function findIdentity(reader: Reader, uid: string): Promise<Identity | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM identities t WHERE t.uid = ${uid}`)
-  return row && fromRow(row)
 }
 
 /** `relationshipType` is one of the stored words, or empty. */
 export type IdentityFilter = { name: string; relationshipType: string }
 
-export const identityList = nodeList(listing, fromRow, conditions)
+const identities = nodeTable(
+  {
+    table: 'identities',
+    columns,
+    sorted: ['name', 'create_time', 'update_time'],
+    filters: { name: 'name', relationshipType: 'relationship_type' },
+    unique: ['uid'],
+  },
+  fromRow,
+)
 
-function conditions(filter: IdentityFilter): Sql[] {
-  const found: Sql[] = []
-  if (filter.name !== '') found.push(sql`t.name = ${filter.name}`)
-  if (filter.relationshipType !== '') found.push(sql`t.relationship_type = ${filter.relationshipType}`)
-  return found
-}
+export const { list: identityList, find: findIdentity, delete: deleteIdentity } = identities
 
-/** `false` when there is one of this uid, which only a person's can be. */
-export async function insertIdentity(tx: Tx, identity: Identity): Promise<boolean> {
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO identities (uid, parent_uid, name, description, company, email, email_unverified,
-                            relationship_type, relationship, last_seen_time, create_time, update_time)
-    VALUES (${identity.uid}, ${parentOf(identity.uid)}, ${identity.name}, ${identity.description}, ${identity.company},
-            ${identity.email}, ${identity.emailUnverified}, ${typeOf(identity)}, ${relationshipText(identity)},
-            ${identity.lastSeenTime}, ${identity.createTime}, ${identity.updateTime})
-        ON CONFLICT (uid) DO NOTHING
-    RETURNING id`)
-  if (!row) return false
-  await addToLists(tx, kind, identity.uid, row.id, keysOf(identity))
-  return true
+const valuesOf = (identity: Identity) => ({
+  name: identity.name,
+  description: identity.description,
+  company: identity.company,
+  relationship_type: typeOf(identity),
+  relationship: relationshipText(identity),
+  update_time: identity.updateTime,
+})
+
+/** False when there is one of this uid, which only a person's can be. */
+export function insertIdentity(tx: Tx, identity: Identity): Promise<boolean> {
+  const { email, emailUnverified, lastSeenTime, createTime } = identity
+  const once = { email, email_unverified: emailUnverified, last_seen_time: lastSeenTime, create_time: createTime }
+  return identities.insert(tx, identity, { ...valuesOf(identity), ...once })
 }
 
 export async function patchIdentity(tx: Tx, before: Identity, after: Identity): Promise<void> {
-  await tx.run(sql`
-    UPDATE identities
-       SET name = ${after.name}, description = ${after.description}, company = ${after.company},
-           relationship_type = ${typeOf(after)}, relationship = ${relationshipText(after)},
-           update_time = ${after.updateTime}
-     WHERE uid = ${before.uid}`)
-  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
-}
-
-export async function deleteIdentity(tx: Tx, identity: Identity): Promise<void> {
-  await tx.run(sql`DELETE FROM identities WHERE uid = ${identity.uid}`)
-  await removeFromLists(tx, kind, identity.uid, keysOf(identity))
+  await identities.update(tx, before, after, valuesOf(after))
 }
 
 function typeOf(identity: Identity): string {
@@ -87,12 +66,10 @@ export async function findJobTitle(reader: Reader, uid: string): Promise<string>
   return row?.title ?? ''
 }
 
-/** What a person says of themselves. */
+/** Stores what a person says of themselves. */
 export async function patchProfile(tx: Tx, before: Identity, after: Identity, jobTitle: string): Promise<void> {
-  await tx.run(sql`
-    UPDATE identities SET company = ${after.company}, job_title = ${jobTitle}, update_time = ${after.updateTime}
-     WHERE uid = ${before.uid}`)
-  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+  const { company, updateTime } = after
+  await identities.update(tx, before, after, { company, job_title: jobTitle, update_time: updateTime })
 }
 
 /** What these identities are called; those that there are. */

@@ -1,6 +1,6 @@
-import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { parentOf, top } from '#lib/uid.ts'
+import { nodeTable } from '#db/node-table.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { top } from '#lib/uid.ts'
 import type { Discovery, IdentityProvider, Oidc } from './identity-providers.model.ts'
 import type { ScimSettings } from './scim-settings.model.ts'
 
@@ -14,9 +14,6 @@ type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole' | 'scim' | 'discovery'>
 const columns = sql`
   t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc, t.scim, t.discovery,
   t.create_time AS "createTime", t.update_time AS "updateTime"`
-const kind = 'identity_providers'
-const listing: Listing = { kind, table: 'identity_providers', columns }
-
 function fromRow({ oidc, defaultRole, scim, discovery, ...row }: Row): IdentityProvider {
   const provider = {
     ...row,
@@ -29,21 +26,50 @@ function fromRow({ oidc, defaultRole, scim, discovery, ...row }: Row): IdentityP
 
 const discoveryText = (discovery: Discovery | undefined): string => (discovery ? JSON.stringify(discovery) : '')
 
+export type ProviderFilter = { name: string }
+
+const providers = nodeTable(
+  {
+    table: 'identity_providers',
+    columns,
+    sorted: ['name', 'create_time', 'update_time'],
+    filters: { name: 'name' },
+    unique: ['parent_uid', 'name'],
+  },
+  fromRow,
+)
+
+export const { list: providerList, find: findProvider, delete: deleteProvider } = providers
+
+const valuesOf = (provider: IdentityProvider, secret: Uint8Array) => ({
+  name: provider.name,
+  description: provider.description,
+  default_role: provider.defaultRole || null,
+  oidc: JSON.stringify(provider.oidc),
+  client_secret: secret,
+  discovery: discoveryText(provider.discovery),
+  update_time: provider.updateTime,
+})
+
+/** False when another provider of the organization has the name. */
+export function insertProvider(tx: Tx, provider: IdentityProvider, secret: Uint8Array): Promise<boolean> {
+  return providers.insert(tx, provider, { ...valuesOf(provider, secret), create_time: provider.createTime })
+}
+
+/** False when another provider of the organization has the new name. */
+export function patchProvider(
+  tx: Tx,
+  before: IdentityProvider,
+  after: IdentityProvider,
+  secret: Uint8Array,
+): Promise<boolean> {
+  return providers.update(tx, before, after, valuesOf(after, secret))
+}
+
 /** Notes another attempt, unless somebody has changed the provider meanwhile. */
 export async function setDiscovery(tx: Tx, { uid, updateTime }: IdentityProvider, discovery: Discovery | undefined) {
   await tx.run(sql`
     UPDATE identity_providers SET discovery = ${discoveryText(discovery)} WHERE uid = ${uid} AND update_time = ${updateTime}`)
-}
-
-const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({
-  name,
-  create_time: createTime,
-  update_time: updateTime,
-})
-
-export async function findProvider(reader: Reader, uid: string): Promise<IdentityProvider | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM identity_providers t WHERE t.uid = ${uid}`)
-  return row && fromRow(row)
 }
 
 /** The oldest provider of a verified organisation, by the organisation's name. */
@@ -61,57 +87,6 @@ export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,
   )
   return row?.secret ?? new Uint8Array()
-}
-
-export type ProviderFilter = { name: string }
-
-export const providerList = nodeList(listing, fromRow, conditions)
-
-function conditions(filter: ProviderFilter): Sql[] {
-  return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
-}
-
-/** `false` when another provider of the organisation has the name. */
-export async function insertProvider(tx: Tx, provider: IdentityProvider, secret: Uint8Array): Promise<boolean> {
-  const { uid, name, description, defaultRole, oidc, createTime, updateTime } = provider
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO identity_providers (uid, parent_uid, name, description, default_role, oidc, client_secret, discovery,
-                                    create_time, update_time)
-    VALUES (${uid}, ${parentOf(uid)}, ${name}, ${description}, ${defaultRole || null}, ${JSON.stringify(oidc)}, ${secret},
-            ${discoveryText(provider.discovery)},
-            ${createTime}, ${updateTime})
-        ON CONFLICT (parent_uid, name) DO NOTHING
-    RETURNING id`)
-  if (!row) return false
-  await addToLists(tx, kind, uid, row.id, keysOf(provider))
-  return true
-}
-
-/** `false` when another provider of the organisation has the new name. */
-export async function patchProvider(
-  tx: Tx,
-  before: IdentityProvider,
-  after: IdentityProvider,
-  secret: Uint8Array,
-): Promise<boolean> {
-  if (before.name !== after.name) {
-    const taken = await tx.get(sql`
-      SELECT 1 AS found FROM identity_providers WHERE parent_uid = ${parentOf(before.uid)} AND name = ${after.name}`)
-    if (taken) return false
-  }
-  await tx.run(sql`
-    UPDATE identity_providers
-       SET name = ${after.name}, description = ${after.description}, default_role = ${after.defaultRole || null},
-           oidc = ${JSON.stringify(after.oidc)}, client_secret = ${secret},
-           discovery = ${discoveryText(after.discovery)}, update_time = ${after.updateTime}
-     WHERE uid = ${before.uid}`)
-  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
-  return true
-}
-
-export async function deleteProvider(tx: Tx, provider: IdentityProvider): Promise<void> {
-  await tx.run(sql`DELETE FROM identity_providers WHERE uid = ${provider.uid}`)
-  await removeFromLists(tx, kind, provider.uid, keysOf(provider))
 }
 
 export async function isDefaultRole(reader: Reader, role: string): Promise<boolean> {

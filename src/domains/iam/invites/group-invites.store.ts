@@ -1,6 +1,5 @@
-import { addToLists, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { parentOf } from '#lib/uid.ts'
+import { nodeTable } from '#db/node-table.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { GroupInvite, HydratedInvite } from './group-invites.model.ts'
 
 type Row = Omit<GroupInvite, 'singleUse'> & {
@@ -16,9 +15,6 @@ const columns = sql`
   t.key_id AS "keyId", t.created_by AS "createdBy", t.create_time AS "createTime", t.create_time AS "updateTime",
   r.name AS "roleName", r.description AS "roleDescription", r.capabilities AS "capabilities"`
 const join = sql`LEFT JOIN roles r ON r.uid = t.role_uid`
-const kind = 'group_invites'
-const listing: Listing = { kind, table: kind, columns, join }
-
 function fromRow({ roleName, roleDescription, capabilities, singleUse, ...row }: Row): HydratedInvite {
   const role = capabilities !== null && {
     uid: row.roleUid,
@@ -29,11 +25,27 @@ function fromRow({ roleName, roleDescription, capabilities, singleUse, ...row }:
   return { ...row, singleUse: singleUse === 1, role: role || undefined }
 }
 
-const keysOf = (invite: GroupInvite): Keys => ({ create_time: invite.createTime })
+/** `keyId` is empty for those of every key. */
+export type InviteFilter = { keyId: string }
 
-export async function findInvite(reader: Reader, uid: string): Promise<HydratedInvite | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM group_invites t ${join} WHERE t.uid = ${uid}`)
-  return row && fromRow(row)
+const invites = nodeTable(
+  { table: 'group_invites', columns, join, sorted: ['create_time'], filters: { keyId: 'key_id' } },
+  fromRow,
+)
+
+export const { list: inviteList, find: findInvite, delete: deleteInvite } = invites
+
+export async function insertInvite(tx: Tx, invite: GroupInvite, publicKey: Uint8Array): Promise<void> {
+  await invites.insert(tx, invite, {
+    role_uid: invite.roleUid,
+    email: invite.email,
+    expiration_time: invite.expirationTime,
+    single_use: invite.singleUse ? 1 : 0,
+    key_id: invite.keyId,
+    public_key: publicKey,
+    created_by: invite.createdBy,
+    create_time: invite.createTime,
+  })
 }
 
 /** The invite whose code a key verifies, with that key. */
@@ -46,31 +58,6 @@ export async function findInviteByKey(
   if (!row) return undefined
   const { publicKey, ...rest } = row
   return { invite: fromRow(rest), publicKey }
-}
-
-/** `keyId` is empty for those of every key. */
-export type InviteFilter = { keyId: string }
-
-export const inviteList = nodeList(listing, fromRow, conditions)
-
-function conditions(filter: InviteFilter): Sql[] {
-  return filter.keyId === '' ? [] : [sql`t.key_id = ${filter.keyId}`]
-}
-
-export async function insertInvite(tx: Tx, invite: GroupInvite, publicKey: Uint8Array): Promise<void> {
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO group_invites (uid, parent_uid, role_uid, email, expiration_time, single_use, key_id, public_key,
-                               created_by, create_time)
-    VALUES (${invite.uid}, ${parentOf(invite.uid)}, ${invite.roleUid}, ${invite.email}, ${invite.expirationTime},
-            ${invite.singleUse ? 1 : 0}, ${invite.keyId}, ${publicKey}, ${invite.createdBy},
-            ${invite.createTime})
-    RETURNING id`)
-  await addToLists(tx, kind, invite.uid, row!.id, keysOf(invite))
-}
-
-export async function deleteInvite(tx: Tx, invite: Pick<GroupInvite, 'uid' | 'createTime'>): Promise<void> {
-  await tx.run(sql`DELETE FROM group_invites WHERE uid = ${invite.uid}`)
-  await removeFromLists(tx, kind, invite.uid, { create_time: invite.createTime })
 }
 
 const plain = sql`SELECT uid, create_time AS "createTime" FROM group_invites`

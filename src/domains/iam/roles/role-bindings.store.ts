@@ -1,6 +1,5 @@
-import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { parentOf } from '#lib/uid.ts'
+import { nodeTable } from '#db/node-table.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { presentedIdentity, type RelationshipRow } from '../identities/identities.model.ts'
 import type { HydratedBinding, RoleBinding } from './role-bindings.model.ts'
 
@@ -33,9 +32,6 @@ const joins = sql`
   JOIN groups g ON g.uid = t.parent_uid
   JOIN roles r ON r.uid = t.role_uid
   LEFT JOIN identities i ON i.uid = t.identity_uid`
-const kind = 'role_bindings'
-const listing: Listing = { kind, table: 'role_bindings', columns, join: joins }
-
 function fromRow(row: Row): HydratedBinding {
   const accepted = row.accepted === 1
   return {
@@ -65,36 +61,37 @@ function knownOf(row: Row): typeof unknown {
   }
 }
 
-const keysOf = (binding: RoleBinding): Keys => ({ create_time: binding.createTime, update_time: binding.updateTime })
-
-export async function findBinding(reader: Reader, uid: string): Promise<HydratedBinding | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM role_bindings t ${joins} WHERE t.uid = ${uid}`)
-  return row && fromRow(row)
-}
-
 export type BindingFilter = { identity: string; group: string; role: string }
 
-export const bindingList = nodeList(listing, fromRow, conditions)
+const bindings = nodeTable(
+  {
+    table: 'role_bindings',
+    columns,
+    join: joins,
+    sorted: ['create_time', 'update_time'],
+    filters: { identity: 'identity_uid', group: 'parent_uid', role: 'role_uid' },
+    unique: ['parent_uid', 'identity_uid', 'role_uid'],
+  },
+  fromRow,
+)
 
-function conditions(filter: BindingFilter): Sql[] {
-  const found: Sql[] = []
-  if (filter.identity !== '') found.push(sql`t.identity_uid = ${filter.identity}`)
-  if (filter.group !== '') found.push(sql`t.parent_uid = ${filter.group}`)
-  if (filter.role !== '') found.push(sql`t.role_uid = ${filter.role}`)
-  return found
+export const { list: bindingList, find: findBinding, delete: deleteBinding } = bindings
+
+const valuesOf = (binding: RoleBinding) => ({
+  identity_uid: binding.identityUid,
+  role_uid: binding.roleUid,
+  accepted: binding.accepted ? 1 : 0,
+  created_by: binding.createdBy,
+  update_time: binding.updateTime,
+})
+
+/** False when the identity has the role on this group already. */
+export function insertBinding(tx: Tx, binding: RoleBinding): Promise<boolean> {
+  return bindings.insert(tx, binding, { ...valuesOf(binding), create_time: binding.createTime })
 }
 
-/** `false` when the identity has the role on this group already. */
-export async function insertBinding(tx: Tx, binding: RoleBinding): Promise<boolean> {
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO role_bindings (uid, parent_uid, identity_uid, role_uid, accepted, created_by, create_time, update_time)
-    VALUES (${binding.uid}, ${parentOf(binding.uid)}, ${binding.identityUid}, ${binding.roleUid},
-            ${binding.accepted ? 1 : 0}, ${binding.createdBy}, ${binding.createTime}, ${binding.updateTime})
-        ON CONFLICT (parent_uid, identity_uid, role_uid) DO NOTHING
-    RETURNING id`)
-  if (!row) return false
-  await addToLists(tx, kind, binding.uid, row.id, keysOf(binding))
-  return true
+export async function patchBinding(tx: Tx, before: HydratedBinding, after: RoleBinding): Promise<void> {
+  await bindings.update(tx, before, after, valuesOf(after))
 }
 
 /** The binding that gives the identity the role on the group, or nothing. */
@@ -107,20 +104,6 @@ export async function uidOfBinding(
     SELECT uid FROM role_bindings
      WHERE parent_uid = ${group} AND identity_uid = ${identityUid} AND role_uid = ${roleUid}`)
   return row?.uid ?? ''
-}
-
-export async function patchBinding(tx: Tx, before: HydratedBinding, after: RoleBinding): Promise<void> {
-  await tx.run(sql`
-    UPDATE role_bindings
-       SET identity_uid = ${after.identityUid}, role_uid = ${after.roleUid}, accepted = ${after.accepted ? 1 : 0},
-           created_by = ${after.createdBy}, update_time = ${after.updateTime}
-     WHERE uid = ${before.uid}`)
-  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
-}
-
-export async function deleteBinding(tx: Tx, binding: RoleBinding): Promise<void> {
-  await tx.run(sql`DELETE FROM role_bindings WHERE uid = ${binding.uid}`)
-  await removeFromLists(tx, kind, binding.uid, keysOf(binding))
 }
 
 const plain = sql`
@@ -140,7 +123,6 @@ export async function bindingsOfGroup(reader: Reader, group: string): Promise<Ro
   return rows.map(fromPlain)
 }
 
-/** Whether somebody else than `identity` has the role on the group itself, and has accepted it. */
 /** How many identities have accepted the role on the group itself, counted up to a number. */
 export async function countBound(reader: Reader, group: string, role: string, upTo: number): Promise<number> {
   const rows = await reader.all(sql`
@@ -150,6 +132,7 @@ export async function countBound(reader: Reader, group: string, role: string, up
   return rows.length
 }
 
+/** Whether somebody else than `identity` has the role on the group itself, and has accepted it. */
 export async function anybodyElse(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM role_bindings

@@ -1,7 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Db, Reader } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { chunks } from '#lib/chunks.ts'
 import {
   type AppError,
   alreadyExists,
@@ -44,11 +43,8 @@ export async function listRoles(call: Call, query: ListQuery<store.RoleFilter>):
 
 /** Those of these uids that there are, by uid. Nobody's rights are looked at. */
 export async function rolesByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Role>> {
-  const found = new Map<string, Role>()
-  for (const some of chunks([...new Set(uids)], 500)) {
-    for (const role of await store.findRolesOf(reader, some)) found.set(role.uid, known(role))
-  }
-  return found
+  const roles = await store.rolesByUid(reader, uids)
+  return new Map([...roles].map(([uid, role]) => [uid, known(role)]))
 }
 
 export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {

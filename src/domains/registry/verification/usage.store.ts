@@ -1,7 +1,6 @@
 // What is counted for organisations, against what their repos have. Each answer is of one moment, so that a difference is
 // never one that a push makes meanwhile; it stays the same until it is corrected.
-import { allAtLeisure } from '#db/at-leisure.ts'
-import { type Db, type Reader, sql, type Tx } from '#db/sql.ts'
+import { allAtLeisure, type Db, type Reader, sql, type Tx } from '#db/sql.ts'
 import { bytesOfSigned, type Usage } from '../blobs/usage.model.ts'
 
 export type CountedLink = { organization: string; digest: string; counted: number; found: number }

@@ -1,0 +1,106 @@
+// Tables of nodes: one row for each, found by its uid and shown in lists.
+import { chunks } from '#lib/chunks.ts'
+import { camelCase } from '#lib/fields.ts'
+import { parentOf } from '#lib/uid.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from './listing.ts'
+import { ident, join, list, type Reader, type Sql, sql, type Tx, type Value } from './sql.ts'
+
+/**
+ * How nodes of a kind are stored. Lists can be ordered by the columns `sorted`. `filters` has the column of each member of a
+ * filter; one that is empty lets every node through. Two nodes never have the same values in the columns `unique`.
+ */
+export type NodeTable<K extends string, F extends string> = Omit<Listing, 'kind'> & {
+  sorted: readonly K[]
+  filters: Readonly<Record<F, string>>
+  unique?: readonly string[]
+}
+
+type Member<K extends string> = K extends `${infer A}_${infer B}` ? `${A}${Capitalize<Member<B>>}` : K
+/** The members of a node that its lists depend on. */
+type Listed<K extends string> = { uid: string } & { [key in Member<K>]: string }
+
+/** Statements of a store that are the same for every kind of node. `values` are the values of columns. */
+export function nodeTable<Row, T extends Listed<K>, K extends string, F extends string>(
+  { sorted, filters, unique = [], ...stored }: NodeTable<K, F>,
+  fromRow: (row: Row) => T,
+) {
+  const kind = stored.table
+  const listing: Listing = { kind, ...stored }
+  const table = ident(stored.table)
+  const rows = sql`SELECT ${stored.columns} FROM ${table} t ${stored.join ?? sql``}`
+  const columnsOf = Object.entries(filters) as [F, string][]
+
+  const keysOf = (node: Listed<K>): Keys =>
+    Object.fromEntries(sorted.map((column) => [column, (node as Record<string, string>)[camelCase(column)]!]))
+
+  function where(filter: Readonly<Record<F, string>>): Sql[] {
+    return columnsOf.flatMap(([member, column]) => {
+      return filter[member] === '' ? [] : [sql`${ident(`t.${column}`)} = ${filter[member]}`]
+    })
+  }
+
+  return {
+    list: nodeList(listing, fromRow, where),
+    listing,
+    keysOf,
+
+    async find(reader: Reader, uid: string): Promise<T | undefined> {
+      const row = await reader.get<Row>(sql`${rows} WHERE t.uid = ${uid}`)
+      return row && fromRow(row)
+    },
+
+    /** The nodes of these uids that exist, by uid. */
+    async byUid(reader: Reader, uids: readonly string[]): Promise<Map<string, T>> {
+      const found = new Map<string, T>()
+      for (const some of chunks([...new Set(uids)], 500)) {
+        for (const row of await reader.all<Row>(sql`${rows} WHERE t.uid IN (${list(some)})`)) {
+          const node = fromRow(row)
+          found.set(node.uid, node)
+        }
+      }
+      return found
+    },
+
+    /** False when another node has the same unique values. */
+    async insert(tx: Tx, node: Listed<K>, values: Readonly<Record<string, Value>>): Promise<boolean> {
+      const all: Record<string, Value> = { uid: node.uid, parent_uid: parentOf(node.uid), ...values }
+      const row = await tx.get<{ id: number }>(sql`
+        INSERT INTO ${table} (${names(Object.keys(all))})
+        VALUES (${list(Object.values(all))})
+            ${unique.length === 0 ? sql`` : sql`ON CONFLICT (${names(unique)}) DO NOTHING`}
+        RETURNING id`)
+      if (!row) return false
+      await addToLists(tx, kind, node.uid, row.id, keysOf(node))
+      return true
+    },
+
+    /** False when a sibling has the new name, where names are unique. */
+    async update(
+      tx: Tx,
+      before: Listed<K>,
+      after: Listed<K>,
+      values: Readonly<Record<string, Value>>,
+    ): Promise<boolean> {
+      const [from, to] = [keysOf(before), keysOf(after)]
+      if (unique.includes('name') && from.name !== to.name) {
+        const siblings = sql`SELECT 1 AS found FROM ${table} WHERE parent_uid = ${parentOf(before.uid)}`
+        if (await tx.get(sql`${siblings} AND name = ${to.name!}`)) return false
+      }
+      const changes = Object.entries(values).map(([column, value]) => sql`${ident(column)} = ${value}`)
+      await tx.run(sql`UPDATE ${table} SET ${join(changes, ', ')} WHERE uid = ${before.uid}`)
+      await moveInLists(tx, kind, before.uid, from, to)
+      return true
+    },
+
+    /** False when the node was gone already. */
+    async delete(tx: Tx, node: Listed<K>): Promise<boolean> {
+      if ((await tx.run(sql`DELETE FROM ${table} WHERE uid = ${node.uid}`)) === 0) return false
+      await removeFromLists(tx, kind, node.uid, keysOf(node))
+      return true
+    },
+  }
+}
+
+function names(columns: readonly string[]): Sql {
+  return join(columns.map(ident), ', ')
+}
