@@ -51,7 +51,7 @@ export const vulnerabilitySettings = {
     env: 'PINFOLD_SCANNERS_PRIVATE',
     parse: destinations,
     default: '',
-    doc: 'Host names, addresses and CIDR ranges, with commas, where [scanners](vulnerabilities.md#scanners-elsewhere) may be asked although the address is private.',
+    doc: 'Host names, addresses and CIDR ranges, with commas, where [scanners](vulnerabilities.md#scanner-adapters) may be asked although the address is private.',
   }),
   allowInsecureScanners: setting({
     env: 'PINFOLD_ALLOW_INSECURE_SCANNERS',
