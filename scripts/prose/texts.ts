@@ -54,18 +54,27 @@ function plain(text: string): string {
     .replace(/https?:\/\/\S+/g, 'CODE')
 }
 
-/** Comments; lines of comments that follow each other are one. */
+/** Strings, which are passed over, and comments. Lines of comments that follow each other are one comment. */
+const stringsAndComments = new RegExp(
+  [
+    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/.source,
+    /\/\*\*?(?<block>[\s\S]*?)\*\//.source,
+    /(?<lines>(?<=^[ \t]*)\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|\/\/[^\n]*)/.source,
+  ].join('|'),
+  'gm',
+)
+
 function comments(content: string): Text[] {
   const texts: Text[] = []
-  const found = /\/\*\*?([\s\S]*?)\*\/|^[ \t]*\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|(?<=[;,{})\]\w'] )\/\/[^\n]*/gm
-  for (const match of content.matchAll(found)) {
-    const words = match[1] ?? match[0].replace(/^[ \t]*\/\/ ?/gm, '')
+  for (const match of content.matchAll(stringsAndComments)) {
+    const { block, lines } = match.groups!
+    const words = block ?? lines?.replace(/^[ \t]*\/\/ ?/gm, '')
+    if (words === undefined) continue
     const text = plain(words.replace(/^\s*\* ?/gm, ''))
       .replace(/\s+/g, ' ')
       .trim()
     if (!/[a-z]/i.test(text) || /^(?:biome-ignore|@ts-|#|eslint|buf:lint)/.test(text)) continue
-    const line = content.slice(0, match.index).split('\n').length
-    texts.push({ line, kind: 'comment', text })
+    texts.push({ line: content.slice(0, match.index).split('\n').length, kind: 'comment', text })
   }
   return texts
 }
