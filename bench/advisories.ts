@@ -30,7 +30,7 @@ const rounds = Number(values.rounds)
 const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'pinfold-bench-'))
 const server = process.env.PINFOLD_TEST_DATABASE
 
-/** Of forty rows whatever the size, and of a share of all. */
+/** Rows that share a rare word, whatever the size. A common word is in a share of all rows. */
 const few = 40
 const common = (n: number, share: number, word: string) =>
   n % 100 < share ? `common ${word}` : `${word} ${Math.floor(n / few)}`

@@ -1,5 +1,5 @@
-// The ceilings: a bare node:http server that sends given bytes, and a bare grpc-js server that sends a given message.
-// Run as a program of its own: `ceilings.ts PORT GRPC_PORT FOLDER`; the bytes of /NAME are in FOLDER/NAME.
+// Ceilings of a run: a bare node:http server that sends given bytes, and a bare grpc-js server that sends a given message. It is
+// a program of its own: `ceilings.ts PORT GRPC_PORT FOLDER`. The answer to `/name` is the file of that name in FOLDER.
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'

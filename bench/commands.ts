@@ -10,7 +10,7 @@ import { makePlace, project, runProcess, startProcess, tokenOf } from '../test/s
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
 const rounds = Number(values.rounds)
-/** What a command may take beyond Node's own start. */
+/** Time that a command may take beyond Node's own start. */
 const mostMs = 150
 
 await using place = await makePlace()
@@ -23,7 +23,7 @@ const made = async (words: string, ...args: string[]) => {
   return done.stdout.trim()
 }
 await made('iam organizations create bench', ...place.args)
-// The credential helper answers with the token of whoever is signed in, which it keeps.
+// The credential helper answers with the stored token of the user who is signed in.
 await using issuer = await startIssuer('ES256')
 const claims = ['--identity-issuer', issuer.url, '--subject', 'ci', '--issuer-keys', JSON.stringify(issuer.jwks())]
 const identity = await made('iam identities create ci --parent bench -o id', ...claims, ...place.args)

@@ -1,12 +1,12 @@
-// Clients that cost next to nothing beside the server: whoever measures a server's processor time wants it busy, and on
-// a small machine the client of Node takes as long for a request as the server does.
+// Clients that cost next to nothing beside the server. A measurement of the server's processor time needs a busy server, and on a
+// small machine a client in Node takes as long for a request as the server does.
 import http2 from 'node:http2'
 import { connect, type Socket } from 'node:net'
 
 /** A request as HTTP/1.1 knows it; the path may differ from one to the next. */
 export type Wanted = { path: string; method?: string; headers?: Record<string, string>; body?: string }
 export type Connections = {
-  /** Sends a request on a connection of its own among so many; rejects unless the answer says that it was done. */
+  /** Sends a request on the connection of this lane. Rejects unless the answer is a success. */
   send(lane: number, index: number): Promise<void>
   close(): void
 }

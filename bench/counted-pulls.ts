@@ -1,7 +1,7 @@
-// What counting who pulls what costs a pull: two servers side by side, of which one counts and the other does not, in turns from
-// round to round, so that what is better about one of them counts for neither; and many identities that pull from both.
-// `bin/pinfold-node bench/counted-pulls.ts --pulls 10000 --identities 50`. With `--check` it fails where p99 with counts is more
-// than 1.03 of that without. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Cost of counting pulls by caller: two servers side by side, one of which counts, with many identities that pull from both. The
+// servers take turns from round to round, so that neither has an advantage. `bin/pinfold-node bench/counted-pulls.ts --pulls
+// 10000 --identities 50`. With `--check` it fails if p99 with counts is more than 1.03 of p99 without. It uses PostgreSQL if
+// PINFOLD_TEST_DATABASE names one.
 import { fork } from 'node:child_process'
 import { on, once } from 'node:events'
 import { parseArgs } from 'node:util'

@@ -15,7 +15,7 @@ import { cpuSeconds, median, spreadOf } from './load.ts'
 
 const lanes = 32
 const movingTags = 128
-/** How much more than before is wanted at most; of pulls less, since there are most of them. */
+/** Largest accepted ratio to the checkout before. It is lower for pulls, the most frequent requests. */
 const [most, mostOfPulls] = [1.05, 1.03]
 const { values } = parseArgs({
   options: {
@@ -97,7 +97,9 @@ const all: Case[] = [
 const only = values.only?.split(',')
 const cases = all.filter(({ name }) => only?.includes(name) ?? true)
 
-/** Of one round. `rate` is how many requests are answered after in the time in which one was answered before. */
+/**
+ * Result of one round. `rate` is the number of requests that are answered after the change in the time of one before it.
+ */
 type Compared = Record<Side, number> & { rate: number }
 
 /**

@@ -1,5 +1,5 @@
-// `bin/pinfold-node bench/deliveries.ts`: deliveries a second to a sink on this machine, and how long after a commit the
-// first attempt comes, both while 100,000 events wait for a sink that is dead. Needs taskset.
+// `bin/pinfold-node bench/deliveries.ts`: deliveries per second to a sink on this machine, and the time from a commit to the
+// first attempt. Meanwhile 100,000 events wait for a sink that never answers. Needs taskset.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'

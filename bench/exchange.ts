@@ -19,7 +19,7 @@ const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '7' }, ceilings: { type: 'boolean', default: false } },
 })
 
-/** How often a second `work` gets done by `clients` of them at a time, and at most `most` times altogether. */
+/** Rate per second at which the clients finish `work` together, at most `most` times. */
 async function rateOf(work: (index: number) => Promise<unknown>, most = Infinity): Promise<number> {
   const began = performance.now()
   let done = 0
@@ -90,7 +90,7 @@ async function lineOf(child: ChildProcess): Promise<string> {
   return String(chunk).split('\n')[0]!
 }
 
-/** How many signatures a server checks for that many requests with one token. */
+/** Number of signatures that a server checks for that many requests with one token. */
 async function countChecks(requests: number): Promise<number> {
   await using pinfold = await startPinfold()
   const org = await pinfold.seed.group()

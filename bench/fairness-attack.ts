@@ -1,5 +1,5 @@
-// One tenant that sends expensive requests, as many at a time as it is told, without regard to `Retry-After`. A process of its own,
-// so that it does not delay whoever measures. Prints how its requests were answered once its input ends.
+// Expensive requests of one tenant, a given number at a time, without regard to `Retry-After`. It is a process of its own, so
+// that it does not delay the measurement. It prints how its requests were answered when its input ends.
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 

@@ -1,7 +1,7 @@
-// `bin/pinfold-node bench/fairness.ts`: how long pulls of one tenant take while another sends its most expensive requests, 16 at a
-// time, and whether a CI that pulls 200 times a second as one service account is refused. The server is on one processor, the
-// load on the other. `--seconds 20` is for each measurement, `--only 'lists of 200 repositories'` for one kind; `--kinds 0` is the CI alone.
-// `--checkout DIR` measures the server of another checkout, and `--ci no` leaves out the CI.
+// `bin/pinfold-node bench/fairness.ts`: latency of one tenant's pulls while another tenant sends its most expensive requests, 16
+// at a time. It also checks that a CI that pulls 200 times a second as one service account is not refused. The server is on one
+// processor, the load on the other. `--seconds 20` is for each measurement, `--only 'lists of 200 repositories'` for one kind;
+// `--kinds 0` is the CI alone. `--checkout DIR` measures the server of another checkout, and `--ci no` leaves out the CI.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { getPriority, setPriority } from 'node:os'

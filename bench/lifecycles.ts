@@ -1,6 +1,6 @@
-// How long `pinfold import lifecycles` takes for all products of endoflife.date, into a data folder of its own that no server has open:
-// `bin/pinfold-node bench/lifecycles.ts FILE`, where FILE is what its /api/v1/products/full has answered. It ends with 1 where
-// that is more than ten seconds. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
+// Time that `pinfold import lifecycles` takes for all products of endoflife.date: `bin/pinfold-node bench/lifecycles.ts
+// PRODUCTS`, with the answer of its /api/v1/products/full as a file. It uses a data folder that no server has open. It ends with
+// 1 if that is more than ten seconds. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
 import { parseArgs } from 'node:util'
 import { makePlace, runProcess } from '../test/support/process.ts'
 

@@ -32,7 +32,7 @@ export function h2load(url: string, token: string, body: string, seconds = 2): n
   return Number(succeeded) / seconds
 }
 
-/** What Linux says the threads of a process have used so far, in a hundredth of a second. */
+/** Processor time that the threads of a process have used so far, from Linux, in hundredths of a second. */
 export function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100

@@ -1,5 +1,5 @@
-// What a server keeps of memory: `bin/pinfold-node bench/memory.ts --minutes 60` reads over REST and gRPC, pulls, pushes and moves tags
-// as fast as the server answers, and prints its resident memory and heap. With --check it fails above the bounds, in MB.
+// Memory of a busy server: reads over REST and gRPC, pulls, pushes and tag updates, as fast as the server answers. It prints
+// resident memory and heap: `bin/pinfold-node bench/memory.ts`. With --check it fails above the bounds, in MB.
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -53,7 +53,7 @@ const move = (index: number): Wanted => ({
   headers: { authorization: authorization(), 'content-type': types.image },
   body: pushed[Math.floor(index / 128) % 2]!,
 })
-// Of eight requests: three pulls, two lists, a Get, a list of tags and a move.
+// Mix of eight requests: three pulls, two lists, a Get, a list of tags and a tag update.
 const mix: ((index: number) => Wanted)[] = [
   (index) => manifest(`t${index % 100}`),
   () => manifest(digest),

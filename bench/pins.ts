@@ -37,7 +37,7 @@ const [day, minute] = [86_400_000, 60_000]
 const daysAgo = (days: number): string => new Date(Date.now() - days * day).toISOString()
 const quiet = { env: { PINFOLD_LOG_LEVEL: 'error' } }
 
-/** Whatever is above its bound has been printed; this says so to whoever has asked. */
+/** Sets the exit code. Values above their bounds have been printed before. */
 function bounded(what: string, is: number, most: number): void {
   if (!values.check || is <= most) return
   console.error(`${what}: ${is.toFixed(2)} is more than ${most}`)
@@ -162,7 +162,7 @@ async function fillLog(): Promise<void> {
   while ((await app.db.tx((tx) => sequenceSome(tx, app, host), later)) > 0) await setImmediate()
   await signLogs(app, withoutLease(app))
   const logged = performance.now()
-  // What else a server would do while proofs are measured, or PostgreSQL by itself.
+  // Other work of a server, or of PostgreSQL itself, while proofs are measured.
   await routeBacklog(app, new Date().toISOString())
   await app.db.alone?.((one) => one.all(raw('VACUUM ANALYZE')))
   const seconds = (from: number, to: number) => Math.round((to - from) / 1000)
@@ -203,7 +203,7 @@ async function measureProofs(): Promise<void> {
   if (values.fsck !== undefined) checkLog(values.fsck, url, token, (await api.get(`/ledger/${org}/policy`)).text)
 }
 
-/** That the program has found nothing wrong; it ends with 0 whatever it finds. */
+/** Fails if the program has found a fault; it ends with 0 in any case. */
 function checkLog(program: string, url: string, token: string, policy: string): void {
   const key = join(tmpdir(), `pinfold-log-${process.pid}.key`)
   writeFileSync(key, /^log (\S+)/m.exec(policy)![1]!)

@@ -1,4 +1,4 @@
-// What a profile of the processor says, in a few lines: which functions took most by themselves, and whose they are.
+// Summary of a processor profile: the functions that took most time themselves, and their modules.
 import { readFileSync } from 'node:fs'
 
 type Node = { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }

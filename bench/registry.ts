@@ -1,7 +1,7 @@
 // `bin/pinfold-node bench/registry.ts`: the registry as `npm start` ships it, with authentication, beside CNCF distribution
 // without, in the same rounds. Needs wrk, curl, nginx, sha256sum, taskset, and `registry` (github.com/distribution/
-// distribution/v3/cmd/registry) on the PATH. Where ZOT names a binary of zot (https://zotregistry.dev), that one takes part too, also
-// without authentication. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
+// distribution/v3/cmd/registry) on the PATH. If the variable `ZOT` names a binary of zot (https://zotregistry.dev), that one
+// takes part too, also without authentication. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -157,7 +157,7 @@ async function fill(target: Target, repo: string, count: number): Promise<void> 
   })
 }
 
-/** Pushes the two manifests in turn to so many tags, so that nearly every push moves one. */
+/** Pushes the two manifests in turn to `count` tags, so that nearly every push updates a tag. */
 function moveScript(repo: string, moving: number): string {
   const file = join(folder, `move-${repo.replace('/', '-')}.lua`)
   const [one, two] = image().manifests
@@ -215,7 +215,7 @@ function bigFile(name: string, mib: number): { file: string; digest: string } {
     hash.update(chunk)
     appendFileSync(file, chunk)
   }
-  // Else the next sync of whoever is measured waits for this file.
+  // Otherwise the next sync of the measured server waits for this file.
   spawnSync('sync')
   return { file, digest: `sha256:${hash.digest('hex')}` }
 }
@@ -227,8 +227,8 @@ function sha256sum(file: string): number {
 }
 
 /**
- * A virtual machine may have to ask its host for memory that it has not used for long, which costs more than all the rest
- * of a push; what is freed here is used again by the next round.
+ * A virtual machine may have to ask its host for memory, which costs more than the rest of a push. Memory that is freed here is
+ * used again by the next round.
  */
 function forgetBlobs(): void {
   spawnSync('find', [
@@ -241,7 +241,7 @@ function forgetBlobs(): void {
   ])
 }
 
-/** What the disk takes: the file once more, written and synced. */
+/** Cost of the disk: the file once more, written and synced. */
 function copyToDisk(file: string): number {
   const began = performance.now()
   spawnSync('taskset', ['-c', '1', 'dd', `if=${file}`, `of=${file}.copy`, 'bs=1M', 'conv=fsync'])
@@ -260,7 +260,7 @@ try {
   }
   const { manifests } = image()
   const tag = `t${String(Math.floor(tags / 2)).padStart(7, '0')}`
-  // distribution answers 404 to whoever does not name the type.
+  // distribution answers 404 unless the request names the type.
   const accept = ['-H', `accept: ${manifestType}`]
   const byTag = (target: Target, repo = 'app', name = tag) =>
     wrk(`${target.url}/v2/bench/${repo}/manifests/${name}`, target.token, 2, accept)

@@ -104,7 +104,7 @@ async function urlOfPage(list: string, token: string, page: number): Promise<str
   return `${list}&page_token=${first.nextPageToken}`
 }
 
-/** What one kind of request has the server do, by a server that does nothing else. */
+/** Processor time of one kind of request, on a server that does nothing else. */
 async function profile(name: string, load: (server: Running) => void): Promise<string> {
   const into = `--cpu-prof --cpu-prof-dir=${values.profiles} --cpu-prof-name=${name}.cpuprofile`
   const server = await startPinfold('small', 0, { NODE_OPTIONS: into })

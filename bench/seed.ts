@@ -5,7 +5,7 @@ import { insertRepo } from '#domains/registry/repos/repos.store.ts'
 import { newUid } from '#lib/uid.ts'
 import { createApp } from '../src/create-app.ts'
 
-/** `count` repositories in 100 folders of one organisation; answers with the uids of the organisation and of one repo. */
+/** Creates repositories in 100 folders of one organization. Returns the uids of the organization and of one repository. */
 export async function seed(folder: string, count: number): Promise<{ org: string; repo: string }> {
   const app = await createApp({ ...readConfig({}), data: folder, logLevel: 'error' })
   const now = new Date().toISOString()

@@ -1,8 +1,8 @@
-// Comparing all packages of many images with many records, one record that half of them have, and one that an image with a
-// tag has, until the event of it is there. Meanwhile an image that nobody has read yet is pulled through a gate:
-// `bin/pinfold-node bench/vulnerabilities.ts --images 100000 --records 300000`. A list of packages is what images share: with
-// `--shared 10` ten images each, and without as many lists as images, which is the worst there is (`--lists` says it directly).
-// It ends with 1 where a bound is missed that holds for 100,000 images. `--packages 200 --names 5000` are in a list and in all.
+// Benchmark of matching: compares all packages of many images with many records, then one record that half of the images have.
+// Then it times one record of a tagged image until its event is there. Meanwhile an image that was not read yet is pulled through
+// an admission policy: `bin/pinfold-node bench/vulnerabilities.ts --images 100000 --records 300000`. Images share lists of
+// packages: with `--shared 10` ten images each. Without it, every image has its own list, which is the worst case (`--lists` sets
+// their number). It ends with 1 if a bound for 100,000 images is missed. `--packages 200 --names 5000` are in a list and in all.
 // With PINFOLD_TEST_DATABASE set it measures PostgreSQL. It runs with the settings that `bin/pinfold` starts a server with.
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -157,7 +157,7 @@ function memory(): Record<'rss' | 'anon' | 'file', number> {
   return { rss: mebibytes('VmRSS'), anon: mebibytes('RssAnon'), file: mebibytes('RssFile') }
 }
 
-/** What others see meanwhile, and how much memory there is. */
+/** Delay of other requests in the meantime, and memory. */
 function watch() {
   const [times, most] = [[] as number[], { rss: 0, anon: 0, file: 0 }]
   let ended = false
@@ -186,7 +186,7 @@ function watch() {
   }
 }
 
-/** What must not be exceeded, with 100,000 images and 300,000 records on SQLite and two processors. */
+/** Bounds for 100,000 images and 300,000 records, on SQLite and two processors. */
 type Bounds = { seconds: number; p99: number; rss: number }
 let missed = 0
 

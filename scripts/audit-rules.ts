@@ -1,5 +1,5 @@
-// What an audit of the dependencies asks, apart from the asking. Shapes are those of package-lock.json (version 3) and of
-// `npm audit --json` (version 2).
+// Rules of the audit of dependencies, without network access. Shapes are those of package-lock.json (version 3) and of `npm audit
+// --json` (version 2).
 
 export type Lock = { packages: Record<string, LockedPackage> }
 type LockedPackage = { version?: string; license?: string; integrity?: string; dev?: boolean; link?: boolean }
@@ -9,7 +9,7 @@ export type Report = { auditReportVersion: 2; vulnerabilities: Record<string, { 
 type Via = { source: number; name: string; title: string; url: string; severity: string; range: string }
 
 export type Rules = {
-  /** SPDX identifiers of the licences that runtime dependencies may have. */
+  /** SPDX identifiers of the licenses that runtime dependencies may have. */
   licenses: readonly string[]
   /** Advisories that do not concern us, each with the reason and the last day on which it holds. */
   accepted: readonly { id: string; reason: string; until: string }[]
@@ -42,7 +42,7 @@ function idOf({ source, url }: Via): string {
   return /[^/]+$/.exec(url)?.[0] ?? String(source)
 }
 
-/** What package-lock.json alone tells: no content without a checksum, no licence that nobody has agreed to. */
+/** Problems in package-lock.json: content without a checksum, and licenses that are not accepted. */
 export function auditLock({ packages }: Lock, { licenses }: Rules): string[] {
   return Object.entries(packages).flatMap(([path, { version, license, integrity, dev, link }]) => {
     if (path === '' || link) return []
@@ -53,7 +53,7 @@ export function auditLock({ packages }: Lock, { licenses }: Rules): string[] {
   })
 }
 
-/** Whether an SPDX expression can be met with the licences of the list. */
+/** Checks that an SPDX expression can be met with the licenses of the list. */
 export function isAllowed(expression: string, licenses: readonly string[]): boolean {
   const words = expression.match(/[()]|[^\s()]+/g) ?? []
   let at = 0
@@ -76,7 +76,7 @@ export function isAllowed(expression: string, licenses: readonly string[]): bool
   return either() && at === words.length
 }
 
-/** What is wrong with the rules themselves. */
+/** Problems of the rules themselves. */
 export function checkRules({ licenses, accepted }: Rules): string[] {
   const wrong = accepted.filter(({ id, reason, until }) => !id || !reason || !/^\d{4}-\d{2}-\d{2}$/.test(until ?? ''))
   const problems = wrong.map(

@@ -1,7 +1,6 @@
-// `npm run audit [-- --dev]`: whether the dependencies have grave advisories, licences that nobody has agreed to, or content
-// without a checksum. Meant to be run on a schedule, since advisories come without a change of ours. It asks the package
-// registry, about runtime dependencies only unless --dev is given. Ends with 0, with 1 for problems, or with 2 when the
-// registry did not answer.
+// `npm run audit [-- --dev]`: looks for dependencies with severe advisories, with licenses that are not accepted, and without a
+// checksum. Run it on a schedule, since advisories appear without a change here. It asks the package registry, about runtime
+// dependencies only unless --dev is given. It ends with 0, with 1 for problems, or with 2 if the registry did not answer.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +12,7 @@ const { values } = parseArgs({ options: { dev: { type: 'boolean', default: false
 const read = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8'))
 const rules = read('scripts/audit.json') as Rules
 
-/** What `npm audit` answers, or the reason why it did not. */
+/** Returns the answer of `npm audit`, or the reason why there is none. */
 function ask(): Report | string {
   const args = ['audit', '--json', ...(values.dev ? [] : ['--omit=dev'])]
   const { error, stdout, stderr } = spawnSync('npm', args, {

@@ -1,5 +1,5 @@
-// What the values of the Helm chart may be. Helm holds them against it before it installs anything, so that a setting that
-// is misspelt is refused there and not by a server that does not start.
+// Schema of the values of the Helm chart. Helm checks them before it installs anything, so a misspelled setting is refused there
+// and does not keep a server from starting.
 import { settings } from '#config.ts'
 
 type Schema = Record<string, unknown>
@@ -28,7 +28,7 @@ const secretKey: Schema = {
 }
 const fromSecret = only({ existingSecret: text, key: text })
 
-/** What the chart adds to the time that a pod has to end. */
+/** Seconds that the chart adds to the time in which a pod has to end. */
 const added = ['PINFOLD_LAMEDUCK_MS', 'PINFOLD_DRAIN_MS']
 
 /** `values.schema.json` of the chart, made from the table of settings. */

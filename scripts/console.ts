@@ -1,4 +1,4 @@
-// The console as the two files and the picture that the server hands out, with the licences of what is in them.
+// Build of the console: the two files and the picture that the server serves, and the licenses of their packages.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
@@ -38,7 +38,7 @@ function packageOf(input: string): string | undefined {
   return /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]
 }
 
-/** The licence of each package, word for word. */
+/** License of each package, word for word. */
 function licenses(root: string, names: readonly string[]): string {
   const texts = names.map((name) => {
     const folder = join(root, 'node_modules', name)

@@ -1,4 +1,4 @@
-// What agents are told of the tools: titles and descriptions from the comments of the contract, schemas from its messages.
+// Descriptions of the tools for agents: titles and texts from the comments of the contract, schemas from its messages.
 import { readFileSync } from 'node:fs'
 import {
   createFileRegistry,
@@ -35,7 +35,7 @@ export function mcpTools(file: string): ToolTexts {
     const objectOf = (desc: DescMessage, updated: boolean): Schema => {
       const known = wellKnown[desc.typeName]
       if (known) return known
-      // What the server sets is no input, but for the uid of what is to be updated.
+      // Fields that the server sets are not inputs, except the uid of an updated resource.
       const isKey = (field: DescField) => updated && field.name === 'uid'
       const fields = desc.fields.filter((field) => isKey(field) || !behaviourOf(field).readOnly)
       const required = fields.filter((field) => (updated ? isKey(field) : behaviourOf(field).isRequired))

@@ -7,7 +7,7 @@ import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabili
 
 type Http = { httpMethod: string; path: string; body: string }
 
-// What the options of the contract say, in the terms of OpenAPI.
+// Options of the contract in the terms of OpenAPI.
 
 export function httpOf(method: DescMethod): Http[] {
   if (!hasOption(method, http)) return []
@@ -24,7 +24,7 @@ export function behaviourOf(field: DescField): { readOnly: boolean; writeOnly: b
   }
 }
 
-/** Whether an element of a repeated message can be written as a query parameter. */
+/** Checks that an element of a repeated message can be written as a query parameter. */
 export function hasQueryForm(field: DescField): boolean {
   return hasOption(field, query_form)
 }
@@ -36,7 +36,7 @@ export function extensionsOf(method: DescMethod): Record<string, unknown> {
   return { 'x-pinfold-capabilities': mode.value.capabilities.map(capabilityName), ...emitted }
 }
 
-/** What capabilities are called in comments, such as `role_bindings.list`. */
+/** Names of capabilities in comments, such as `CAP_IAM_GROUPS_LIST`. */
 export const capabilityNames: ReadonlySet<string> = new Set(
   CapabilitySchema.values.map((value) => getOption(value, capability).name),
 )
@@ -46,7 +46,7 @@ function toHttp({ pattern, body }: HttpRule): Http {
   return { httpMethod: pattern.case, path: pattern.value, body }
 }
 
-/** What a capability is called in comments. */
+/** Returns the name of a capability in comments. */
 export function capabilityName(number: number): string {
   const value = CapabilitySchema.values.find((one) => one.number === number)
   return value ? getOption(value, capability).name : String(number)

@@ -36,13 +36,13 @@ export function conditionsOf(method: DescMethod): Schema[] {
   const endpoint = byName.get(fullNameOf(method))
   if (!endpoint?.handler || isRead(endpoint) || endpoint.method.access.mode === 'open') return []
   const subject = subjects.of(endpoint)
-  // What makes a resource where there is none finds it by other means than its uid.
+  // Methods that create a resource if there is none find it by other means than its uid.
   const makes = subject && subject.shows.desc.output !== subject.resource
   const { IfMatch, IfNoneMatch, IdempotencyKey } = parameters
   return [...(subject ? [IfMatch] : []), ...(makes ? [IfNoneMatch] : []), IdempotencyKey]
 }
 
-/** What is said of an answer that has an ETag. */
+/** Description of an answer with an ETag. */
 export function answerHeadersOf(method: DescMethod): Schema {
   const endpoint = byName.get(fullNameOf(method))
   if (!endpoint || !subjects.isTagged(endpoint)) return {}

@@ -29,7 +29,7 @@ const objects: Record<string, Schema> = {
 }
 /** A message as the text of one query parameter; the description says what stands for what. */
 const formSchema: Schema = { type: 'string', pattern: '^[^:]+(:[^,]+(,[^,]+)*)?$' }
-/** What a client of server-sent events sends when it comes back. */
+/** Header of a client of server-sent events that reconnects. */
 const lastEventId: Schema = {
   name: 'Last-Event-ID',
   in: 'header',
@@ -41,7 +41,7 @@ const lastEventId: Schema = {
 /** Packages that have no second version, since the first serves both. */
 const ofBoth = /^pinfold\.platform\.(?:auth|oidc)\./
 
-/** `file` is a descriptor set with source information. What is only our own goes with version 2. */
+/** `file` is a descriptor set with source information. Services of our own packages are part of version 2. */
 export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(file)))
   const services = allServices
@@ -225,7 +225,7 @@ function capitalised(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-/** Names of services. Of two with one name, the smaller one is named with its package. */
+/** Names of services. If two services have the same name, the one with fewer methods gets the name of its package. */
 function titlesOf(services: readonly DescService[]): ReadonlyMap<DescService, string> {
   return new Map(
     services.map((service) => [service, capitalised(neededPackage(service, services) ?? '') + service.name]),

@@ -13,7 +13,9 @@ const all = spawnSync('git', ['-c', 'safe.directory=*', 'ls-files'], { cwd: root
   .stdout.split('\n')
   .filter((file) => kinds.test(file) && !file.startsWith('gen/') && !file.startsWith('docs/api/'))
 const checked = JSON.parse(readFileSync(join(root, 'scripts/prose/checked.json'), 'utf8')) as string[]
-const isChecked = (file: string) => checked.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)))
+/** Files and folders; those behind "!" are left out. */
+const isChecked = (file: string) =>
+  checked.some((one) => file === one || (one.endsWith('/') && file.startsWith(one))) && !checked.includes(`!${file}`)
 
 const isCount = given[0] === '--all'
 const files = isCount ? all : given.length > 0 ? given : all.filter(isChecked)

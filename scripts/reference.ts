@@ -129,7 +129,7 @@ function requestText({ input }: DescMethod): string {
   return names.join(', ') || 'empty'
 }
 
-/** What the comment names, and what every method of this kind can answer. */
+/** Errors in the comment, and errors of every method of this kind. */
 function errorsOf({ method: { access }, desc }: Endpoint, comment: string): string[] {
   const always = [
     ...(access.mode === 'open' ? [] : ['UNAUTHENTICATED']),

@@ -1,6 +1,6 @@
-// `npm run release -- VERSION [--no-image]`: makes a release out of a clean checkout: version, changelog, commit, tag, and in
-// build/release the sources, the container image and their checksums. It sends nothing anywhere; what it prints at the end
-// does. Whatever is wrong is said before anything is changed.
+// `npm run release -- VERSION [--no-image]`: makes a release from a clean checkout: version, changelog, commit, tag, and in
+// build/release the sources, the container image and their checksums. It sends nothing anywhere; the commands that it prints at
+// the end do. Problems are reported before anything is changed.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
 const read = (name: string) => readFileSync(name, 'utf8')
 const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8', maxBuffer: 1 << 30 }).trim()
 
-/** What is to be released; throws with everything that is in the way. */
+/** Returns the release to make. Throws with every problem that prevents it. */
 function plan(): { version: string; changelog: string; notes: string } {
   const [version = ''] = positionals
   const current = (JSON.parse(read('package.json')) as { version: string }).version

@@ -1,4 +1,4 @@
-// What all that is made from the contract says of its fields: the schemas of values, and the comments.
+// Schemas and comments of the contract's fields, for everything that is generated from it.
 import { type AnyDesc, type FileRegistry, ScalarType } from '@bufbuild/protobuf'
 import { getComments } from '@bufbuild/protoplugin'
 import { camelCase } from '#lib/fields.ts'

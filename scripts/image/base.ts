@@ -1,4 +1,4 @@
-// What Node needs of an operating system: the C and C++ libraries, as Debian packages whose checksums are in base.json.
+// Libraries of the operating system that Node needs: the C and C++ libraries, as Debian packages with checksums in base.json.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

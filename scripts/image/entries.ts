@@ -1,4 +1,4 @@
-// What a layer has: its files in one order, with one time and one owner, so that the same files are the same bytes.
+// Files of a layer, in a fixed order, with one time and one owner, so that equal files give equal bytes.
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { pack } from 'tar-stream'
@@ -9,7 +9,7 @@ export type Entry = {
   mode: number
   content?: Buffer
   link?: string
-  /** Who owns it, if it is not root. */
+  /** Owner, if it is not root. */
   owner?: number
 }
 

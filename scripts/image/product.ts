@@ -1,4 +1,4 @@
-// What is ours in the image: Node and the production packages as package-lock.json has them, and our own files.
+// Files of the product in the image: Node, the production packages of package-lock.json, and our own files.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// What is said about an image: its packages in SPDX 2.3, and what it was made of in SLSA provenance 1. Both depend on nothing
-// but what they are about, so that they are the same bytes each time.
+// Statements about an image: its packages in SPDX 2.3, and its origin as SLSA provenance 1. They depend only on the image, so
+// they are the same bytes each time.
 import type { DebianPackage } from './base.ts'
 import { type Architecture, platforms } from './platforms.ts'
 import type { NpmPackage } from './product.ts'

@@ -61,7 +61,7 @@ test('an accepted advisory is a note up to its last day', () => {
   assert.deepEqual(none, { problems: [], notes: ['GHSA-cccc is accepted, but nothing has it any more'] })
 })
 
-test('what is accepted has a reason and an end', () => {
+test('an accepted advisory has a reason and an expiry', () => {
   assert.deepEqual(checkRules(rules), [])
   assert.deepEqual(checkRules(accepting('GHSA-cccc', '2026-08-01')), [])
   const wrong = ['scripts/audit.json: GHSA-cccc needs an id, a reason and a day, until']
@@ -70,7 +70,7 @@ test('what is accepted has a reason and an end', () => {
   assert.deepEqual(checkRules({ licenses: [], accepted: [] }), ['scripts/audit.json lists no licences'])
 })
 
-test('a licence is allowed if its expression can be met', () => {
+test('a license is allowed if its expression can be met', () => {
   const allowed = ['MIT', 'ISC', '0BSD']
   const yes = ['MIT', '(MIT)', 'GPL-3.0 OR MIT', 'MIT AND ISC', '(MIT AND ISC) OR GPL-3.0', 'MIT AND (GPL-3.0 OR ISC)']
   for (const expression of yes) assert.ok(isAllowed(expression, allowed), expression)
@@ -89,7 +89,7 @@ test('a licence is allowed if its expression can be met', () => {
   for (const expression of no) assert.ok(!isAllowed(expression, allowed), expression)
 })
 
-test('each locked package has a checksum, and those of the product an agreed licence', () => {
+test('each locked package has a checksum, and those of the product have an accepted license', () => {
   const good = { version: '1.0.0', license: 'MIT', integrity: 'sha512-x' }
   const packages = {
     '': { version: '1.0.0' },

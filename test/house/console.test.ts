@@ -11,7 +11,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const files = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).sort()
 const screens = files.filter((file) => file.endsWith('.tsx'))
 
-test('what browsers are sent of the console stays within its budget', () => {
+test('the files of the console stay within their budget', () => {
   for (const [name, most] of Object.entries(consoleBudget)) {
     const { length } = gzipSync(readFileSync(join(root, 'gen/console', name)), { level: 9 })
     assert.ok(length <= most, `${name} has ${length} bytes, of ${most}`)

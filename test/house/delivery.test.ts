@@ -51,7 +51,7 @@ test('the chart has every setting that there is, once, and no other', () => {
   for (const name of known) assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
 })
 
-test('what the chart reads of settings are settings, and its secrets are none that it shows', () => {
+test('the chart reads only settings that exist, and shows none of its secrets', () => {
   const known = Object.values(settings).map(({ env }) => env)
   for (const name of globSync('**/*', { cwd: join(project, 'examples/chart'), withFileTypes: true })
     .filter((entry) => entry.isFile())

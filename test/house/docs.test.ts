@@ -44,7 +44,7 @@ test('every tour is named in the README and run by a test', () => {
 test('a source file that the documentation names exists', () => {
   const missing = pages.flatMap((page) => {
     const named = [...read(page).matchAll(/`([a-z][\w.-]*(?:\/[\w.-]+)+\.ts)`/g)].map((match) => match[1]!)
-    // How to add a resource is told with one that does not exist.
+    // The guide for a new resource uses one that does not exist.
     const real = named.filter((file) => !file.includes('charts'))
     const found = (file: string) => ['', 'src', 'src/domains'].some((room) => existsSync(join(root, room, file)))
     return real.filter((file) => !found(file)).map((file) => `${page}: ${file}`)

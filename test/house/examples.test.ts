@@ -16,7 +16,7 @@ for (const file of files) {
   test(`${file} loads`, () => {
     const config = readConfig(parseEnv(readFileSync(join(root, file), 'utf8')))
     assert.match(config.url, /^https:/)
-    // What ends TLS for it is a proxy.
+    // A proxy ends TLS in front of it.
     assert.notDeepEqual(config.trustedProxies, [])
     if (config.masterKey !== '') assert.equal(parseMasterKey(config.masterKey).length, 32)
   })

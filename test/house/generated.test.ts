@@ -11,7 +11,7 @@ import { httpOf } from '../../scripts/openapi-annotations.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('what is generated is what `npm run gen` writes', () => {
+test('generated files are as `npm run gen` writes them', () => {
   const fresh = mkdtempSync(join(tmpdir(), 'pinfold-gen-'))
   try {
     execFileSync(process.execPath, [join(root, 'scripts/gen.ts'), fresh], { cwd: root, stdio: 'pipe' })

@@ -79,7 +79,7 @@ const ruleFiles: Record<string, readonly string[]> = {
   ],
 }
 
-/** Which row of the import table a file belongs to: `rule` for the rule files of a domain. */
+/** Row of the import table for a file, such as `rule` for the rule files of a domain. */
 function roomOf(path: string): string {
   if (path.startsWith('gen/')) return 'gen'
   const parts = path.split('/')
@@ -111,10 +111,10 @@ const packages: Record<string, RegExp> = {
 }
 const ofVersion = (one: Import): boolean => packages[roomOf(one.from)]!.test(one.to)
 
-/** What names of hosts may stand for. */
+/** Values of the placeholders in names of hosts. */
 const viewsModel = 'src/domains/policy/views/views.model.ts'
 
-/** What commands open that work on a database themselves. */
+/** Modules with which commands open a database themselves. */
 const openers = ['open-database', 'open-issuer'].map((one) => `src/${one}.ts`)
 
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
@@ -156,7 +156,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     if (['api', 'edge', 'lib', 'gen', 'domains', 'issuer'].includes(to)) return true
     const doors = ['src/downloads/door.ts', 'src/ledger/door.ts', 'src/oci/door.ts', 'src/scim/door.ts']
     if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
-    // Before there are doors, their words are needed.
+    // Words of the entry points are needed before these exist.
     if (['src/oci/errors.ts', 'src/scim/errors.ts'].includes(one.to)) return one.from === 'src/api/port/waiting.ts'
     return one.to === 'src/db/unavailable.ts' && ['src/api/errors.ts', 'src/api/documents.ts'].includes(one.from)
   },

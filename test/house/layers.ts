@@ -104,14 +104,14 @@ export function domainOf(path: string): string {
   return parts[1] === 'domains' && parts.length > 3 ? parts[2]! : ''
 }
 
-/** Whether both files are in domains, and that of the imported one is the same or a lower one. */
+/** Checks that both files are in domains, and that the imported one is in the same domain or in a lower one. */
 export function reaches({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
   const [here, there] = [domainOf(from), domainOf(to)]
   if (here === '' || there === '') return false
   return here === there || domains.indexOf(there) < domains.indexOf(here)
 }
 
-/** Whether a file of a domain imports from a domain, or a folder of its own domain, that is above it. */
+/** Checks if a file of a domain imports from a domain, or from a folder of its own domain, that is above it. */
 export function isUpward({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
   const [here, there] = [domainOf(from), domainOf(to)]
   if (here === '' || there === '') return false

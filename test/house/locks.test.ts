@@ -1,5 +1,5 @@
-// Who locks which row, and in which order, so that transactions which meet wait for each other and do not deadlock. Whoever adds
-// a lock adds it here, and asks what its transaction has locked before.
+// Order in which transactions lock rows, so that they wait for each other and do not deadlock. A new lock is added here, after a
+// look at what its transaction has locked before.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const rowLocks = {
   'domains/events/routing/queues.store.ts': ['alone'],
 }
 
-/** How each takes the row of a repo. */
+/** Ways to lock the row of a repository. */
 const repoLocks: Record<string, readonly string[]> = {
   'domains/registry/blobs/blobs.service.ts': ['alone'],
   'domains/registry/blobs/collect-blobs.ts': ['alone'],

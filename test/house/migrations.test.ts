@@ -19,7 +19,7 @@ test('a migration is called as its file is, by which commands know it', () => {
   )
 })
 
-/** What earlier builds do not mind, and what keeps nobody waiting however many rows there are. */
+/** Changes that earlier builds tolerate, and that take no long locks however many rows there are. */
 const harmless: Record<string, readonly RegExp[]> = {
   expand: [
     /^CREATE TABLE /,
@@ -37,7 +37,7 @@ const harmless: Record<string, readonly RegExp[]> = {
 /** Came together with a change for which all servers stop. */
 const besideNobody = ['0120-expand-scanners']
 
-test('what other builds are beside adds only, and keeps nobody waiting', () => {
+test('a migration that runs beside earlier builds only adds, and takes no long locks', () => {
   const found: string[] = []
   for (const one of migrations) {
     const forms = harmless[phaseOf(one.id)]

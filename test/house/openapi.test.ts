@@ -1,5 +1,5 @@
-// The OpenAPI documents are read by generators of clients. These shorten names in their own ways, so that what differs
-// only in case, dots or underscores is the same name to one of them, and what has no name gets one that may be taken.
+// OpenAPI documents as generators of clients read them. Generators shorten names in their own ways. One of them takes names that
+// differ only in case, dots or underscores for the same, and gives things without a name one that may be taken.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -114,7 +114,7 @@ test('the lock file names no download address', () => {
   assert.doesNotMatch(read('package-lock.json'), /"resolved": "http/)
 })
 
-test('what every request has is read in one place, and what every answer has is written in one', () => {
+test('requests are read in one place, and answers are written in one place', () => {
   const once: Record<string, RegExp> = {
     'src/edge/arrival.ts': /\bnewRequestId\(|\.requests\.observe\(|\binFlight\.inc\(/,
     'src/edge/sources.ts': /\bsourceAddress\(/,
@@ -122,8 +122,8 @@ test('what every request has is read in one place, and what every answer has is 
     'src/edge/safe-headers.ts': /nosniff/,
   }
   const definitions = ['src/lib/request-id.ts', 'src/lib/net/source-address.ts', 'src/domains/iam/access/rights.ts']
-  // What is no request has no arrival. What a token may be narrowed to is asked before there is one, and what the maker of an invite, or whoever has a repo
-  // copied, may do of somebody else.
+  // Calls without a request have no time of arrival. A token's possible rights are asked before the token exists. Rights of
+  // another caller, such as the author of an invitation, are asked on their behalf.
   const others = [
     ...definitions,
     'src/api/port/one-port.ts',

@@ -199,7 +199,8 @@ export async function appendPastMoves(
     return { tag: name, time, event, digest, previousDigest, actor, source: 'import' }
   })
   for (const digest of new Set(moves.map((move) => move.digest))) {
-    for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, { tag: name, digest, time: by.cause.now }, by.cause.now)
+    for (const tagAssigning of hooks.tagAssigning)
+      await tagAssigning(tx, repo, { tag: name, digest, time: by.cause.now }, by.cause.now)
   }
   await history.insertRecords(tx, repo, records)
   // Known from now on, whatever their times elsewhere.
