@@ -1,9 +1,12 @@
 // Findings that events have not told of yet, and what is to be told.
+import { allOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
-import { componentColumns, withNumber } from '../lists/lists.store.ts'
-import { type Change, type ChangeKind, changeKinds } from './changes.model.ts'
+import { componentColumns } from '../lists/lists.store.ts'
+import type { NamedRecord } from '../records/records.model.ts'
+import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
+import { type Change, changeKinds } from './changes.model.ts'
 
 /** `came`: findings that hold and were not told. `went`: those that were told, and do not hold any more. */
 export type Turned = 'came' | 'went'
@@ -19,14 +22,13 @@ export async function untold(
   most: number,
 ): Promise<(FoundPlace & { findingNo: number })[]> {
   const toTell = turned === 'came' ? sql`x.told = 0 AND x.gone_time = ''` : sql`x.told = 1 AND x.gone_time <> ''`
-  const rows = await reader.all<FoundPlace & { findingNo: number }>(sql`
+  return reader.all<FoundPlace & { findingNo: number }>(sql`
     SELECT f.id AS "findingNo", f.place, ${componentColumns}
       FROM (SELECT x.id, x.component_id, x.place FROM findings x
              WHERE ${toTell} AND x.id > ${after}
                AND EXISTS (SELECT 1 FROM components m WHERE m.id = x.component_id AND m.match_time <> '')
              ORDER BY x.id LIMIT ${most}) AS f
       JOIN components c ON c.id = f.component_id ORDER BY f.id`)
-  return rows.map((row) => ({ ...withNumber(row), place: row.place, findingNo: Number(row.findingNo) }))
 }
 
 /** Of some packages what holds, and what does not any more and was told, in one place: each from an index of its own. */
@@ -59,7 +61,7 @@ export async function countTellable(reader: Reader, places: readonly FoundPlace[
     )
     for (const { total, ...of } of rows) {
       const key = foundPlaceKey(of)
-      totals.set(key, (totals.get(key) ?? 0) + Number(total))
+      totals.set(key, (totals.get(key) ?? 0) + total)
     }
   }
   return totals
@@ -67,13 +69,10 @@ export async function countTellable(reader: Reader, places: readonly FoundPlace[
 
 /** Which of these items of packages wait to be compared. */
 export async function waitingItems(reader: Reader, kind: number, items: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const some of chunks(items, 400)) {
-    const rows = await reader.all<{ item: string }>(sql`
-      SELECT item FROM match_queue WHERE kind = ${kind} AND item IN (${list(some)})`)
-    for (const { item } of rows) found.add(item)
-  }
-  return found
+  const waiting = (some: readonly string[]) => sql`
+    SELECT item FROM match_queue WHERE kind = ${kind} AND item IN (${list(some)})`
+  const rows = await allOf<{ item: string }, string>(reader, items, waiting)
+  return new Set(rows.map(({ item }) => item))
 }
 
 export type TellableFinding = {
@@ -86,7 +85,7 @@ export type TellableFinding = {
   isTold: boolean
   /** It is of a record that its source had when it was read first, and so no news. */
   isFirst: boolean
-  record: { id: string; aliases: string[]; upstream: string[] }
+  record: NamedRecord
 }
 
 /**
@@ -94,18 +93,12 @@ export type TellableFinding = {
  * Sources that speak of no ecosystem, and the one named `own`, are never read as a whole.
  */
 export async function tellable(reader: Reader, places: readonly FoundPlace[], own: string): Promise<TellableFinding[]> {
-  type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & {
-    told: number
-    first: number
-    recordId: string
-    aliases: string
-    upstream: string
-  }
+  type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & NamedRow & { told: number; first: number }
   const columns = sql`id, component_id, affected_id, place, state, found_time, gone_time, told`
   const all = byPlace(places).map(([place, components]) => inPlace(place, components, columns))
   const rows = await reader.all<Row>(sql`
     SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.place, f.state, f.found_time AS "foundTime",
-           f.gone_time AS "goneTime", f.told, r.record_id AS "recordId", r.aliases, r.upstream,
+           f.gone_time AS "goneTime", f.told, ${namedColumns},
            CASE WHEN s.ecosystems <> '[]' AND s.name <> ${own} AND r.from_time <= coalesce(
                        (SELECT min(x.fetch_time) FROM vulnerability_source_reads x
                          WHERE x.source_id = s.id AND x.ecosystems <> ''), '9')
@@ -115,11 +108,8 @@ export async function tellable(reader: Reader, places: readonly FoundPlace[], ow
       JOIN vulnerability_records r ON r.id = a.record_no
       JOIN vulnerability_sources s ON s.id = r.source_id`)
   return rows.map(({ told, first, recordId, aliases, upstream, ...row }) => ({
-    ...row,
-    ...{ findingNo: Number(row.findingNo), componentNo: Number(row.componentNo), state: Number(row.state) },
-    isTold: Number(told) === 1,
-    isFirst: Number(first) === 1,
-    record: { id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
+    ...{ ...row, isTold: told === 1, isFirst: first === 1 },
+    record: toNamed({ recordId, aliases, upstream }),
   }))
 }
 
@@ -149,7 +139,7 @@ export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime
     RETURNING id AS "changeNo"`)
   await tx.run(sql`
     INSERT INTO vulnerability_change_components (change_id, component_id, change_time)
-    VALUES (${Number(row!.changeNo)}, ${componentNo}, ${changeTime}) ON CONFLICT DO NOTHING`)
+    VALUES (${row!.changeNo}, ${componentNo}, ${changeTime}) ON CONFLICT DO NOTHING`)
 }
 
 type ChangeRow = Omit<Change, 'kind'> & { kind: number }
@@ -159,9 +149,7 @@ export async function nextChange(reader: Reader): Promise<Change | undefined> {
   const row = await reader.get<ChangeRow>(sql`
     SELECT id AS "changeNo", vulnerability, place, kind, last_repo AS "lastRepo", change_time AS "changeTime"
       FROM vulnerability_changes WHERE id > 0 ORDER BY id LIMIT 1`)
-  if (!row) return undefined
-  const kind: ChangeKind = Number(row.kind) === changeKinds.found ? 'found' : 'resolved'
-  return { ...row, kind, changeNo: Number(row.changeNo), lastRepo: Number(row.lastRepo) }
+  return row && { ...row, kind: row.kind === changeKinds.found ? 'found' : 'resolved' }
 }
 
 export async function beginChange(tx: Tx, changeNo: number): Promise<void> {
@@ -186,20 +174,17 @@ export async function changedComponents(
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT component_id AS "componentNo" FROM vulnerability_change_components
      WHERE change_id = ${changeNo} AND component_id > ${after} ORDER BY component_id LIMIT ${most}`)
-  return rows.map(({ componentNo }) => Number(componentNo))
+  return rows.map(({ componentNo }) => componentNo)
 }
 
 /** Which of these lists have a package of the change, and were compared before that changed. */
 export async function listsOfChange(reader: Reader, changeNo: number, lists: readonly number[]): Promise<Set<number>> {
-  const found = new Set<number>()
-  for (const some of chunks(lists, 100)) {
-    const rows = await reader.all<{ listNo: number }>(sql`
-      SELECT DISTINCT l.list_id AS "listNo"
-        FROM list_components l
-        JOIN component_lists x ON x.id = l.list_id
-        JOIN vulnerability_change_components v ON v.component_id = l.component_id AND v.change_id = ${changeNo}
-       WHERE l.list_id IN (${list(some)}) AND x.match_time <> '' AND x.match_time < v.change_time`)
-    for (const { listNo } of rows) found.add(Number(listNo))
-  }
-  return found
+  const touched = (some: readonly number[]) => sql`
+    SELECT DISTINCT l.list_id AS "listNo"
+      FROM list_components l
+      JOIN component_lists x ON x.id = l.list_id
+      JOIN vulnerability_change_components v ON v.component_id = l.component_id AND v.change_id = ${changeNo}
+     WHERE l.list_id IN (${list(some)}) AND x.match_time <> '' AND x.match_time < v.change_time`
+  const rows = await allOf<{ listNo: number }, number>(reader, lists, touched, 100)
+  return new Set(rows.map(({ listNo }) => listNo))
 }

@@ -33,7 +33,7 @@ export async function forgetLater(tx: Tx, { vulnerability, place }: About, lists
 export async function nextLater(reader: Reader, after: number): Promise<number | undefined> {
   const row = await reader.get<{ listNo: number }>(sql`
     SELECT list_id AS "listNo" FROM resolved_later WHERE list_id > ${after} ORDER BY list_id LIMIT 1`)
-  return row && Number(row.listNo)
+  return row?.listNo
 }
 
 /** Some of what is to be told of a list, in order. */
@@ -42,10 +42,9 @@ export async function laterOf(
   listNo: number,
   most: number,
 ): Promise<(About & Pick<Change, 'lastRepo'>)[]> {
-  const rows = await reader.all<About & { lastRepo: number }>(sql`
+  return reader.all<About & { lastRepo: number }>(sql`
     SELECT vulnerability, place, last_repo AS "lastRepo" FROM resolved_later
      WHERE list_id = ${listNo} ORDER BY list_id, vulnerability, place LIMIT ${most}`)
-  return rows.map((row) => ({ ...row, lastRepo: Number(row.lastRepo) }))
 }
 
 /** Notes that the repos up to this one were told. */

@@ -1,10 +1,13 @@
 // From vulnerabilities and packages to the lists that have them, and what a list consists of.
+import { allOf } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { join, list, type Reader, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { ListKey, StoredComponent } from '../lists/lists.model.ts'
-import { componentColumns, withNumber } from '../lists/lists.store.ts'
+import { componentColumns } from '../lists/lists.store.ts'
+import type { NamedRecord } from '../records/records.model.ts'
+import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
 
 /** `isOver`: more is found in it than is kept of one list. */
 export type NamedList = {
@@ -16,7 +19,7 @@ export type NamedList = {
   ecosystems: string
 }
 
-type ListRow = Pick<NamedList, 'listNo' | 'matchTime' | 'ecosystems'> & {
+type ListRow = Omit<NamedList, 'key' | 'isOver'> & {
   hash: string
   id: string
   version: string
@@ -27,11 +30,8 @@ const listColumns = sql`
   l.id AS "listNo", l.hash, l.distribution AS id, l.distribution_version AS version, l.match_time AS "matchTime",
   l.over_limit AS "isOver", l.ecosystems`
 
-const toList = ({ listNo, hash, id, version, matchTime, isOver, ecosystems }: ListRow): NamedList => ({
-  listNo: Number(listNo),
-  key: { hash, distribution: { id, version } },
-  ...{ matchTime, ecosystems },
-  isOver: Number(isOver) === 1,
+const toList = ({ hash, id, version, isOver, ...row }: ListRow): NamedList => ({
+  ...{ ...row, key: { hash, distribution: { id, version } }, isOver: isOver === 1 },
 })
 
 /** The ecosystems of all lists, as they are stored: some of the different values. */
@@ -49,20 +49,16 @@ export async function listsOf(reader: Reader, numbers: readonly number[]): Promi
 
 /** The lists of these hashes, in whichever distribution. */
 export async function listsHashed(reader: Reader, hashes: readonly string[]): Promise<NamedList[]> {
-  const found: NamedList[] = []
-  for (const some of chunks(hashes, 400)) {
-    const rows = await reader.all<ListRow>(sql`
-      SELECT ${listColumns} FROM component_lists l WHERE l.hash IN (${list(some)})`)
-    found.push(...rows.map(toList))
-  }
-  return found
+  const hashed = (some: readonly string[]) => sql`
+    SELECT ${listColumns} FROM component_lists l WHERE l.hash IN (${list(some)})`
+  return (await allOf<ListRow, string>(reader, hashes, hashed)).map(toList)
 }
 
 /** All lists from a number on, in order. */
 export async function listsFrom(reader: Reader, from: number, most: number): Promise<number[]> {
   const rows = await reader.all<{ listNo: number }>(sql`
     SELECT id AS "listNo" FROM component_lists WHERE id >= ${from} ORDER BY id LIMIT ${most}`)
-  return rows.map(({ listNo }) => Number(listNo))
+  return rows.map(({ listNo }) => listNo)
 }
 
 /** Lists behind `after` that were not compared yet, or in which more is found than is kept; in order. */
@@ -73,7 +69,7 @@ export async function unsureLists(reader: Reader, after: number, most: number): 
     UNION ALL
     SELECT * FROM (SELECT ${listColumns} FROM component_lists l
                     WHERE l.over_limit = 1 AND l.id > ${after} ORDER BY l.id LIMIT ${most}) AS matches`)
-  const lists = new Map(rows.map((row) => [Number(row.listNo), toList(row)]))
+  const lists = new Map(rows.map((row) => [row.listNo, toList(row)]))
   return [...lists.values()].sort((one, other) => one.listNo - other.listNo).slice(0, most)
 }
 
@@ -97,7 +93,7 @@ export async function listsWithAny(
                         ORDER BY component_id, held, list_id LIMIT ${most}) AS matches`,
       ),
     )
-    for (const { listNo } of await reader.all<{ listNo: number }>(join(each, ' UNION ALL '))) found.add(Number(listNo))
+    for (const { listNo } of await reader.all<{ listNo: number }>(join(each, ' UNION ALL '))) found.add(listNo)
   }
   return [...found].sort((one, other) => one - other).slice(0, most)
 }
@@ -119,7 +115,7 @@ export async function componentsWith(
       JOIN affected_packages a ON a.record_no = n.record_no
       JOIN findings f ON f.affected_id = a.id
      WHERE n.name = ${name} AND f.gone_time = '' ${counts} LIMIT ${most}`)
-  return rows.map(({ componentNo }) => Number(componentNo))
+  return rows.map(({ componentNo }) => componentNo)
 }
 
 /** The components with a vulnerability of unknown severity now, for everybody or for one of some organizations, some of them. */
@@ -132,7 +128,7 @@ export async function componentsUnrated(
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT DISTINCT f.component_id AS "componentNo" FROM findings f
      WHERE f.gone_time = '' AND f.state = 1 AND f.severity = 0 ${counts} LIMIT ${most}`)
-  return rows.map(({ componentNo }) => Number(componentNo))
+  return rows.map(({ componentNo }) => componentNo)
 }
 
 /** Findings of unknown severity in a list now, for everybody or for the organization `place`. */
@@ -156,7 +152,7 @@ export type FoundIn = {
   severity: number
   /** The distribution says that it is not affected. */
   isSuppressed: boolean
-  record: { id: string; aliases: string[]; upstream: string[] }
+  record: NamedRecord
 }
 
 /**
@@ -170,9 +166,10 @@ export async function foundInList(
   most: number,
 ): Promise<FoundIn[]> {
   type Row = Omit<FoundIn, 'component' | 'isSuppressed' | 'record'> &
-    StoredComponent & { suppressed: number; recordId: string; aliases: string; upstream: string }
+    StoredComponent &
+    NamedRow & { suppressed: number }
   const rows = await reader.all<Row>(sql`
-    SELECT f.place, f.state, f.severity, ${componentColumns}, r.record_id AS "recordId", r.aliases, r.upstream,
+    SELECT f.place, f.state, f.severity, ${componentColumns}, ${namedColumns},
            CASE WHEN EXISTS (SELECT 1 FROM suppressions s WHERE s.finding_id = f.id AND s.owner_id = l.owner_id
                                 AND s.until_time = '') THEN 1 ELSE 0 END AS suppressed
       FROM list_components l
@@ -185,12 +182,8 @@ export async function foundInList(
      ORDER BY suppressed, f.state, CASE f.severity WHEN 0 THEN 1.5 WHEN 5 THEN 0 ELSE f.severity END DESC, f.id
      LIMIT ${most}`)
   return rows.map(({ place: of, state, severity, suppressed, recordId, aliases, upstream, ...component }) => ({
-    component: withNumber(component),
-    place: of,
-    state: Number(state),
-    severity: Number(severity),
-    isSuppressed: Number(suppressed) === 1,
-    record: { id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
+    ...{ component, place: of, state, severity, isSuppressed: suppressed === 1 },
+    record: toNamed({ recordId, aliases, upstream }),
   }))
 }
 
@@ -198,10 +191,9 @@ export type ListedComponent = StoredComponent & { listNo: number; locations: str
 
 type EntryRow = StoredComponent & { listNo: number; locations: string }
 
-const toEntry = ({ listNo, locations, ...component }: EntryRow): ListedComponent => ({
-  ...withNumber(component),
-  listNo: Number(listNo),
-  locations: locations === '' ? [] : (JSON.parse(locations) as string[]),
+const toEntry = (row: EntryRow): ListedComponent => ({
+  ...row,
+  locations: row.locations === '' ? [] : (JSON.parse(row.locations) as string[]),
 })
 
 /** A page of the packages of a list that go by a name, or were built from it, behind one of them, in order. */

@@ -57,7 +57,7 @@ export function createParts(reader: Reader): Parts {
       )) {
         for (const row of await reader.all<Known['component']>(sql`
           SELECT ${componentColumns} FROM components c WHERE c.id IN (${list(some)})`)) {
-          components.set(Number(row.componentNo), { ...row, componentNo: Number(row.componentNo) })
+          components.set(row.componentNo, row)
         }
       }
       for (const some of missing(
@@ -66,31 +66,28 @@ export function createParts(reader: Reader): Parts {
       )) {
         const said = await reader.all<Parameters<typeof toAffected>[0]>(sql`
           SELECT ${affectedColumns} FROM affected_packages a WHERE a.id IN (${list(some)})`)
-        for (const one of said) affected.set(Number(one.affectedNo), toAffected(one))
+        for (const one of said) affected.set(one.affectedNo, toAffected(one))
       }
-      const about = rows.map(({ affectedNo }) => affected.get(Number(affectedNo))!.recordNo)
+      const about = rows.map(({ affectedNo }) => affected.get(affectedNo)!.recordNo)
       for (const some of missing(about, records)) {
         const pastOf = await pastTexts(reader, some)
         for (const one of await reader.all<RecordRow>(sql`
           SELECT ${recordColumns} FROM vulnerability_records r JOIN vulnerability_sources s ON s.id = r.source_id
            WHERE r.id IN (${list(some)})`)) {
-          records.set(Number(one.recordNo), fromRecordRow(one, pastOf.get(Number(one.recordNo)) ?? []))
+          records.set(one.recordNo, fromRecordRow(one, pastOf.get(one.recordNo) ?? []))
         }
       }
     },
     knownOf({ findingNo, componentNo, affectedNo, state, severity, foundTime, goneTime }, { ownerNo, locations }) {
-      const said = affected.get(Number(affectedNo))!
+      const said = affected.get(affectedNo)!
       return {
-        findingNo: Number(findingNo),
-        state: Number(state),
-        severity: Number(severity),
+        ...{ findingNo, ownerNo, state, severity },
         foundTime: once(foundTime),
         goneTime: once(goneTime),
-        component: components.get(Number(componentNo))!,
+        component: components.get(componentNo)!,
         affected: said,
         ...records.get(said.recordNo)!,
         locations: placesOf(locations),
-        ownerNo: Number(ownerNo),
         suppressed: [],
         accepted: [],
       }
@@ -101,7 +98,7 @@ export function createParts(reader: Reader): Parts {
 /** Those that are not there yet, each once, as many at a time as one statement asks about. */
 function missing(wanted: readonly number[], there: ReadonlyMap<number, unknown>): number[][] {
   return chunks(
-    [...new Set(wanted.map(Number))].filter((one) => !there.has(one)),
+    [...new Set(wanted)].filter((one) => !there.has(one)),
     atOnce,
   )
 }
@@ -116,7 +113,7 @@ export async function pastTexts(reader: Reader, records: readonly number[]): Pro
   const past = new Map<number, PastText[]>()
   for (const { recordNo, untilTime, summary, references } of rows) {
     const text = { untilTime, summary, references: JSON.parse(references) as string[] }
-    past.set(Number(recordNo), [...(past.get(Number(recordNo)) ?? []), text])
+    past.set(recordNo, [...(past.get(recordNo) ?? []), text])
   }
   return past
 }
@@ -162,5 +159,5 @@ export const suppressedColumns = sql`
   s.record, ${componentColumns}`
 
 export function toSuppressed({ findingNo, ownerNo, fromTime, untilTime, source, record, ...owner }: SuppressedRow) {
-  return { findingNo: Number(findingNo), ownerNo: Number(ownerNo), fromTime, untilTime, source, record, owner }
+  return { findingNo, ownerNo, fromTime, untilTime, source, record, owner }
 }

@@ -1,5 +1,5 @@
+import { allOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql } from '#db/sql.ts'
-import { chunks } from '#lib/chunks.ts'
 import type { Known } from './known.model.ts'
 import {
   createParts,
@@ -59,8 +59,6 @@ async function selectKnown(
   return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
 }
 
-const atOnce = 400
-
 /** When something was found in a package: the id of its record, which stays when that is written anew. */
 export type Sighting = { componentNo: number; recordId: string; foundTime: string }
 
@@ -70,18 +68,13 @@ export async function sightingsIn(
   components: readonly number[],
   places: readonly string[],
 ): Promise<Sighting[]> {
-  const found: Sighting[] = []
-  for (const some of chunks([...new Set(components)], atOnce)) {
-    found.push(
-      ...(await reader.all<Sighting>(sql`
-        SELECT f.component_id AS "componentNo", r.record_id AS "recordId", f.found_time AS "foundTime"
-          FROM findings f
-          JOIN affected_packages a ON a.id = f.affected_id
-          JOIN vulnerability_records r ON r.id = a.record_no
-         WHERE f.component_id IN (${list(some)}) AND f.place IN (${list(['', ...places])})`)),
-    )
-  }
-  return found.map((row) => ({ ...row, componentNo: Number(row.componentNo) }))
+  const found = (some: readonly number[]) => sql`
+    SELECT f.component_id AS "componentNo", r.record_id AS "recordId", f.found_time AS "foundTime"
+      FROM findings f
+      JOIN affected_packages a ON a.id = f.affected_id
+      JOIN vulnerability_records r ON r.id = a.record_no
+     WHERE f.component_id IN (${list(some)}) AND f.place IN (${list(['', ...places])})`
+  return allOf(reader, [...new Set(components)], found)
 }
 
 /** What did not count in a list, and when. */

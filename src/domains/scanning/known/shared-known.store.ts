@@ -1,9 +1,8 @@
 // The findings of many lists of packages at once. Lists of images of one tag have most of them in common.
+import { allOf } from '#db/bulk.ts'
 import { list, type Reader, sql } from '#db/sql.ts'
-import { chunks } from '#lib/chunks.ts'
 import type { Known } from './known.model.ts'
 import {
-  atOnce,
   createParts,
   type FindingRow,
   findingColumns,
@@ -32,7 +31,7 @@ export function createSharedKnown(reader: Reader): SharedKnown {
   const add = async (keys: readonly string[]): Promise<void> => {
     const pairs = keys.map(pairOf)
     const rows = new Map<number, FindingRow>()
-    for (const row of await findingsOf(reader, pairs)) rows.set(Number(row.findingNo), row)
+    for (const row of await findingsOf(reader, pairs)) rows.set(row.findingNo, row)
     await parts.need([...rows.values()])
     const suppressed = await suppressedOf(reader, pairs)
     for (const [i, key] of keys.entries()) {
@@ -54,8 +53,8 @@ export function createSharedKnown(reader: Reader): SharedKnown {
                  WHERE l.list_id IN (${list(lists)}) AND f.place IN (${list(['', ...places])})
                  LIMIT ${most + 1}) p
          GROUP BY p.list_id`)
-      if (rows.reduce((sum, { total }) => sum + Number(total), 0) > most) return undefined
-      const byList = rows.map(({ listNo, pairs }) => ({ listNo: Number(listNo), keys: pairs.split(',') }))
+      if (rows.reduce((sum, { total }) => sum + total, 0) > most) return undefined
+      const byList = rows.map(({ listNo, pairs }) => ({ listNo, keys: pairs.split(',') }))
       const fresh = new Set<string>()
       for (const { keys } of byList) for (const key of keys) if (!shared.has(key)) fresh.add(key)
       if (fresh.size > 0) await add([...fresh])
@@ -80,24 +79,16 @@ function pairOf(key: string): Pair {
 }
 
 async function findingsOf(reader: Reader, pairs: readonly Pair[]): Promise<FindingRow[]> {
-  const rows: FindingRow[] = []
-  for (const some of chunks([...new Set(pairs.map(({ findingNo }) => findingNo))], atOnce)) {
-    const found = await reader.all<FindingRow>(sql`
-      SELECT ${findingColumns} FROM findings f WHERE f.id IN (${list(some)})`)
-    for (const row of found) rows.push(row)
-  }
-  return rows
+  const numbers = [...new Set(pairs.map(({ findingNo }) => findingNo))]
+  return allOf(reader, numbers, (some) => sql`SELECT ${findingColumns} FROM findings f WHERE f.id IN (${list(some)})`)
 }
 
 /** What did not count, and when, by the finding and the package that its files belong to. */
 async function suppressedOf(reader: Reader, pairs: readonly Pair[]) {
   const owned = new Set(pairs.filter(({ ownerNo }) => ownerNo !== 0).map(({ findingNo }) => findingNo))
-  const found: ReturnType<typeof toSuppressed>[] = []
-  for (const some of chunks([...owned], atOnce)) {
-    const rows = await reader.all<SuppressedRow>(sql`
-      SELECT ${suppressedColumns} FROM suppressions s JOIN components c ON c.id = s.owner_id
-       WHERE s.finding_id IN (${list(some)}) ORDER BY s.finding_id, s.owner_id, s.id`)
-    for (const row of rows) found.push(toSuppressed(row))
-  }
-  return Map.groupBy(found, keyOf)
+  const suppressed = (some: readonly number[]) => sql`
+    SELECT ${suppressedColumns} FROM suppressions s JOIN components c ON c.id = s.owner_id
+     WHERE s.finding_id IN (${list(some)}) ORDER BY s.finding_id, s.owner_id, s.id`
+  const rows = await allOf<SuppressedRow, number>(reader, [...owned], suppressed)
+  return Map.groupBy(rows.map(toSuppressed), keyOf)
 }

@@ -16,7 +16,7 @@ export async function setOver(tx: Tx, listNo: number, now: string): Promise<bool
 export async function countEntries(reader: Reader, listNo: number): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM list_components WHERE list_id = ${listNo}`)
-  return Number(row?.total ?? 0)
+  return row?.total ?? 0
 }
 
 /** True when it was over before. */
@@ -29,10 +29,9 @@ export async function setWithin(tx: Tx, listNo: number, now: string): Promise<bo
 
 /** When some lists were over the limit, of each the oldest first. */
 export async function limitsOf(reader: Reader, lists: readonly number[]): Promise<(OverLimit & { listNo: number })[]> {
-  const rows = await reader.all<OverLimit & { listNo: number }>(sql`
+  return reader.all<OverLimit & { listNo: number }>(sql`
     SELECT list_id AS "listNo", from_time AS "fromTime", until_time AS "untilTime" FROM list_limits
      WHERE list_id IN (${list(lists)}) ORDER BY list_id, from_time`)
-  return rows.map((row) => ({ ...row, listNo: Number(row.listNo) }))
 }
 
 /** Packages of a list, behind `after`, that do not follow whether the list is over; in order. */
@@ -46,7 +45,7 @@ export async function misheldOf(
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT l.component_id AS "componentNo" FROM list_components l JOIN components c ON c.id = l.component_id
      WHERE l.list_id = ${listNo} AND l.component_id > ${after} AND ${wrong} ORDER BY l.component_id LIMIT ${most}`)
-  return rows.map(({ componentNo }) => Number(componentNo))
+  return rows.map(({ componentNo }) => componentNo)
 }
 
 /** Of a list that is over: those which no other list has are held from now on. */
@@ -81,5 +80,5 @@ export async function countOpen(
       FROM (SELECT l.component_id FROM list_components l
              WHERE l.list_id = ${listNo} AND l.component_id > ${after} ORDER BY l.component_id LIMIT ${most}) p
       LEFT JOIN findings f ON f.component_id = p.component_id AND f.gone_time = '' AND f.place = ''`)
-  return { open: Number(row?.open ?? 0), last: row?.last == null ? undefined : Number(row.last) }
+  return { open: row?.open ?? 0, last: row?.last ?? undefined }
 }

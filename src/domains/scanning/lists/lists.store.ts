@@ -14,8 +14,6 @@ import {
 export const componentColumns = sql`
   c.id AS "componentNo", c.kind, c.ecosystem, c.name, c.version, c.origin, c.origin_version AS "originVersion", c.arch`
 
-export const withNumber = (row: StoredComponent): StoredComponent => ({ ...row, componentNo: Number(row.componentNo) })
-
 type Row = Omit<StoredList, 'isOver' | 'ecosystems'> & { isOver: number; ecosystems: string }
 
 const listColumns = sql`
@@ -23,10 +21,7 @@ const listColumns = sql`
 
 const fromRow = (row: Row): StoredList => ({
   ...row,
-  listNo: Number(row.listNo),
-  state: Number(row.state),
-  packages: Number(row.packages),
-  isOver: Number(row.isOver) === 1,
+  isOver: row.isOver === 1,
   ecosystems: row.ecosystems === '' ? undefined : (JSON.parse(row.ecosystems) as string[]),
 })
 
@@ -82,8 +77,7 @@ export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
 export type Payer = { payer: string; bytes: number; charged: number }
 
 export async function findPayer(reader: Reader, listNo: number): Promise<Payer | undefined> {
-  const row = await reader.get<Payer>(sql`SELECT payer, bytes, charged FROM component_lists WHERE id = ${listNo}`)
-  return row && { payer: row.payer, bytes: Number(row.bytes), charged: Number(row.charged) }
+  return reader.get<Payer>(sql`SELECT payer, bytes, charged FROM component_lists WHERE id = ${listNo}`)
 }
 
 export async function setPayer(tx: Tx, listNo: number, { payer, bytes, charged }: Payer): Promise<void> {
@@ -123,7 +117,7 @@ async function findComponents(reader: Reader, components: readonly Component[]):
          AND c.arch = ${one.arch}`,
   )
   const rows = await reader.all<StoredComponent>(join(wanted, ' UNION ALL '))
-  return new Map(rows.map((row) => [keyOf(row), Number(row.componentNo)]))
+  return new Map(rows.map((row) => [keyOf(row), row.componentNo]))
 }
 
 export type EntryRow = { componentNo: number; ownerNo: number; locations: string }
@@ -144,8 +138,7 @@ export const matchedColumns = sql`${componentColumns}, c.held`
 
 export const toMatched = (row: StoredComponent & { held: number }): MatchedComponent => ({
   ...row,
-  componentNo: Number(row.componentNo),
-  held: Number(row.held) === 1,
+  held: row.held === 1,
 })
 
 /** Components of a list that were never compared, some of them. */
@@ -183,5 +176,5 @@ export async function noteEcosystems(tx: Tx, listNo: number, ecosystems: readonl
 export async function matchedListsAfter(reader: Reader, after: number, most: number): Promise<number[]> {
   const rows = await reader.all<{ listNo: number }>(sql`
     SELECT id AS "listNo" FROM component_lists WHERE id > ${after} AND match_time <> '' ORDER BY id LIMIT ${most}`)
-  return rows.map(({ listNo }) => Number(listNo))
+  return rows.map(({ listNo }) => listNo)
 }

@@ -1,4 +1,4 @@
-import { insertsOf } from '#db/bulk.ts'
+import { allOf, insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
@@ -50,10 +50,7 @@ const stateNames = new Map(Object.entries(affectedStates).map(([name, number]) =
 export function toAffected<T extends Row>(row: T): Omit<T, keyof Row> & AffectedRow {
   return {
     ...row,
-    affectedNo: Number(row.affectedNo),
-    recordNo: Number(row.recordNo),
-    state: stateNames.get(Number(row.state) as 1)!,
-    severity: Number(row.severity),
+    state: stateNames.get(row.state as 1)!,
     ranges: JSON.parse(row.ranges) as AffectedRow['ranges'],
     versions: JSON.parse(row.versions) as string[],
     qualifiers: JSON.parse(row.qualifiers) as AffectedRow['qualifiers'],
@@ -79,19 +76,11 @@ export async function openFindings(
   components: readonly number[],
   { after, upTo }: { after: number; upTo: number },
 ): Promise<OpenFinding[]> {
-  const rows = await reader.all<OpenFinding>(sql`
+  return reader.all<OpenFinding>(sql`
     SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity
       FROM findings f
      WHERE f.component_id IN (${list(components)}) AND f.gone_time = ''
        AND f.affected_id > ${after} AND f.affected_id <= ${upTo}`)
-  return rows.map((row) => ({
-    findingNo: Number(row.findingNo),
-    componentNo: Number(row.componentNo),
-    affectedNo: Number(row.affectedNo),
-    place: row.place,
-    state: Number(row.state),
-    severity: Number(row.severity),
-  }))
 }
 
 /** What is found in a package before it was compared is no news, so it counts as told. */
@@ -127,12 +116,11 @@ export async function countOwn(
   { components, places }: { components: readonly number[]; places: readonly string[] },
   upTo: number,
 ): Promise<{ componentNo: number; place: string; total: number }[]> {
-  const rows = await reader.all<{ componentNo: number; place: string; total: number }>(sql`
+  return reader.all<{ componentNo: number; place: string; total: number }>(sql`
     SELECT f.component_id AS "componentNo", f.place, count(*) AS total FROM findings f
      WHERE f.component_id IN (${list(components)}) AND f.place IN (${list(places)}) AND f.gone_time = ''
        AND f.affected_id <= ${upTo}
      GROUP BY f.component_id, f.place`)
-  return rows.map((row) => ({ ...row, componentNo: Number(row.componentNo), total: Number(row.total) }))
 }
 
 /** Notes that they have been compared; what was compared before keeps its first time. */
@@ -154,7 +142,7 @@ export async function recordsOf(reader: Reader, records: readonly number[]): Pro
     SELECT r.id AS "recordNo", r.record_id AS id, r.aliases, r.upstream, r.severities
       FROM vulnerability_records r WHERE r.id IN (${list(records)})`)
   return rows.map(({ recordNo, id, aliases, upstream, severities }) => ({
-    recordNo: Number(recordNo),
+    recordNo,
     names: [...new Set([id, ...(JSON.parse(aliases) as string[]), ...(JSON.parse(upstream) as string[])])],
     severities: JSON.parse(severities) as RecordSeverity[],
   }))
@@ -165,15 +153,10 @@ export async function severitiesNamed(
   reader: Reader,
   names: readonly string[],
 ): Promise<{ name: string; severities: RecordSeverity[] }[]> {
-  const found: { name: string; severities: RecordSeverity[] }[] = []
-  for (const some of chunks(names, 400)) {
-    const rows = await reader.all<{ name: string; severities: string }>(sql`
-      SELECT n.name, r.severities
-        FROM vulnerability_record_names n JOIN vulnerability_records r ON r.id = n.record_no
-       WHERE n.name IN (${list(some)}) AND r.severities <> '[]' AND r.withdraw_time = ''`)
-    found.push(
-      ...rows.map(({ name, severities }) => ({ name, severities: JSON.parse(severities) as RecordSeverity[] })),
-    )
-  }
-  return found
+  const said = (some: readonly string[]) => sql`
+    SELECT n.name, r.severities
+      FROM vulnerability_record_names n JOIN vulnerability_records r ON r.id = n.record_no
+     WHERE n.name IN (${list(some)}) AND r.severities <> '[]' AND r.withdraw_time = ''`
+  const rows = await allOf<{ name: string; severities: string }, string>(reader, names, said)
+  return rows.map(({ name, severities }) => ({ name, severities: JSON.parse(severities) as RecordSeverity[] }))
 }

@@ -11,22 +11,18 @@ const found = sql`(SELECT count(*) FROM findings f
 
 export type OpenOf = { componentNo: number; open: number }
 
-const numbers = (row: OpenOf): OpenOf => ({ componentNo: Number(row.componentNo), open: Number(row.open) })
-
 /** Of some packages those that a counted list has, as they were counted. */
 export async function countedOf(tx: Tx, components: readonly number[]): Promise<OpenOf[]> {
-  const rows = await tx.all<OpenOf>(sql`
+  return tx.all<OpenOf>(sql`
     SELECT id AS "componentNo", open_findings AS open FROM components
      WHERE id IN (${list(components)}) AND open_findings >= 0 ORDER BY components.id`)
-  return rows.map(numbers)
 }
 
 /** Counts what is found in packages now. */
 export async function countComponents(tx: Tx, components: readonly number[]): Promise<OpenOf[]> {
-  const rows = await tx.all<OpenOf>(sql`
+  return tx.all<OpenOf>(sql`
     UPDATE components SET open_findings = ${found} WHERE id IN (${list(components)})
     RETURNING id AS "componentNo", open_findings AS open`)
-  return rows.map(numbers)
 }
 
 /** Packages of a list behind `after` that were never counted, in order. */
@@ -39,7 +35,7 @@ export async function uncountedOf(
     SELECT l.component_id AS "componentNo" FROM list_components l JOIN components c ON c.id = l.component_id
      WHERE l.list_id = ${listNo} AND l.component_id > ${after} AND c.open_findings < 0
      ORDER BY l.component_id LIMIT ${most}`)
-  return rows.map(({ componentNo }) => Number(componentNo))
+  return rows.map(({ componentNo }) => componentNo)
 }
 
 export type Delta = { componentNo: number; delta: number }
@@ -59,10 +55,9 @@ export type OpenChange = { changeNo: number; delta: number; lastList: number }
 
 /** The oldest of a package. */
 export async function nextChange(tx: Tx, componentNo: number): Promise<OpenChange | undefined> {
-  const row = await tx.get<OpenChange>(sql`
+  return tx.get<OpenChange>(sql`
     SELECT id AS "changeNo", delta, last_list AS "lastList" FROM open_changes
      WHERE component_id = ${componentNo} ORDER BY component_id, id LIMIT 1`)
-  return row && { changeNo: Number(row.changeNo), delta: Number(row.delta), lastList: Number(row.lastList) }
 }
 
 export async function advanceChange(tx: Tx, changeNo: number, lastList: number): Promise<void> {
@@ -86,7 +81,7 @@ export async function listsWith(
                     ORDER BY component_id, held, list_id LIMIT ${most}) AS matches`
   const rows = await reader.all<{ listNo: number }>(sql`${page(0)} UNION ALL ${page(1)}`)
   return rows
-    .map(({ listNo }) => Number(listNo))
+    .map(({ listNo }) => listNo)
     .sort((one, other) => one - other)
     .slice(0, most)
 }
@@ -116,10 +111,10 @@ export async function openOfPage(
              WHERE list_id = ${listNo} AND component_id > ${after} ORDER BY component_id LIMIT ${most}) p
       JOIN components c ON c.id = p.component_id`))!
   return {
-    open: Number(row.open),
-    isCounted: Number(row.least ?? 0) >= 0,
-    isLast: Number(row.total) < most,
-    last: Number(row.last ?? 0),
+    open: row.open,
+    isCounted: (row.least ?? 0) >= 0,
+    isLast: row.total < most,
+    last: row.last ?? 0,
   }
 }
 
@@ -142,17 +137,13 @@ export async function listsToFollow(
   // Of a list over the limit so much is charged as is kept of one.
   const kept = sql`CASE WHEN open_findings > ${most} THEN ${most} ELSE open_findings END`
   const added = sql`bytes + (${kept}) * ${bytesOfFinding} - charged`
-  const rows = await tx.all<ListToFollow>(sql`
+  return tx.all<ListToFollow>(sql`
     SELECT id AS "listNo", open_findings AS open, payer, bytes, charged, ${added} AS added
       FROM component_lists
      WHERE id IN (${list(lists)}) AND state = ${listStates.complete} AND open_findings >= 0
        AND ((over_limit = 0 AND open_findings > ${most}) OR (over_limit = 1 AND open_findings * 2 < ${most})
             OR (payer <> '' AND abs(${added}) >= ${leastCharged}))
      ORDER BY component_lists.id`)
-  return rows.map(({ payer, ...row }) => ({
-    ...{ payer, listNo: Number(row.listNo), open: Number(row.open) },
-    ...{ bytes: Number(row.bytes), charged: Number(row.charged), added: Number(row.added) },
-  }))
 }
 
 /** Of a package that no list has. */
@@ -166,10 +157,9 @@ export async function openOfComponent(
   reader: Reader,
   componentNo: number,
 ): Promise<{ stored: number; wanted: number } | undefined> {
-  const row = await reader.get<{ stored: number; wanted: number }>(sql`
+  return reader.get<{ stored: number; wanted: number }>(sql`
     SELECT open_findings AS stored, ${found} AS wanted FROM components
      WHERE id = ${componentNo} AND open_findings >= 0`)
-  return row && { stored: Number(row.stored), wanted: Number(row.wanted) }
 }
 
 /** What a list has, -1 if it is not counted, and what it should by what its packages have; undefined: one of them is not counted. */
@@ -186,9 +176,6 @@ export async function openOfList(
            (SELECT sum(d.delta) FROM list_components p JOIN open_changes d ON d.component_id = p.component_id
              WHERE p.list_id = l.id AND d.last_list < l.id) AS coming
       FROM component_lists l WHERE l.id = ${listNo}`)
-  const isCounted = Number(row?.least ?? 0) >= 0
-  return {
-    stored: Number(row?.stored ?? -1),
-    wanted: isCounted ? Number(row?.open ?? 0) - Number(row?.coming ?? 0) : undefined,
-  }
+  const isCounted = (row?.least ?? 0) >= 0
+  return { stored: row?.stored ?? -1, wanted: isCounted ? (row?.open ?? 0) - (row?.coming ?? 0) : undefined }
 }

@@ -4,7 +4,7 @@ import { withAllReleases } from '#contents/ecosystems.ts'
 import { isCleared, verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
-import { vulnerabilityIds } from '../records/records.model.ts'
+import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
 import { orderOf } from './matching.service.ts'
 import * as store from './suppressions.store.ts'
 
@@ -91,14 +91,10 @@ async function suppressedOf(
   return { open, wanted }
 }
 
-const namesOf = ({ id, aliases, upstream }: store.NamedRecord): string[] => [...new Set([id, ...aliases, ...upstream])]
+const namesOf = ({ id, aliases, upstream }: NamedRecord): string[] => [...new Set([id, ...aliases, ...upstream])]
 
 /** The statement that clears the package of all vulnerabilities that the record is about; the first, by name. */
-function clearedBy(
-  owner: StoredComponent,
-  record: store.NamedRecord,
-  said: readonly store.Said[],
-): store.Said | undefined {
+function clearedBy(owner: StoredComponent, record: NamedRecord, said: readonly store.Said[]): store.Said | undefined {
   const ids = vulnerabilityIds(record)
   const order = orderOf(owner)
   const clearing = ids.map((id) => {

@@ -1,15 +1,15 @@
-import { insertsOf } from '#db/bulk.ts'
+import { allOf, insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
-import { componentColumns, withNumber } from '../lists/lists.store.ts'
+import { componentColumns } from '../lists/lists.store.ts'
+import type { NamedRecord } from '../records/records.model.ts'
+import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
 import type { AffectedRow } from './findings.model.ts'
 import { affectedColumns, toAffected } from './findings.store.ts'
 
 /** A package of a language, and the one of the distribution that brought it along. */
 export type OwnedPair = { componentNo: number; ownerNo: number }
-
-const toPair = (row: OwnedPair): OwnedPair => ({ componentNo: Number(row.componentNo), ownerNo: Number(row.ownerNo) })
 
 /** Where a page has ended: first come the pairs in which the components are owned, then those in which they own. */
 export type PairCursor = { asOwner: boolean; one: number; other: number }
@@ -22,11 +22,10 @@ export async function pairsTouching(
 ): Promise<{ pairs: OwnedPair[]; next: PairCursor | undefined }> {
   const { asOwner, one, other } = after ?? { asOwner: false, one: 0, other: 0 }
   const [first, second] = asOwner ? [sql`p.owner_id`, sql`p.component_id`] : [sql`p.component_id`, sql`p.owner_id`]
-  const rows = await reader.all<OwnedPair>(sql`
+  const pairs = await reader.all<OwnedPair>(sql`
     SELECT p.component_id AS "componentNo", p.owner_id AS "ownerNo" FROM owned_components p
      WHERE ${first} IN (${list(components)}) AND ${first} >= ${one} AND (${first} > ${one} OR ${second} > ${other})
      ORDER BY ${first}, ${second} LIMIT ${most}`)
-  const pairs = rows.map(toPair)
   const last = pairs.at(-1)
   if (last && pairs.length === most) {
     const [a, b] = asOwner ? [last.ownerNo, last.componentNo] : [last.componentNo, last.ownerNo]
@@ -41,10 +40,9 @@ export async function pairsOfComponent(
   componentNo: number,
   { after, most }: { after: number; most: number },
 ): Promise<OwnedPair[]> {
-  const rows = await reader.all<OwnedPair>(sql`
+  return reader.all<OwnedPair>(sql`
     SELECT p.component_id AS "componentNo", p.owner_id AS "ownerNo" FROM owned_components p
      WHERE p.component_id = ${componentNo} AND p.owner_id > ${after} ORDER BY p.owner_id LIMIT ${most}`)
-  return rows.map(toPair)
 }
 
 /** Some of the pairs of a list, behind a component, in order. */
@@ -53,20 +51,10 @@ export async function pairsOfList(
   listNo: number,
   { after, most }: { after: number; most: number },
 ): Promise<OwnedPair[]> {
-  const rows = await reader.all<OwnedPair>(sql`
+  return reader.all<OwnedPair>(sql`
     SELECT component_id AS "componentNo", owner_id AS "ownerNo" FROM list_components
      WHERE list_id = ${listNo} AND component_id > ${after} AND owner_id <> 0 ORDER BY component_id LIMIT ${most}`)
-  return rows.map(toPair)
 }
-
-export type NamedRecord = { id: string; aliases: string[]; upstream: string[] }
-type NamedRow = { recordId: string; aliases: string; upstream: string }
-
-const toNamed = ({ recordId, aliases, upstream }: NamedRow): NamedRecord => ({
-  id: recordId,
-  aliases: JSON.parse(aliases) as string[],
-  upstream: JSON.parse(upstream) as string[],
-})
 
 export type FoundIn = { findingNo: number; componentNo: number; affectedNo: number; record: NamedRecord }
 /** The finding that a page has ended with. */
@@ -80,7 +68,7 @@ export async function foundIn(
 ): Promise<FoundIn[]> {
   const { componentNo, affectedNo } = after ?? { componentNo: 0, affectedNo: 0 }
   const rows = await reader.all<NamedRow & Omit<FoundIn, 'record'>>(sql`
-    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", r.record_id AS "recordId", r.aliases, r.upstream
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", ${namedColumns}
       FROM findings f
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
@@ -88,17 +76,14 @@ export async function foundIn(
        AND (f.component_id > ${componentNo} OR f.affected_id > ${affectedNo})
      ORDER BY f.component_id, f.affected_id LIMIT ${most}`)
   return rows.map((row) => ({
-    findingNo: Number(row.findingNo),
-    componentNo: Number(row.componentNo),
-    affectedNo: Number(row.affectedNo),
+    ...{ findingNo: row.findingNo, componentNo: row.componentNo, affectedNo: row.affectedNo },
     record: toNamed(row),
   }))
 }
 
 export async function componentsOf(reader: Reader, numbers: readonly number[]): Promise<StoredComponent[]> {
-  const rows = await reader.all<StoredComponent>(sql`
+  return reader.all<StoredComponent>(sql`
     SELECT ${componentColumns} FROM components c WHERE c.id IN (${list(numbers)})`)
-  return rows.map(withNumber)
 }
 
 export type Said = AffectedRow & { record: NamedRecord; source: string }
@@ -112,7 +97,7 @@ export async function saidAbout(
   const found = new Map<number, Said>()
   for (const some of chunks(vulnerabilities, 400)) {
     const rows = await reader.all<NamedRow & { source: string } & Parameters<typeof toAffected>[0]>(sql`
-      SELECT DISTINCT ${affectedColumns}, r.record_id AS "recordId", r.aliases, r.upstream, s.name AS source
+      SELECT DISTINCT ${affectedColumns}, ${namedColumns}, s.name AS source
         FROM vulnerability_record_names n
         JOIN affected_packages a ON a.record_no = n.record_no
         JOIN vulnerability_records r ON r.id = a.record_no
@@ -134,16 +119,10 @@ export async function suppressedNow(
   reader: Reader,
   findings: readonly number[],
 ): Promise<(Suppression & { id: number })[]> {
-  const found: (Suppression & { id: number })[] = []
-  for (const some of chunks(findings, 400)) {
-    const rows = await reader.all<Suppression & { id: number }>(sql`
-      SELECT id, finding_id AS "findingNo", owner_id AS "ownerNo", source, record FROM suppressions
-       WHERE finding_id IN (${list(some)}) AND until_time = ''`)
-    for (const row of rows) {
-      found.push({ ...row, id: Number(row.id), findingNo: Number(row.findingNo), ownerNo: Number(row.ownerNo) })
-    }
-  }
-  return found
+  const now = (some: readonly number[]) => sql`
+    SELECT id, finding_id AS "findingNo", owner_id AS "ownerNo", source, record FROM suppressions
+     WHERE finding_id IN (${list(some)}) AND until_time = ''`
+  return allOf<Suppression & { id: number }, number>(reader, findings, now)
 }
 
 export async function endSuppressions(tx: Tx, ids: readonly number[], now: string): Promise<void> {

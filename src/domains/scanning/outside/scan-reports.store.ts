@@ -27,14 +27,8 @@ const columns = sql`
 function fromRow(row: Row): ReportFacts {
   return {
     ...row,
-    id: Number(row.id),
-    repo: Number(row.repo),
     origin: nameOf<ReportOrigin>(reportOrigins, row.origin),
     state: nameOf<ReportState>(reportStates, row.state),
-    scanner: Number(row.scanner),
-    total: Number(row.total),
-    size: Number(row.size),
-    signatures: Number(row.signatures),
     signers: JSON.parse(row.signers) as string[],
   }
 }
@@ -59,7 +53,7 @@ export async function insertReport(
     VALUES (${repo.id}, ${repo.uid.slice(0, 40)}, ${digest}, ${reportOrigins[origin]}, ${referrer}, ${rawDigest},
             ${actor}, ${now}, ${state}, ${ignored?.reason ?? ''}, ${ignored?.message ?? ''}, ${now}, ${buildTime})
         ON CONFLICT DO NOTHING RETURNING id`)
-  return row && Number(row.id)
+  return row?.id
 }
 
 /** Why one counts for nothing that may count another time. */
@@ -103,10 +97,9 @@ export async function nextWaiting(
   reader: Reader,
   after: string,
 ): Promise<(WaitingReport & { dueTime: string }) | undefined> {
-  const row = await reader.get<WaitingReport & { dueTime: string }>(sql`
+  return reader.get<WaitingReport & { dueTime: string }>(sql`
     SELECT ${waitingColumns}, due_time AS "dueTime" FROM scan_reports WHERE state = 1 AND organization > ${after}
      ORDER BY organization, due_time, id LIMIT 1`)
-  return row && { ...row, id: Number(row.id), repo: Number(row.repo), attempts: Number(row.attempts) }
 }
 
 export async function postponeReport(tx: Tx, id: number, attempts: number, dueTime: string): Promise<void> {
@@ -164,7 +157,7 @@ export async function findSame(
     newest.stated === statements &&
     // Who has signed it may make a difference.
     (signatures === 0 || newest.raw === rawDigest)
-  return same ? Number(newest.id) : undefined
+  return same ? newest.id : undefined
 }
 
 export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
@@ -188,9 +181,9 @@ export async function pruneReports(tx: Tx, repo: number, digest: string): Promis
     const rows = await tx.all<{ id: number; isSigned: number }>(sql`
       SELECT id, CASE WHEN signers = '[]' THEN 0 ELSE 1 END AS "isSigned" FROM scan_reports
        WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state} ORDER BY id DESC LIMIT ${most + prunedAtOnce}`)
-    const isFirst = ({ isSigned }: { isSigned: number }) => state === reportStates.stated && Number(isSigned) === 1
+    const isFirst = ({ isSigned }: { isSigned: number }) => state === reportStates.stated && isSigned === 1
     const kept = [...rows.filter(isFirst), ...rows.filter((row) => !isFirst(row))]
-    const beyond = kept.slice(most).map(({ id }) => Number(id))
+    const beyond = kept.slice(most).map(({ id }) => id)
     if (beyond.length === 0) continue
     const gone = await tx.all<Sized>(sql`
       DELETE FROM scan_reports WHERE id IN (${list(beyond)}) AND check_time = '' RETURNING size`)
@@ -202,7 +195,7 @@ export async function pruneReports(tx: Tx, repo: number, digest: string): Promis
 const prunedAtOnce = 400
 
 type Sized = { size: number }
-const sumOf = (rows: readonly Sized[]): number => rows.reduce((sum, { size }) => sum + Number(size), 0)
+const sumOf = (rows: readonly Sized[]): number => rows.reduce((sum, { size }) => sum + size, 0)
 
 /** All of an image, read or not, the newest first. */
 export async function listFacts(reader: Reader, repo: number, digest: string, most: number): Promise<ReportFacts[]> {
@@ -247,11 +240,10 @@ export async function documentsOf(
   digest: string,
   most: number,
 ): Promise<{ id: number; size: number }[]> {
-  const rows = await reader.all<{ id: number; size: number }>(sql`
+  return reader.all<{ id: number; size: number }>(sql`
     SELECT s.id, octet_length(x.statements) AS size FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
      WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4) AND x.statements <> ''
      ORDER BY s.id DESC LIMIT ${most}`)
-  return rows.map(({ id, size }) => ({ id: Number(id), size: Number(size) }))
 }
 
 /** What one of them says. */

@@ -1,6 +1,5 @@
-import { atMost } from '#db/bulk.ts'
+import { allOf, atMost } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
-import { chunks } from '#lib/chunks.ts'
 
 /** Statement of a signer about a vulnerability in an image, or in one package of it. `saidTime` is the time in the document. */
 export type SignedStatement = {
@@ -24,15 +23,11 @@ export async function saidNow(
   signer: string,
   vulnerabilities: readonly string[],
 ): Promise<SaidNow[]> {
-  const found: SaidNow[] = []
-  for (const some of chunks(vulnerabilities, 400)) {
-    const rows = await reader.all<SaidNow>(sql`
-      SELECT id, vulnerability, package, status, stated, statement, said_time AS "saidTime" FROM signed_statements
-       WHERE repo_uid = ${repoUid} AND digest = ${digest} AND signer_uid = ${signer} AND until_time = ''
-         AND vulnerability IN (${list(some)})`)
-    found.push(...rows.map((row) => ({ ...row, id: Number(row.id) })))
-  }
-  return found
+  const inForce = (some: readonly string[]) => sql`
+    SELECT id, vulnerability, package, status, stated, statement, said_time AS "saidTime" FROM signed_statements
+     WHERE repo_uid = ${repoUid} AND digest = ${digest} AND signer_uid = ${signer} AND until_time = ''
+       AND vulnerability IN (${list(some)})`
+  return allOf(reader, vulnerabilities, inForce)
 }
 
 /** How many there are and were, up to `most`. */
@@ -40,7 +35,7 @@ export async function countSigned(reader: Reader, { repoUid, digest }: ImageIn, 
   const row = await reader.get<{ count: number }>(sql`
     SELECT count(*) AS count FROM (
       SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} AND digest = ${digest} LIMIT ${most}) matches`)
-  return Number(row?.count ?? 0)
+  return row?.count ?? 0
 }
 
 export async function insertSigned(
@@ -56,7 +51,7 @@ export async function insertSigned(
                                    said_time, from_time)
     VALUES (${repoUid}, ${digest}, ${vulnerability}, ${one.package}, ${signer}, ${status}, ${stated}, ${statement},
             ${saidTime}, ${now}) RETURNING id`)
-  return Number(row!.id)
+  return row!.id
 }
 
 /** Notes that the same was said later. */
@@ -86,19 +81,16 @@ export async function hidingOf(
   { repoUid, digest }: ImageIn,
   vulnerabilities: readonly string[],
 ): Promise<HidingStatement[]> {
-  const found: HidingStatement[] = []
-  for (const some of chunks(vulnerabilities, 400)) {
-    const rows = await reader.all<HidingRow>(sql`
-      SELECT s.vulnerability, s.package, s.stated, s.from_time AS "fromTime", s.until_time AS "untilTime",
-             t.uid, t.name, t.actor, t.end_time AS "endTime", t.expire_time AS "expireTime"
-        FROM signed_statements s JOIN vex_signers t ON t.uid = s.signer_uid
-       WHERE s.repo_uid = ${repoUid} AND s.digest = ${digest} AND s.status IN ('not_affected', 'fixed')
-         AND s.vulnerability IN (${list(some)}) ORDER BY s.id`)
-    for (const { uid, name, actor, endTime, expireTime, ...said } of rows) {
-      found.push({ ...said, signer: { uid, name, actor, endTime, expireTime } })
-    }
-  }
-  return found
+  const hiding = (some: readonly string[]) => sql`
+    SELECT s.vulnerability, s.package, s.stated, s.from_time AS "fromTime", s.until_time AS "untilTime",
+           t.uid, t.name, t.actor, t.end_time AS "endTime", t.expire_time AS "expireTime"
+      FROM signed_statements s JOIN vex_signers t ON t.uid = s.signer_uid
+     WHERE s.repo_uid = ${repoUid} AND s.digest = ${digest} AND s.status IN ('not_affected', 'fixed')
+       AND s.vulnerability IN (${list(some)}) ORDER BY s.id`
+  const rows = await allOf<HidingRow, string>(reader, vulnerabilities, hiding)
+  return rows.map(({ uid, name, actor, endTime, expireTime, ...said }) => {
+    return { ...said, signer: { uid, name, actor, endTime, expireTime } }
+  })
 }
 
 /** Whether a signer has ever said anything in a repo. */
@@ -132,7 +124,7 @@ export async function nextSigned(
     SELECT s.repo_uid AS "repoUid", s.digest, CASE WHEN ${isThere} THEN 1 ELSE 0 END AS found
       FROM signed_statements s
      WHERE (s.repo_uid, s.digest) > (${after.repoUid}, ${after.digest}) ORDER BY s.repo_uid, s.digest LIMIT 1`)
-  return row && { repoUid: row.repoUid, digest: row.digest, isThere: Number(row.found) === 1 }
+  return row && { repoUid: row.repoUid, digest: row.digest, isThere: row.found === 1 }
 }
 
 /** Some of what would have gone with an image, or with the repo; answers with how many. */

@@ -18,11 +18,7 @@ type Row = Omit<DueMatch, 'kind'> & { kind: number }
 
 const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, fence, progress`
 
-const fromRow = (row: Row): DueMatch => ({
-  ...row,
-  kind: nameOf<MatchKind>(matchKinds, row.kind),
-  fence: Number(row.fence),
-})
+const fromRow = (row: Row): DueMatch => ({ ...row, kind: nameOf<MatchKind>(matchKinds, row.kind) })
 
 /** Of the next place behind `after` that has any which nobody is at, the one that is due first, be it now or later. */
 export async function nextMatch(reader: Reader, after: string | undefined): Promise<DueMatch | undefined> {
@@ -76,5 +72,5 @@ export async function pauseMatch(
 }
 
 export async function countMatches(reader: Reader): Promise<number> {
-  return Number((await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM match_queue`))!.total)
+  return (await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM match_queue`))!.total
 }

@@ -1,4 +1,4 @@
-import { insertsOf } from '#db/bulk.ts'
+import { allOf, insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { PutCounts, Rank, SourceRun } from '../records/records.model.ts'
@@ -29,12 +29,10 @@ function toRow({ cve, exploited, likelihood }: Rank): RankRow {
   }
 }
 
-function fromRow(row: RankRow): Rank {
-  const [epss, percentile] = [Number(row.epss), Number(row.percentile)]
-  const { cve, addDate, dueDate } = row
+function fromRow({ cve, exploited, addDate, dueDate, ransomware, epss, percentile }: RankRow): Rank {
   return {
     cve,
-    ...(Number(row.exploited) === 1 && { exploited: { addDate, dueDate, ransomware: Number(row.ransomware) === 1 } }),
+    ...(exploited === 1 && { exploited: { addDate, dueDate, ransomware: ransomware === 1 } }),
     ...(epss !== unsaid && { likelihood: { epss: epss / 1e6, percentile: percentile / 1e6 } }),
   }
 }
@@ -44,13 +42,10 @@ const textOf = (row: RankRow): string => JSON.stringify(fromRow(row))
 
 /** Brings ranks, no two of one CVE, to what a source says now. */
 export async function putRanks(tx: Tx, run: SourceRun, ranks: readonly Rank[]): Promise<PutCounts> {
-  const known = new Map<string, string>()
-  for (const some of chunks(ranks, 400)) {
-    const rows = await tx.all<RankRow>(sql`
-      SELECT ${columns} FROM vulnerability_ranks
-       WHERE cve IN (${list(some.map(({ cve }) => cve))}) AND source_id = ${run.sourceNo}`)
-    for (const row of rows) known.set(row.cve, textOf(row))
-  }
+  const ofSource = (some: readonly Rank[]) => sql`
+    SELECT ${columns} FROM vulnerability_ranks
+     WHERE cve IN (${list(some.map(({ cve }) => cve))}) AND source_id = ${run.sourceNo}`
+  const known = new Map((await allOf<RankRow, Rank>(tx, ranks, ofSource)).map((row) => [row.cve, textOf(row)]))
   const rows = ranks.map(toRow)
   const into = sql`
     INSERT INTO vulnerability_ranks (cve, source_id, generation, exploited, add_date, due_date, ransomware, epss, percentile)`
@@ -82,10 +77,10 @@ export async function deleteOutdated(tx: Tx, { sourceNo, generation }: SourceRun
 /** What sources say of some vulnerabilities, by their ids. */
 export async function ranksOf(reader: Reader, cves: readonly string[]): Promise<Map<string, Rank>> {
   const found = new Map<string, Rank>()
-  for (const some of chunks(cves, 400)) {
-    const rows = await reader.all<RankRow>(sql`
-      SELECT ${columns} FROM vulnerability_ranks WHERE cve IN (${list(some)}) ORDER BY cve, source_id`)
-    for (const row of rows) found.set(row.cve, { ...found.get(row.cve), ...fromRow(row) })
+  const named = (some: readonly string[]) => sql`
+    SELECT ${columns} FROM vulnerability_ranks WHERE cve IN (${list(some)}) ORDER BY cve, source_id`
+  for (const row of await allOf<RankRow, string>(reader, cves, named)) {
+    found.set(row.cve, { ...found.get(row.cve), ...fromRow(row) })
   }
   return found
 }
@@ -93,5 +88,5 @@ export async function ranksOf(reader: Reader, cves: readonly string[]): Promise<
 export async function countRanks(reader: Reader): Promise<Map<number, number>> {
   const rows = await reader.all<{ sourceNo: number; total: number }>(sql`
     SELECT source_id AS "sourceNo", count(*) AS total FROM vulnerability_ranks GROUP BY source_id`)
-  return new Map(rows.map(({ sourceNo, total }) => [Number(sourceNo), Number(total)]))
+  return new Map(rows.map(({ sourceNo, total }) => [sourceNo, total]))
 }

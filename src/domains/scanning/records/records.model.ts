@@ -142,13 +142,13 @@ export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean 
 }
 
 /** A record as far as its names go. */
-type Named = { id: string; aliases: readonly string[]; upstream: readonly string[] }
+export type NamedRecord = { id: string; aliases: readonly string[]; upstream: readonly string[] }
 
 /**
  * The vulnerabilities that a record is about, each once: its CVEs; without any, one id that records of other sources
  * about the same choose as well.
  */
-export function vulnerabilityIds({ id, aliases, upstream }: Named): string[] {
+export function vulnerabilityIds({ id, aliases, upstream }: NamedRecord): string[] {
   const names = [...new Set([id, ...aliases, ...upstream])]
   // Debian's records have the name of a package behind that of the vulnerability.
   const cves = names.filter((name) => name.startsWith('CVE-') && !name.includes('/'))

@@ -1,9 +1,10 @@
-import { insertsOf } from '#db/bulk.ts'
+import { allOf, insertsOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import {
   type AffectedPackage,
   affectedStates,
+  type NamedRecord,
   readsToDrop,
   type SourceEnd,
   type SourceFacts,
@@ -29,10 +30,10 @@ const sourceColumns = sql`
 
 type SourceRow = Omit<StoredSource, 'ecosystems'> & { ecosystems: string }
 
-function fromSourceRow({ ecosystems, ...row }: SourceRow): StoredSource {
-  const numbers = { sourceNo: Number(row.sourceNo), generation: Number(row.generation) }
-  return { ...row, ...numbers, ecosystems: JSON.parse(ecosystems) as string[] }
-}
+const fromSourceRow = (row: SourceRow): StoredSource => ({
+  ...row,
+  ecosystems: JSON.parse(row.ecosystems) as string[],
+})
 
 /** All sources, by their names. */
 export async function listSources(reader: Reader): Promise<StoredSource[]> {
@@ -170,7 +171,7 @@ async function importsOf(reader: Reader, ecosystems: readonly string[]): Promise
         FROM vulnerability_sources s JOIN vulnerability_source_ecosystems e ON e.source_id = s.id
        WHERE s.ecosystems = '[]' AND e.ecosystem IN (${list(some)}) ORDER BY e.ecosystem`)
     for (const { sourceNo, ecosystem } of rows) {
-      found.set(Number(sourceNo), [...(found.get(Number(sourceNo)) ?? []), ecosystem])
+      found.set(sourceNo, [...(found.get(sourceNo) ?? []), ecosystem])
     }
   }
   return found
@@ -188,11 +189,18 @@ async function readsOf(reader: Reader, sourceNo: number, imported: string[]): Pr
      WHERE r.source_id = ${sourceNo} ORDER BY r.fetch_time LIMIT 10000`)
   return rows.map((row) => ({
     ...{ ...row, imported },
-    sourceNo: Number(row.sourceNo),
     whole: row.ecosystems !== '',
     ecosystems: row.ecosystems === '' ? [] : (JSON.parse(row.ecosystems) as string[]),
   }))
 }
+
+/** The columns of the names of a record `r`. */
+export const namedColumns = sql`r.record_id AS "recordId", r.aliases, r.upstream`
+export type NamedRow = { recordId: string; aliases: string; upstream: string }
+
+export const toNamed = ({ recordId, aliases, upstream }: NamedRow): NamedRecord => ({
+  ...{ id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
+})
 
 /** A record that holds now. `core`: the hash of what it says but for texts; empty where it is not known. */
 export type CurrentRecord = { recordNo: number; id: string; hash: string; core: string; severities: string }
@@ -297,7 +305,7 @@ export async function insertRecords(tx: Tx, run: RunOf, added: readonly NewRecor
            "references", publish_time, modify_time, withdraw_time, from_time)`
   const numbers = new Map<string, number>()
   for (const insert of insertsOf(into, rows, sql`RETURNING id AS "recordNo", record_id AS id`)) {
-    for (const { recordNo, id } of await tx.all<CurrentRecord>(insert)) numbers.set(id, Number(recordNo))
+    for (const { recordNo, id } of await tx.all<CurrentRecord>(insert)) numbers.set(id, recordNo)
   }
   await insertAll(
     tx,
@@ -344,20 +352,17 @@ export async function packagesNamed(reader: Reader, names: readonly string[], mo
 
 /** Those of the names that a component has, or what it was built from. */
 export async function namesInUse(reader: Reader, names: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const some of chunks(names, 500)) {
-    const rows = await reader.all<{ name: string }>(sql`
-      SELECT DISTINCT c.name FROM components c WHERE c.name IN (${list(some)})
-      UNION
-      SELECT DISTINCT c.origin FROM components c WHERE c.origin IN (${list(some)}) AND c.origin <> c.name`)
-    for (const { name } of rows) found.add(name)
-  }
-  return found
+  const used = (some: readonly string[]) => sql`
+    SELECT DISTINCT c.name FROM components c WHERE c.name IN (${list(some)})
+    UNION
+    SELECT DISTINCT c.origin FROM components c WHERE c.origin IN (${list(some)}) AND c.origin <> c.name`
+  const rows = await allOf<{ name: string }, string>(reader, names, used, 500)
+  return new Set(rows.map(({ name }) => name))
 }
 
 export async function countRecords(reader: Reader): Promise<Map<number, number>> {
   const rows = await reader.all<{ sourceNo: number; total: number }>(sql`
     SELECT r.source_id AS "sourceNo", count(*) AS total FROM vulnerability_records r
      WHERE r.until_time = '' GROUP BY r.source_id`)
-  return new Map(rows.map(({ sourceNo, total }) => [Number(sourceNo), Number(total)]))
+  return new Map(rows.map(({ sourceNo, total }) => [sourceNo, total]))
 }

@@ -4,14 +4,14 @@ import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
 import type { Accepted, Known } from '../known/known.model.ts'
 import { type HidingStatement, hasSigned, hidingOf } from '../outside/signed-statements.store.ts'
-import { vulnerabilityIds } from '../records/records.model.ts'
+import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
 /** An image in one of the repos that are asked about. */
 export type ImageAt = { repoUid: string; digest: string }
 
-type Named = Pick<Known, 'component'> & { record: Pick<Known['record'], 'id' | 'aliases' | 'upstream'> }
+type Named = Pick<Known, 'component'> & { record: NamedRecord }
 
 /** Adds to each finding what was accepted of it: it does not count where that is so in all of the repos. */
 export async function withAccepted<K extends Known>(

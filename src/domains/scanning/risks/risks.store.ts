@@ -1,6 +1,6 @@
+import { allOf } from '#db/bulk.ts'
 import { list, type Reader, sql } from '#db/sql.ts'
 import { endingTable } from '#domains/rules/rules.store.ts'
-import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 
@@ -39,13 +39,8 @@ export async function risksOf(
   scopes: readonly string[],
   vulnerabilities: readonly string[],
 ): Promise<RiskAcceptance[]> {
-  const found: RiskAcceptance[] = []
-  for (const some of chunks(vulnerabilities, 400)) {
-    found.push(
-      ...(await reader.all<RiskAcceptance>(sql`
-        SELECT ${riskTable.columns} FROM risk_acceptances t
-         WHERE t.scope_uid IN (${list(scopes)}) AND t.vulnerability IN (${list(some)})`)),
-    )
-  }
-  return found
+  const named = (some: readonly string[]) => sql`
+    SELECT ${riskTable.columns} FROM risk_acceptances t
+     WHERE t.scope_uid IN (${list(scopes)}) AND t.vulnerability IN (${list(some)})`
+  return allOf(reader, vulnerabilities, named)
 }

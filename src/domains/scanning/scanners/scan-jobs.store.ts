@@ -15,7 +15,7 @@ export async function countWaiting(
     SELECT count(*) AS total FROM (
       SELECT 1 FROM scan_jobs
        WHERE scanner_id = ${scanner} AND organization = ${organization} AND remote = '' LIMIT ${most}) AS waiting`)
-  return Number(row!.total)
+  return row!.total
 }
 
 /** `false` for what waits already. */
@@ -63,13 +63,6 @@ const columns = sql`
   id, repo_id AS repo, organization, digest, media_type AS "mediaType", actor, request_time AS "requestTime", remote,
   begin_time AS "beginTime", attempts, problem`
 
-const fromRow = (row: ScanJob): ScanJob => ({
-  ...row,
-  id: Number(row.id),
-  repo: Number(row.repo),
-  attempts: Number(row.attempts),
-})
-
 /** Of an organisation, what has begun first; another one where the scanner has room for it. */
 export async function nextJob(
   reader: Reader,
@@ -83,12 +76,11 @@ export async function nextJob(
        WHERE scanner_id = ${scanner} AND organization = ${organization} AND due_time <= ${now} AND ${which}
        ORDER BY due_time, id LIMIT 1`)
   const begun = await due(sql`remote <> ''`)
-  if (begun) return fromRow(begun)
+  if (begun) return begun
   const begins = await reader.all(sql`
     SELECT 1 AS found FROM scan_jobs
      WHERE scanner_id = ${scanner} AND organization = ${organization} AND remote <> '' LIMIT ${mostBegun}`)
-  const waiting = begins.length < mostBegun ? await due(sql`remote = ''`) : undefined
-  return waiting && fromRow(waiting)
+  return begins.length < mostBegun ? due(sql`remote = ''`) : undefined
 }
 
 /** Notes how it stands, and when to go on. */
@@ -125,7 +117,7 @@ export async function jobsOf(reader: Reader, repo: number, digests: readonly str
       SELECT s.name AS scanner, j.digest, j.request_time AS "requestTime", j.begin_time AS "beginTime", j.attempts, j.problem
         FROM scan_jobs j JOIN scanners s ON s.id = j.scanner_id
        WHERE j.repo_id = ${repo} AND j.digest = ${digest} ORDER BY j.scanner_id`)
-    all.push(...rows.map((row) => ({ ...row, attempts: Number(row.attempts) })))
+    all.push(...rows)
   }
   return all
 }
@@ -134,7 +126,7 @@ export async function jobsOf(reader: Reader, repo: number, digests: readonly str
 export async function countJobs(reader: Reader): Promise<Map<number, number>> {
   const rows = await reader.all<{ scanner: number; total: number }>(sql`
     SELECT scanner_id AS scanner, count(*) AS total FROM scan_jobs GROUP BY scanner_id`)
-  return new Map(rows.map(({ scanner, total }) => [Number(scanner), Number(total)]))
+  return new Map(rows.map(({ scanner, total }) => [scanner, total]))
 }
 
 /** Those of one image. */

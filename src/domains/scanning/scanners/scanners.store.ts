@@ -16,7 +16,6 @@ const columns = sql`
 
 const fromRow = (row: Row): Scanner => ({
   ...row,
-  id: Number(row.id),
   hasCredential: row.hasCredential === 1,
   groups: JSON.parse(row.groups) as string[],
   consumes: JSON.parse(row.consumes) as string[],

@@ -13,7 +13,7 @@ export async function signedBelow(
      WHERE s.organization = ${rootOf(place)} AND s.signatures <> 0 AND s.id > ${after} AND s.state IN (2, 4)
        AND EXISTS (SELECT 1 FROM scan_report_texts x WHERE x.report_id = s.id AND x.statements <> '')
        AND (r.uid = ${place} OR (r.uid > ${place} AND r.uid < ${`${place}0`})) ORDER BY s.id LIMIT ${most}`)
-  return rows.map(({ id }) => Number(id))
+  return rows.map(({ id }) => id)
 }
 
 /** Has some documents looked at. */
@@ -26,12 +26,11 @@ export async function checkSigned(tx: Tx, ids: readonly number[], now: string): 
 
 /** Of the next organisation behind `after` that has any to look at, the one that is due first, be it now or later. */
 export async function nextUnchecked(reader: Reader, after: string): Promise<UncheckedReport | undefined> {
-  const row = await reader.get<UncheckedReport>(sql`
+  return reader.get<UncheckedReport>(sql`
     SELECT s.id, s.repo_id AS repo, r.uid AS "repoUid", s.organization, s.digest, s.raw_digest AS "rawDigest",
            s.create_time AS "createTime", s.attempts, s.check_time AS "dueTime"
       FROM scan_reports s JOIN repos r ON r.id = s.repo_id
      WHERE s.check_time <> '' AND s.organization > ${after} ORDER BY s.organization, s.check_time, s.id LIMIT 1`)
-  return row && { ...row, id: Number(row.id), repo: Number(row.repo), attempts: Number(row.attempts) }
 }
 
 /** Who of those that are trusted has signed it; how many signatures it has, where that was not known. */

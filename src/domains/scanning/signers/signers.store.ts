@@ -29,10 +29,9 @@ export type NewSigner = { id: number; uid: string; scopeUid: string; lastReport:
 
 /** The next behind one of them. */
 export async function nextNew(reader: Reader, after: number): Promise<NewSigner | undefined> {
-  const row = await reader.get<NewSigner>(sql`
+  return reader.get<NewSigner>(sql`
     SELECT id, uid, scope_uid AS "scopeUid", last_report AS "lastReport" FROM vex_signers
      WHERE last_report >= 0 AND id > ${after} ORDER BY id LIMIT 1`)
-  return row && { ...row, id: Number(row.id), lastReport: Number(row.lastReport) }
 }
 
 /** `lastReport` is -1 once all reports were looked at. */

@@ -129,7 +129,7 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
 async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
   const deleted = await store.deleteFindings(tx, componentNo, rowsAtOnce)
   for (const [place, found] of Map.groupBy(deleted, (one) => one.place)) {
-    const charged = found.reduce((sum, one) => sum + Number(one.charged), 0)
+    const charged = found.reduce((sum, one) => sum + one.charged, 0)
     if (charged > 0) await countBytes(tx, place, -charged)
   }
   return deleted.length > 0

@@ -26,16 +26,8 @@ export async function listsAfter(reader: Reader, after: number, most: number): P
            payer, CASE WHEN ecosystems = '' THEN 0 ELSE 1 END AS placed,
            CASE WHEN open_findings < 0 AND match_time <> '' THEN 1 ELSE 0 END AS uncounted
       FROM component_lists WHERE id > ${after} ORDER BY component_lists.id LIMIT ${most}`)
-  return rows.map(({ listNo, state, id, version, placed, uncounted, ...row }) => {
-    const [isPlaced, isUncounted] = [Number(placed) === 1, Number(uncounted) === 1]
-    return {
-      ...row,
-      listNo: Number(listNo),
-      state: Number(state),
-      distribution: { id, version },
-      isPlaced,
-      isUncounted,
-    }
+  return rows.map(({ id, version, placed, uncounted, ...row }) => {
+    return { ...row, distribution: { id, version }, isPlaced: placed === 1, isUncounted: uncounted === 1 }
   })
 }
 
@@ -51,7 +43,7 @@ export async function bury(tx: Tx, listNo: number): Promise<void> {
 export async function emptyList(tx: Tx, listNo: number, most: number): Promise<number> {
   const rows = await tx.all<{ componentNo: number }>(sql`
     SELECT component_id AS "componentNo" FROM list_components WHERE list_id = ${listNo} ORDER BY component_id LIMIT ${most}`)
-  const components = list(rows.map(({ componentNo }) => Number(componentNo)))
+  const components = list(rows.map(({ componentNo }) => componentNo))
   if (rows.length === 0) return 0
   await tx.run(sql`DELETE FROM list_components WHERE list_id = ${listNo} AND component_id IN (${components})`)
   await tx.run(sql`
@@ -79,7 +71,7 @@ export async function heldAfter(
     SELECT c.id AS "componentNo",
            CASE WHEN EXISTS (SELECT 1 FROM list_components l WHERE l.component_id = c.id) THEN 1 ELSE 0 END AS listed
       FROM components c WHERE c.held = 1 AND c.id > ${after} ORDER BY c.id LIMIT ${most}`)
-  return rows.map(({ componentNo, listed }) => ({ componentNo: Number(componentNo), isListed: Number(listed) === 1 }))
+  return rows.map(({ componentNo, listed }) => ({ componentNo, isListed: listed === 1 }))
 }
 
 export async function isListed(reader: Reader, componentNo: number): Promise<boolean> {
@@ -95,10 +87,10 @@ export async function deleteFindings(tx: Tx, componentNo: number, most: number):
     SELECT id AS "findingNo", affected_id AS "affectedNo", place, charged FROM findings
      WHERE component_id = ${componentNo} ORDER BY component_id, id LIMIT ${most}`)
   if (found.length === 0) return []
-  const findings = list(found.map(({ findingNo }) => Number(findingNo)))
+  const findings = list(found.map(({ findingNo }) => findingNo))
   await tx.run(sql`DELETE FROM suppressions WHERE finding_id IN (${findings})`)
   await tx.run(sql`DELETE FROM findings WHERE id IN (${findings})`)
-  await deleteSaid(tx, [...new Set(found.map(({ affectedNo }) => Number(affectedNo)))])
+  await deleteSaid(tx, [...new Set(found.map(({ affectedNo }) => affectedNo))])
   return found
 }
 
@@ -112,7 +104,7 @@ async function deleteSaid(tx: Tx, affected: readonly number[]): Promise<void> {
   if (gone.length === 0) return
   await tx.run(sql`
     DELETE FROM vulnerability_records
-     WHERE id IN (${list([...new Set(gone.map(({ recordNo }) => Number(recordNo)))])}) AND until_time <> ''
+     WHERE id IN (${list([...new Set(gone.map(({ recordNo }) => recordNo))])}) AND until_time <> ''
        AND NOT EXISTS (SELECT 1 FROM affected_packages a WHERE a.record_no = vulnerability_records.id)`)
 }
 
