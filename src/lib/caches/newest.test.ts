@@ -8,3 +8,17 @@ test('what was set longest ago makes room, and what is set again is the newest',
   newest.set('c', 4)
   assert.deepEqual([...newest], Object.entries({ a: 3, c: 4 }))
 })
+
+test('drops the oldest key also after keys were set again, deleted or cleared', () => {
+  const map = new Newest<number, number>(3)
+  for (let key = 0; key < 10; key++) map.set(key, key)
+  assert.deepEqual([...map.keys()], [7, 8, 9])
+  map.set(7, 0).set(10, 10)
+  assert.deepEqual([...map.keys()], [9, 7, 10])
+  map.delete(9)
+  for (const key of [11, 12]) map.set(key, key)
+  assert.deepEqual([...map.keys()], [10, 11, 12])
+  map.clear()
+  for (const key of [1, 2, 3, 4]) map.set(key, key)
+  assert.deepEqual([...map.keys()], [2, 3, 4])
+})

@@ -1,6 +1,8 @@
 /** A map of at most `most` keys, in which what was set longest ago makes room. A key that is set again is the newest. */
 export class Newest<K, V> extends Map<K, V> {
   readonly #most: number
+  /** Stands before the oldest key. A new iterator would pass over all that was deleted before it each time. */
+  #oldest: MapIterator<K> | undefined
 
   constructor(most: number) {
     super()
@@ -10,7 +12,10 @@ export class Newest<K, V> extends Map<K, V> {
   override set(key: K, value: V): this {
     this.delete(key)
     super.set(key, value)
-    if (this.size > this.#most) this.delete(this.keys().next().value!)
+    if (this.size > this.#most) {
+      this.#oldest ??= this.keys()
+      this.delete(this.#oldest.next().value!)
+    }
     return this
   }
 }
