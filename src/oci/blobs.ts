@@ -1,17 +1,17 @@
 // /v2/<name>/blobs/<digest> (distribution specification, "Pulling blobs", "Deleting Blobs").
+
+import type { IncomingMessage } from 'node:http'
 import type { Content, Range } from '#blobs/blobs.ts'
 import type { Blob } from '#domains/registry/blobs/blobs.model.ts'
 import * as service from '#domains/registry/blobs/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
+import { isAtOrBelow } from '#lib/net/hosts.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
 import { bringBlob, isOnDemand, sizeThere } from './mirrors.ts'
 import { observePull } from './observe.ts'
-import { rangeOf } from './range.ts'
-import { addressFor } from './redirect.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
-import { checkDigest } from './views/judged.ts'
-import { requireClean } from './views/kept.ts'
+import { checkDigest, requireClean } from './views/checks.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
 /** GET and HEAD. */
@@ -124,4 +124,40 @@ export async function deleteBlob(visit: Visit, reference: string): Promise<void>
 
 function unknownBlob(digest: string): OciError {
   return new OciError('BLOB_UNKNOWN', 'the repository has no such blob', { detail: { digest } })
+}
+
+/**
+ * Range of a blob that a request asks for (RFC 9110, 14.2). Undefined for all of it: without a range, with several, or with one
+ * in another unit. Throws 416 for a range outside of the blob.
+ */
+function rangeOf({ method, headers }: IncomingMessage, size: number, etag: string): Range | undefined {
+  const { range } = headers
+  if (range === undefined || method !== 'GET') return undefined
+  const condition = headers['if-range']
+  if (condition !== undefined && condition !== etag) return undefined
+  const match = /^bytes=(\d*)-(\d*)$/.exec(range.trim())
+  if (!match || (match[1] === '' && match[2] === '')) return undefined
+  const [, first, last] = match
+  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1)
+  if (start > end || start >= size) {
+    throw new OciError('SIZE_INVALID', `the blob has ${size} bytes`, {
+      status: 416,
+      headers: { 'content-range': `bytes */${size}` },
+    })
+  }
+  return { start, end }
+}
+
+/** Blobs up to this size arrive sooner from here than over a redirect. */
+const smallBytes = 64 * 1024
+
+/** Address at the bucket from which the client reads a larger blob; undefined if it reads from here. */
+async function addressFor({ registry, call, origin }: Visit, blob: Blob): Promise<string | undefined> {
+  const { blobs, blobRedirects } = registry.app
+  if (blob.size <= smallBytes || !blobs.addressOf || !blobRedirects.has(call.cause.source)) return undefined
+  const address = await blobs.addressOf(blob)
+  if (address === undefined) return undefined
+  // Clients would send their credential to such a host too, and buckets refuse that.
+  return isAtOrBelow(new URL(address).hostname, new URL(origin).hostname) ? undefined : address
 }

@@ -21,10 +21,8 @@ import { OciError } from './errors.ts'
 import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
-import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
-import { requireGates } from './views/gated.ts'
-import { checkDigest } from './views/judged.ts'
-import { headersOfEnd, requireClean } from './views/kept.ts'
+import { answer, answerWith, type Headers, isUnchanged, originOf, requireDigest, version } from './respond.ts'
+import { checkDigest, headersOfEnd, requireClean, requireGates } from './views/checks.ts'
 import { type PulledTag, pullTagFor } from './views/pulls.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
@@ -99,11 +97,7 @@ function serve(visit: Visit, repo: RepoRef, pulled: PulledTag): Served {
     visit.res.end()
     return served
   }
-  headers['content-type'] = mediaType
-  headers['content-length'] = content.length
-  headers['docker-distribution-api-version'] = 'registry/2.0'
-  visit.res.writeHead(200, headers)
-  visit.res.end(visit.req.method === 'HEAD' ? undefined : content)
+  answerWith(visit, content, { ...headers, 'content-type': mediaType, ...version })
   return served
 }
 

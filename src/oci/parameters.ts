@@ -41,6 +41,7 @@ export function nextLink({ query }: Visit, path: string, changed: Record<string,
   return `<${path}?${next}>; rel="next"`
 }
 
-function refused(parameter: string, why: string): OciError {
+/** Refuses the value of a parameter. */
+export function refused(parameter: string, why: string): OciError {
   return new OciError('UNSUPPORTED', `${parameter} ${why}`, { status: 400, detail: { parameter } })
 }

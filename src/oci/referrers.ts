@@ -3,14 +3,14 @@ import { indexType } from '#domains/registry/manifests/manifests.model.ts'
 import { listReferrers } from '#domains/registry/manifests/manifests.service.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
-import { requireDigest } from './respond.ts'
+import { answerWith, requireDigest } from './respond.ts'
 import type { Visit } from './visit.ts'
 
 /** An index of the manifests whose subject is the digest; a long one goes on where the Link header says. */
 export async function getReferrers(visit: Visit, reference: string): Promise<void> {
   const subject = requireDigest(reference)
   const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(noRepo)
-  const { query, res, req } = visit
+  const { query } = visit
   const last = query.get('last') ?? ''
   const artifactType = typeOf(visit)
   const filter = { subject, artifactType, after: last === '' ? '' : requireDigest(last) }
@@ -22,14 +22,11 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
     ...(type === '' ? {} : { artifactType: type }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
   }))
-  const text = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests }))
-  res.writeHead(200, {
+  answerWith(visit, JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests }), {
     'content-type': indexType,
-    'content-length': text.length,
     ...(artifactType === undefined ? {} : { 'oci-filters-applied': 'artifactType' }),
     ...(more ? { link: `<${nextOf(visit, reference, manifests.at(-1)!.digest)}>; rel="next"` } : {}),
   })
-  res.end(req.method === 'HEAD' ? undefined : text)
 }
 
 /**

@@ -5,10 +5,20 @@ import type { Visit } from './visit.ts'
 
 export type Headers = Record<string, string | number | string[]>
 
+/** Header that clients of registries look for. */
+export const version = { 'docker-distribution-api-version': 'registry/2.0' } as const
+
 /** Answers without a body. */
 export function answer({ res }: Visit, status: number, headers: Headers = {}): void {
-  res.writeHead(status, { 'content-length': 0, 'docker-distribution-api-version': 'registry/2.0', ...headers })
+  res.writeHead(status, { 'content-length': 0, ...version, ...headers })
   res.end()
+}
+
+/** Answers 200 with a body, which a HEAD request does not get. It is JSON unless the headers have another type. */
+export function answerWith({ req, res }: Visit, content: string | Uint8Array, headers: Headers = {}): void {
+  const length = Buffer.byteLength(content)
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  res.end(req.method === 'HEAD' ? undefined : content)
 }
 
 /** Throws DIGEST_INVALID unless it is a digest that we can check. */

@@ -1,4 +1,13 @@
+import { deleteBlob, getBlob } from './blobs.ts'
 import { OciError } from './errors.ts'
+import { tagHistory, tagHistoryDraft } from './history.ts'
+import { listRepositories, listTagNames } from './lists.ts'
+import { deleteManifest, getManifest, putManifest } from './manifests.ts'
+import { getReferrers } from './referrers.ts'
+import { answerWith, version } from './respond.ts'
+import { deleteUpload, getUpload, patchUpload, postUpload, putUpload } from './uploads.ts'
+import { getResolution } from './views/resolve.ts'
+import type { Visit } from './visit.ts'
 
 /** What a path below `/v2/` is about. `reference` is what follows: a tag, a digest, or the id of an upload. */
 export type Route = {
@@ -57,4 +66,27 @@ function decoded(text: string): string {
   } catch {
     throw new OciError('NAME_INVALID', 'the path is not valid percent-encoding')
   }
+}
+
+/** Handler of a route: it decides with `allow` first, then does the work and writes the response. */
+export type Handler = (visit: Visit, reference: string) => Promise<void>
+
+/** Handlers by kind of path and HTTP method. */
+export const handlers: Record<Route['kind'], Record<string, Handler>> = {
+  base: { GET: base, HEAD: base },
+  catalog: { GET: listRepositories, HEAD: listRepositories },
+  manifest: { GET: getManifest, HEAD: getManifest, PUT: putManifest, DELETE: deleteManifest },
+  blob: { GET: getBlob, HEAD: getBlob, DELETE: deleteBlob },
+  uploads: { POST: postUpload },
+  upload: { GET: getUpload, HEAD: getUpload, PATCH: patchUpload, PUT: putUpload, DELETE: deleteUpload },
+  tags: { GET: listTagNames, HEAD: listTagNames },
+  referrers: { GET: getReferrers, HEAD: getReferrers },
+  resolve: { GET: getResolution, HEAD: getResolution },
+  history: { GET: tagHistory, HEAD: tagHistory },
+  'tag-history': { GET: tagHistoryDraft, HEAD: tagHistoryDraft },
+}
+
+/** Tells clients that there is a registry, and that the token is good. */
+async function base(visit: Visit): Promise<void> {
+  answerWith(visit, '{}', version)
 }

@@ -7,6 +7,7 @@ import { componentPattern, isRepoPath } from '#lib/oci-names.ts'
 import { actionsAt, isPublic } from './access.ts'
 import { catalogScope, challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
+import { answerWith } from './respond.ts'
 import { nameOrNone } from './views/names.ts'
 import { pathOf, type Visit } from './visit.ts'
 
@@ -15,7 +16,7 @@ const maxScopes = 32
 
 /** Writes `{ token, access_token, expires_in, issued_at }`. Actions that the caller may not do are left out of the token. */
 export async function issueToken(visit: Visit): Promise<void> {
-  const { registry, call, res } = visit
+  const { registry, call } = visit
   if (visit.access) throw new OciError('UNAUTHORIZED', 'a token of this endpoint is no credential for another one')
   const { repositories: asked, catalog } = readScopes(visit.query.getAll('scope'))
   const visits: { scope: Scope; at: Visit }[] = []
@@ -52,13 +53,7 @@ export async function issueToken(visit: Visit): Promise<void> {
     pushToken: call.caller.token?.pushToken,
   })
   const body = { token, access_token: token, expires_in: lifetime, issued_at: now.toISOString() }
-  const text = JSON.stringify(body)
-  res.writeHead(200, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-  })
-  res.end(visit.req.method === 'HEAD' ? undefined : text)
+  answerWith(visit, JSON.stringify(body), { 'cache-control': 'no-store' })
 }
 
 type Scope = { name: string; actions: readonly string[] }

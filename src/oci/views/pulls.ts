@@ -9,7 +9,7 @@ import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
-import { judgedBy } from './judged.ts'
+import { judgedBy } from './checks.ts'
 
 /** What the view says is asked, or without one, what is now. Throws NAME_INVALID where its moment has not come. */
 export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at' | 'age'>> = {}): Question {

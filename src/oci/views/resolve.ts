@@ -13,7 +13,8 @@ import {
 } from '#domains/policy/views/views.model.ts'
 import { allow } from '../access.ts'
 import { OciError } from '../errors.ts'
-import { timeOf } from '../parameters.ts'
+import { refused, timeOf } from '../parameters.ts'
+import { answerWith } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 import { questionOf } from './pulls.ts'
 
@@ -29,10 +30,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
     ...bodyOf(tag, question, resolved, explanation),
     ...(rule && { rule: { uid: rule.uid, name: rule.name, mode: rule.mode, refuses: rule.refuses } }),
   })
-  const { res, req } = visit
-  const type = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  res.writeHead(200, { ...type, 'content-length': Buffer.byteLength(text) })
-  res.end(req.method === 'HEAD' ? undefined : text)
+  answerWith(visit, text, { 'cache-control': 'no-store' })
 }
 
 /** The view of the path, or what the query says; one of them has to say everything. */
@@ -55,10 +53,6 @@ function spanOf({ query }: Visit, name: string, most: number): number | undefine
   if (ms === undefined) throw refused(name, 'must be a time span such as 12h, 7d or 2w')
   if (ms > most) throw refused(name, `must be at most ${durationText(most)}`)
   return ms
-}
-
-function refused(parameter: string, why: string): OciError {
-  return new OciError('UNSUPPORTED', `${parameter} ${why}`, { status: 400, detail: { parameter } })
 }
 
 function bodyOf(tag: string, { until, age }: Question, resolved: Resolved, { skipped, next }: Explanation): object {

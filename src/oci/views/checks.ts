@@ -1,0 +1,91 @@
+// Checks of a pull: pull rules, quarantine and admission gates, for the visitor and for the event of the pull.
+
+import { gatesOf, type Outcome } from '#domains/policy/gates/gated-pulls.service.ts'
+import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
+import type { PullRule } from '#domains/policy/pull-rules/pull-rules.model.ts'
+import { sunsetOf } from '#domains/policy/retention/promises.service.ts'
+import { quarantinedAs, type Wanted } from '#domains/policy/retention/quarantine.service.ts'
+import { durationText } from '#domains/policy/views/views.model.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
+import { mayPush } from '../access.ts'
+import { OciError } from '../errors.ts'
+import type { Headers } from '../respond.ts'
+import type { Visit } from '../visit.ts'
+
+/** Notes the judgement of a rule for the event. Throws `refusal`, or one of its own, where an enforced one denies. */
+export function judgedBy(visit: Visit, rule: PullRule, denied: boolean, refusal?: OciError): void {
+  visit.judged = [
+    ...(visit.judged ?? []),
+    { uid: rule.uid, name: rule.name, enforced: rule.mode !== 'OBSERVE', denied },
+  ]
+  if (denied && rule.mode !== 'OBSERVE') throw refusal ?? heldBack(rule)
+}
+
+function heldBack({ uid, name, age }: PullRule): OciError {
+  const called = name === '' ? '' : ` "${name}"`
+  const message = `a rule${called} holds back what has not been a tag for ${durationText(age.ms)}`
+  return new OciError('DENIED', message, { detail: { rule: uid, minAge: durationText(age.ms) } })
+}
+
+/** Throws DENIED where a rule holds back what is pulled by its digest. */
+export async function checkDigest(
+  visit: Visit,
+  repo: RepoRef,
+  type: 'manifest' | 'blob',
+  digest: string,
+): Promise<void> {
+  const bound = await boundBy(visit.call, repo)
+  if (!bound) return
+  for (const rules of [bound.enforced, bound.observed]) {
+    const rule = rules.toSorted((a, b) => b.age.ms - a.age.ms)[0]
+    if (!rule) continue
+    const passing = new Passing(visit.call, repo, rules, bound.accepted)
+    judgedBy(visit, rule, !(await passing[type](digest)))
+  }
+}
+
+/** Throws DENIED with the reason if the digest is quarantined, or if only quarantined manifests lead to it. */
+export async function requireClean({ call }: Visit, repo: RepoRef, wanted: Wanted): Promise<void> {
+  const mark = await quarantinedAs(call, repo, wanted)
+  if (!mark) return
+  const { digest, reason, createTime } = mark
+  const detail = { digest, reason, quarantined: createTime }
+  const what = digest === wanted.digest ? digest : `${wanted.digest} is a part of ${digest}, which`
+  throw new OciError('DENIED', `${what} is quarantined: ${reason}`, { detail })
+}
+
+const toldBeforeMs = 30 * 86_400_000
+
+/** Header `Sunset` (RFC 8594) for content that only its date keeps, and a warning in the last thirty days. */
+export async function headersOfEnd({ call }: Visit, repo: RepoRef, digest: string): Promise<Headers> {
+  const until = await sunsetOf(call, repo, digest)
+  if (until === undefined) return {}
+  const sunset = new Date(until).toUTCString()
+  const isNear = Date.parse(until) - Date.parse(call.cause.now) <= toldBeforeMs
+  return {
+    sunset,
+    ...(isNear ? { warning: `299 - "no tag points to ${digest}; it may be deleted after ${until}"` } : {}),
+  }
+}
+
+/** Notes the verdict of each gate for the event. Throws DENIED if an enforced gate refuses the pull. */
+export async function requireGates(visit: Visit, repo: RepoRef, digest: string): Promise<void> {
+  // Scanners may pull an image again, whatever they found in it.
+  if (visit.call.caller.token?.scanner !== undefined) return
+  const { outcomes, refusing } = await gatesOf(visit.call, repo, digest)
+  if (outcomes.length === 0) return
+  const judged = outcomes.map(({ gate, denied, failed }) => {
+    return { uid: gate.uid, name: gate.name, enforced: gate.enforced, denied, ...(failed && { failed }) }
+  })
+  visit.judged = [...(visit.judged ?? []), ...judged]
+  // Clients look up the digest of a tag before they push its successor.
+  const isLook = visit.req.method === 'HEAD' && mayPush(visit, repo.uid)
+  if (refusing && !isLook) throw refusalOf(refusing, digest)
+}
+
+function refusalOf({ gate, reason, count }: Outcome, digest: string): OciError {
+  const help = `pull another image, or ask for an exception: pinfold vulnerabilities gates except ${digest}`
+  const message = `the gate ${gate.name} holds back ${digest}: ${reason}; ${help}`
+  const detail = { digest, gate: gate.uid, name: gate.name, reason, ...(count > 0 && { count }) }
+  return new OciError('DENIED', message, { detail })
+}
