@@ -20,6 +20,6 @@ export const databaseSettings = {
     env: 'PINFOLD_CHECKPOINTS',
     parse: oneOf('server', 'external'),
     default: 'server',
-    doc: 'Who brings what was committed from the log of the embedded database into the database itself. `external`: a program such as [Litestream](backup.md#to-any-moment), without which the log grows for ever.',
+    doc: 'Who brings what was committed from the log of the embedded database into the database itself. `external`: a program such as [Litestream](backup.md#point-in-time-recovery), without which the log grows for ever.',
   }),
 }
