@@ -70,11 +70,14 @@ function comments(content: string): Text[] {
     const { block, lines } = match.groups!
     const words = block ?? lines?.replace(/^[ \t]*\/\/ ?/gm, '')
     if (words === undefined) continue
-    const text = plain(words.replace(/^\s*\* ?/gm, ''))
-      .replace(/\s+/g, ' ')
-      .trim()
-    if (!/[a-z]/i.test(text) || /^(?:biome-ignore|@ts-|#|eslint|buf:lint)/.test(text)) continue
-    texts.push({ line: content.slice(0, match.index).split('\n').length, kind: 'comment', text })
+    const line = content.slice(0, match.index).split('\n').length
+    for (const paragraph of words.replace(/^\s*\* ?/gm, '').split(/\n\s*\n/)) {
+      // Lines that are indented are commands.
+      const prose = paragraph.replace(/^ {2,}.*$/gm, '')
+      const text = plain(prose).replace(/\s+/g, ' ').trim()
+      if (!/[a-z]/i.test(text) || /^(?:biome-ignore|@ts-|#|eslint|buf:lint)/.test(text)) continue
+      texts.push({ line, kind: 'comment', text })
+    }
   }
   return texts
 }

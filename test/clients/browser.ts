@@ -11,7 +11,7 @@ const checks = createChecks()
 const { check } = checks
 const watched = { complaints: [] as string[], foreign: [] as string[] }
 
-/** By the form, as somebody who knows what their organisation is called. */
+/** Signs in by the form, with the name of the organization. */
 async function signIn(page: Page): Promise<void> {
   await page.getByLabel(/Your organisation/).fill('acme.example')
   await page.getByRole('button', { name: 'Go on' }).click()

@@ -1,5 +1,5 @@
-// The Helm chart, by hand: rendered by Helm, decoded strictly into the types of the Kubernetes API by `chart/` beside this
-// file, and its settings read as the server reads them. Needs helm and chart-types on the PATH:
+// Check of the Helm chart, run by hand. Helm renders it, `chart/` beside this file decodes it strictly into the types of the
+// Kubernetes API, and its settings are read as the server reads them. Needs helm and chart-types on the PATH:
 //
 //   go install helm.sh/helm/v4/cmd/helm@v4.3.1
 //   (cd test/clients/chart && go build -o ~/go/bin/chart-types .)
@@ -18,7 +18,7 @@ type Values = Record<string, any>
 const chart = join(project, 'examples/chart')
 const least = { image: { repository: 'registry.example.com/tools/pinfold' }, url: 'https://registry.example.com' }
 const withPostgres = { ...least, database: { existingSecret: 'db' }, masterKey: { existingSecret: 'master' } }
-/** What the secrets of the cluster would have. */
+/** Values of the secrets of a cluster. */
 const secretValues: Record<string, string> = {
   PINFOLD_DATABASE: 'postgres://pinfold@db/pinfold',
   PINFOLD_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
@@ -286,7 +286,7 @@ check('every setting that the chart has no value of its own for can be set', () 
     assert.equal(env.find(({ name }: Values) => name === one.env).value ?? '', one.default, one.env)
 })
 
-/** What the chart sets with all of its own values in use. */
+/** Settings of the chart with all of its own values in use. */
 function configOwn(): string[] {
   const objects = render({ ...withPostgres, tls: { existingSecret: 'tls' }, metrics: { enabled: true } })
   return podOf(objects)

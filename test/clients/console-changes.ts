@@ -1,4 +1,4 @@
-// What people change in the console, in a real Chromium: each change is made on the screen and looked up in the API.
+// Changes in the console, in a real Chromium. Each change is made on the screen and looked up in the API.
 import type { Page } from 'playwright-core'
 import { type Check, expect, type Opened, settled } from '../support/chromium.ts'
 import type { ConsoleScene } from '../support/console-scene.ts'
@@ -37,7 +37,8 @@ async function checkPromises({ check, scene, asOperator, goTo }: Kit): Promise<v
     await goTo(page, `/ui/g/${scene.orgName}/payments/~/promises`)
     await page.getByText('New rule of what is kept').click()
     await page.getByLabel('Name', { exact: true }).first().fill('made here')
-    // Of tags that nobody has: the dates that it gives stay when it is deleted, and the checks below look at what nothing keeps.
+    // The tags do not exist. Dates that the rule gives would stay after its deletion, and the checks below need manifests that
+    // nothing keeps.
     await page.getByLabel('Tags, one on a line').first().fill('frozen-.*')
     await page.getByLabel(/Days that a digest is kept after/).fill('30')
     await page.getByRole('button', { name: 'Create', exact: true }).first().click()

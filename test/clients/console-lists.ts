@@ -1,5 +1,5 @@
-// Lists of more than a page, and the states of screens, in a real Chromium: second pages, subscriptions that are behind, what
-// loads for long, and what of a screen cannot be read.
+// Lists of more than a page, and the states of screens, in a real Chromium: second pages, subscriptions that are behind, slow
+// loading, and parts that cannot be read.
 import type { Page, Route } from 'playwright-core'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
 import { claimQueue, findQueue, releaseQueue } from '#domains/events/routing/queues.store.ts'
@@ -20,7 +20,7 @@ export async function checkEvents(kit: Kit): Promise<void> {
   await checkLive(kit)
 }
 
-/** Whether all regions of the page have names, and no two of them the same one. */
+/** Checks that all regions of the page have names, and that no two have the same name. */
 async function namesOfRegions(page: Page): Promise<string[]> {
   const names = await page.evaluate<string[]>(`[...document.querySelectorAll('main [role=region]')].map((one) =>
     document.getElementById(one.getAttribute('aria-labelledby')).textContent)`)
@@ -168,7 +168,7 @@ async function checkBehind({ check, scene, asOperator, goTo }: Kit): Promise<voi
   })
 }
 
-/** Where not all may wait at once, the rest is offered until it has been sent. */
+/** If not all deliveries may wait at once, the page offers the rest until it has been sent. */
 async function sendInParts(page: Page): Promise<void> {
   const bodies: Record<string, string>[] = []
   const full = { code: 9, message: '10000 deliveries wait already', details: [] }

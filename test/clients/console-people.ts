@@ -1,4 +1,4 @@
-// Who may do what, and what each chooses for themselves, in a real Chromium: roles, invites, reviews, sessions, and how the console looks.
+// Roles, invitations, reviews, sessions and appearance in the console, in a real Chromium.
 import type { Page } from 'playwright-core'
 import { expect, settled } from '../support/chromium.ts'
 import { seedLibraries } from '../support/libraries.ts'

@@ -1,5 +1,5 @@
-// What is copied from the console, given to a client that pulls images: crane, or skopeo where that is all there is; and what
-// following a registry has put into the history.
+// Commands that are copied from the console and given to a client, crane or else skopeo. Also the history of a repository that
+// follows another registry.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -125,7 +125,7 @@ function credentials(folder: string, host: string, token: string): Record<string
   return { DOCKER_CONFIG: join(folder, 'docker'), REGISTRY_AUTH_FILE: file }
 }
 
-/** What a client that did not come to its end has said; empty when it did. The server is this process, so it must not be waited for. */
+/** Output of a client that failed; empty if it succeeded. The server is in this process, so the wait must not block. */
 async function pulled(command: string, args: string[], env: Record<string, string | undefined>): Promise<string> {
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''

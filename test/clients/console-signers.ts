@@ -1,4 +1,4 @@
-// Who is believed what they sign of vulnerabilities, in a real Chromium: trusted, seen where something is hidden, and trusted no longer.
+// Trusted signers in the console, in a real Chromium: trusted, shown with the findings that they hide, and no longer trusted.
 import type { Page } from 'playwright-core'
 import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { envelopeOf, type Keys, keysOf, pemOf, pushAttestations, statementAbout } from '../support/attest.ts'

@@ -1,10 +1,15 @@
-// The ten checks of the console by their numbers. Here: 1 to 3 and 5 to 7, 4 but for its times, and of 10 the three clicks. Elsewhere: the
-// times of 4 in bench/console.ts, the bytes of 5 also in test/house/console.test.ts, the forged writes of 7 in test/api/console.test.ts, 8 in
-// test/api/sign-in.{tampering,hostile,logout,sessions}.test.ts and test/clients/browser.ts, 9 in test/api/sign-in.clients.test.ts
-// and browser.ts, 10 in test/api/scim.*.test.ts and iam.claim-checks.test.ts.
-//
-// The console in a real Chromium: its jobs, axe on every screen in every state, and what it must not do. Pictures of each screen
+// The console in a real Chromium: its jobs, axe on every screen in every state, and forbidden requests. Pictures of each screen
 // are kept in build/console-shots. PINFOLD_TEST_CHROMIUM names the browser.
+//
+// The ten checks of the console have numbers. This program has 1 to 3 and 5 to 7, 4 without its times, and the three clicks of 10.
+// The others:
+//
+//   4   bench/console.ts for the times
+//   5   also test/house/console.test.ts for the bytes
+//   7   test/api/console.test.ts for the forged writes
+//   8   test/api/sign-in.{tampering,hostile,logout,sessions}.test.ts and test/clients/browser.ts
+//   9   test/api/sign-in.clients.test.ts and test/clients/browser.ts
+//   10  test/api/scim.*.test.ts and test/api/iam.claim-checks.test.ts
 import { mkdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
@@ -37,7 +42,7 @@ mkdirSync(shots, { recursive: true })
 
 const checks = createChecks()
 const { check } = checks
-/** What lets somebody in: codes, and cookies. */
+/** Secrets of sign-in: codes and cookies. */
 const entered: string[] = []
 const watched = { complaints: [] as string[], foreign: [] as string[] }
 const logged = takeStderr()
@@ -66,7 +71,7 @@ async function asOperator() {
   return opened
 }
 
-/** Somebody whom the organisation's provider signs in for the first time, and who gets its default role, a viewer. */
+/** A person who signs in through the organization's provider for the first time, and gets its default role, a viewer. */
 async function enterAsViewer(page: Page): Promise<void> {
   scene.somebody()
   await page.goto(`${url}/ui/signin?org=${scene.orgName}`)
@@ -411,7 +416,7 @@ await check('6: every screen has no violation for somebody who may see nothing',
   await context.close()
 })
 
-/** What changes something, by what its button says. */
+/** Buttons that change something, by their labels. */
 const writes =
   /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save|Apply|Accept|Trust|Distrust)/
 

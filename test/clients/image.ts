@@ -1,6 +1,6 @@
-// The container image: built twice, pushed to a real server and pulled from it, and started from its unpacked files as an
-// unprivileged user with a read-only root; arm64 is compared with it file by file. Needs root for the mounts, crane on the
-// PATH, and what `npm run image` needs.
+// The container image: built twice, pushed to a real server and pulled from it, and started from its unpacked files. It runs as
+// an unprivileged user with a read-only root. The arm64 image is compared with it file by file. Needs root for the mounts, crane
+// on the PATH, and the tools of `npm run image`.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ function build(name: string): string {
 
 const blobOf = (digest: string) => readFileSync(join(layout, 'blobs/sha256', digest.slice('sha256:'.length)))
 
-/** What clients need of a registry, with a token for it. */
+/** Address of the registry and a token for it, as clients need them. */
 function registryOf(url: string, repo: string, token: string) {
   const ask = (method: string, path: string, init: RequestInit = {}) =>
     fetch(new URL(path, url), { method, ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } })
@@ -108,7 +108,7 @@ async function tryRunning(root: string, config: { Entrypoint: string[]; Cmd: str
   const env = {
     ...Object.fromEntries(config.Env.map((line) => line.split(/=(.*)/).slice(0, 2))),
     PINFOLD_LISTEN: listen,
-    // What a command in the image keeps for clients outside of it.
+    // Files that a command in the image keeps for clients outside of it.
     DOCKER_CONFIG: '/var/lib/pinfold/docker',
   }
   const argumentsOf = (args: string[]) => ['--mount', 'sh', '-c', inside, 'sh', root, data, ...args]

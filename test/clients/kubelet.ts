@@ -1,5 +1,5 @@
-// The credential provider for the kubelet, by hand: what it answers, and the configuration in docs/kubelet.md, decoded strictly
-// into the types of the kubelet's API by `chart/` beside this file. Needs chart-types on the PATH, as chart.ts does:
+// Check of the credential provider for the kubelet, run by hand. `chart/` beside this file decodes its answers and the
+// configuration of its guide strictly into the types of the kubelet's API. Needs chart-types on the PATH, as chart.ts does:
 //
 //   bin/pinfold-node test/clients/kubelet.ts
 import assert from 'node:assert/strict'
@@ -12,7 +12,7 @@ import { type Json, roleUids } from '../support/pinfold.ts'
 import { cleanEnv, project, runProcess } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 
-/** What the kubelet reads in a document. */
+/** Fields that the kubelet reads in a document. */
 function decoded(text: string): Json {
   const done = spawnSync('chart-types', { input: text, env: cleanEnv(), encoding: 'utf8' })
   if (done.error) throw done.error

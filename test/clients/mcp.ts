@@ -33,7 +33,7 @@ try {
     })
     console.log(out.trimEnd())
     const passed = (out.match(/^ok /gm) ?? []).length
-    // Of three clients each calls all of them, and does four things more.
+    // Three clients call all of them, and each does four more things.
     const isWhole = passed === 3 * (calls.length + 4) + 1 && calls.length > 30
     console.log(`${passed} passed, ${isWhole ? 0 : 1} failed`)
     process.exitCode = isWhole ? 0 : 1

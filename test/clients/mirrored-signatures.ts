@@ -1,6 +1,6 @@
-// Signatures of cosign through mirrors of all modes, by hand: cosign, which has to be on the PATH, signs an image at one server,
-// in its bundles and in the tags of before, and verifies it through repositories of another server that follow it; then once
-// more when the upstream is gone. bin/pinfold-node test/clients/mirrored-signatures.ts
+// Signatures of cosign through mirrors of all modes, run by hand. Cosign, which has to be on the PATH, signs an image at one
+// server, in bundles and in tags. It verifies the image through repositories of another server that follow it, and once
+// more when the upstream is gone: bin/pinfold-node test/clients/mirrored-signatures.ts
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.t
 import { registryClient } from '../support/registry.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-cosign-'))
-/** How long a signature may take to come after what it is about. */
+/** Longest time between an image and its signature. */
 const patienceMs = 120_000
 
 type Done = { code: number; all: string }
@@ -29,7 +29,7 @@ function done({ code, all }: Done): string {
   return all
 }
 
-/** A server with the organisation `acme`, and how to reach it. */
+/** A server with the organization `acme`, and its addresses. */
 async function open(env: Record<string, string>) {
   await using opening = new AsyncDisposableStack()
   const place = opening.use(await makePlace())

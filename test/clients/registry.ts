@@ -1,6 +1,6 @@
-// Clients of registries that we did not write, against the real server: skopeo, umoci, crane and oras, which have to be on
-// the PATH (`go.mod` beside this file pins the latter two), and Helm where it is there. Crane and oras with a bucket, too, where
-// versitygw is.
+// Clients of registries that we did not write, against the real server: skopeo, umoci, crane and oras, which have to be on the
+// PATH, and Helm if it is there. `go.mod` beside this file pins crane and oras. These two also use a bucket if versitygw is
+// there.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -215,9 +215,9 @@ function tryHelm(hosts: readonly string[], env: Record<string, string>): void {
 }
 
 type Called = {
-  /** How the client calls the server. */
+  /** Arguments with which the client calls the server. */
   host: string
-  /** Where it has to be told not to ask for TLS, or whom to trust with it. */
+  /** Arguments for a server without TLS, or for the certificate authority. */
   skopeo: readonly string[]
   oras: readonly string[]
   crane?: readonly string[]
@@ -287,7 +287,7 @@ async function firstOnLoopback(names: readonly string[]): Promise<string | undef
   return undefined
 }
 
-/** An organisation, and who may do something there. */
+/** An organization, and an identity with a role in it. */
 async function membersAt(place: Place, url: string) {
   const operator = clientOf(url, await tokenOf(place))
   const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string

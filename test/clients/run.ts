@@ -119,7 +119,7 @@ function tryCurl(url: string, token: string, org: string): void {
   expect('curl finds it by name', listed.out.includes('"totalCount":"1"'), listed.out)
 }
 
-/** Random calls of what each version describes. What signs in is in both documents. */
+/** Random calls of the methods of each version. Methods of sign-in are in both documents. */
 function trySchemathesis(url: string, token: string, uids: Record<string, string>): void {
   const endpoints = buildEndpoints(services)
   const first = endpoints.filter(({ method }) => method.version === 'v1')

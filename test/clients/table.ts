@@ -1,10 +1,10 @@
-// The table of clients in docs/clients.md, by hand: what is on the PATH of these logs in with a push token, pushes and pulls, at
-// localhost without TLS and over TLS of the server's own. Needs openssl, umoci and tar besides.
+// The table of clients in docs/clients.md, made by hand. The clients on the PATH log in with a push token, push and pull, at
+// localhost without TLS and over TLS of the server's own. Also needs openssl, umoci and tar.
 //
 //   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras, regctl, helm, ko and cosign the same way
 //   bin/pinfold-node test/clients/table.ts [--only crane,ko,cosign]    # the other rows stay as they are
 //
-// ko and cosign begin with what crane has pushed. jib is a plugin of Maven, and needs mvn, javac and keytool.
+// The programs ko and cosign use an image that crane has pushed. jib is a plugin of Maven, and needs mvn, javac and keytool.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { cleanEnv, makePlace, project, runProcess, startProcess } from '../suppo
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
 const certificate = join(folder, 'server.crt')
 
-/** Where a client goes, and as whom. `flag` is one of two words, by whether there is TLS. */
+/** Address of a server and the credentials. `flag` is one of two words, depending on TLS. */
 type Scene = { host: string; user: string; password: string; tls: boolean; place: string; env: Record<string, string> }
 type Step = readonly [name: string, command: string, args: readonly string[], more?: { cwd?: string; env?: object }]
 type Client = { name: string; program?: string; version: readonly string[]; steps(scene: Scene): Step[] }
@@ -190,8 +190,8 @@ function jibSteps({ host, user, password, tls, place, env }: Scene): Step[] {
     `-Djib.to.auth.password=${password}`,
     ...(tls ? [] : ['-Djib.allowInsecureRegistries=true', '-DsendCredentialsOverHttp=true']),
   ]
-  // What Maven downloads is there after the first time; with our certificate alone it could not download anything. Jib pushes
-  // nothing where Maven is told to be offline.
+  // Maven needs its downloads from an earlier run: with our certificate alone it cannot download anything. In Maven's offline
+  // mode, Jib does not push.
   const repository = [`-Dmaven.repo.local=${join(folder, 'm2')}`, '-Djib.disableUpdateChecks=true']
   const goal = `com.google.cloud.tools:jib-maven-plugin:${jib}:build`
   const build = ['--batch-mode', '--quiet', ...repository, ...settings, goal]
@@ -221,7 +221,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-/** What all of them push. */
+/** Content that all of them push. */
 function prepare(): void {
   writeFileSync(join(folder, 'note.txt'), 'a note\n')
   mkdirSync(join(folder, 'certs'))
@@ -246,7 +246,7 @@ function prepare(): void {
   writeFileSync(join(folder, 'java/Main.java'), 'class Main {\n  public static void main(String[] args) {}\n}\n')
 }
 
-/** What a client does at a server with a push token of its own: the steps that it took, or the one that it failed at. */
+/** Steps that a client took at a server with a push token of its own, or the step that failed. */
 async function table(tls: boolean): Promise<Map<string, string>> {
   await using place = await makePlace()
   const given = tls ? ['--tls-cert', certificate, '--tls-key', join(folder, 'server.key')] : []
@@ -298,7 +298,7 @@ function versionOf({ name, program = name, version }: Client): string {
   if (missing || code !== 0) return ''
   const said = /v?(\d+\.\d+(?:\.\d+)?)/.exec(all)?.[1]
   if (said?.split('.').length === 3) return said
-  // Of `go install` some say less than what they were built from.
+  // Some programs built by `go install` report less than their version.
   const built = sh('sh', ['-c', `go version -m "$(command -v ${program})"`]).all
   return /\smod\s+\S+\s+v(\d+\.\d+\.\d+)/.exec(built)?.[1] ?? said ?? 'as built from its module'
 }

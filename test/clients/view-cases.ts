@@ -1,6 +1,7 @@
-// Random histories through clients that we did not write, by hand: each pulls what the whole history says, or is refused.
-// bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1] [--only podman,containerd]. Crane, oras, regctl, skopeo, podman
-// and containerd, those that are on the PATH, several at a time; on PostgreSQL when PINFOLD_TEST_DATABASE names one:
+// Random tag histories through clients that we did not write, run by hand. Each client pulls the digest that the whole history
+// gives, or is refused: bin/pinfold-node test/clients/view-cases.ts --cases 500 [--seed 1] [--only podman,containerd]. The
+// clients are crane, oras, regctl, skopeo, podman and containerd, if they are on the PATH, several at a time. The server uses
+// PostgreSQL if PINFOLD_TEST_DATABASE names one:
 //
 //   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras and regctl the same way
 import { createHash } from 'node:crypto'
@@ -30,7 +31,7 @@ const begin = Date.now() - 90 * day
 
 type Case = { tag: string; moves: Move[]; view: string; at: number; age?: number; hold: number }
 
-/** What can be imported: stays of minutes, hours and days, and now and then the way back. */
+/** Histories that can be imported: assignments for minutes, hours and days, and some that return to an earlier digest. */
 function randomMoves(random: Random, digests: readonly string[]): Move[] {
   const moves: Move[] = []
   let time = begin + random.below(48) * hour
@@ -124,7 +125,7 @@ async function scene() {
 
 /** Clients wait for the server, and for each other where they are more than processors. */
 const lanes = 3 * availableParallelism()
-/** After so many cases there is another token, and what was pulled is removed. */
+/** After this number of cases the program takes a new token and removes pulled images. */
 const atATime = 100
 
 let failed = 0

@@ -1,4 +1,4 @@
-// How clients that we did not write pull through a view.
+// Ways of clients that we did not write to pull through a view.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanEnv, runProcess } from '../support/process.ts'
 
-/** Of this run; whoever uses it removes it. */
+/** Folder of this run. The caller removes it. */
 export const folder = mkdtempSync(join(tmpdir(), 'pinfold-views-'))
 export const image = 'acme/app'
 
@@ -35,7 +35,7 @@ export type Scene = { host: string; mirror: string; token: string; env: Record<s
 
 export type Pulled = Done & { digest: string }
 
-/** How a client pulls what a tag stands for in the view, `stable` unless named, and says which digest that was. */
+/** Pulls the digest of a tag in the view, `stable` unless named, and returns the digest that the client reports. */
 export type Way = {
   client: string
   version: () => string
@@ -52,7 +52,7 @@ export const fresh = (): string => {
 }
 export const firstWord = (text: string): string => /\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'
 
-/** Those that take the name of the view as a part of the image's. */
+/** Clients that take the name of the view for a part of the image's name. */
 export function byName({ host, env, authfile }: Scene): Way[] {
   const ref = (view: string, tag = 'stable') => `${host}/${view}/${image}:${tag}`
   // Written before commands are at work that read them.

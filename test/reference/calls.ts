@@ -69,7 +69,7 @@ const advisory1 = {
   aliases: ['CVE-2024-4321'],
 }
 
-/** What a server without scanners has nothing of. */
+/** Calls that need a scanner, which the server does not have. */
 export const absent: readonly string[] = [
   'registry.Registry/GetVulnReport',
   'registry.Vulnerabilities/GetRawVulnReport',
@@ -79,7 +79,7 @@ export const absent: readonly string[] = [
   'auth.Auth/GetHeadlessSession',
 ]
 
-/** What takes somebody who has signed in with a browser; the tests of signing in call it. */
+/** Calls that need a sign-in with a browser. The tests of sign-in make them. */
 export const untried: readonly string[] = [
   'control.iam.v1.SessionsService/EndSession',
   'control.iam.v1.SessionsService/EndOrganizationSession',
@@ -88,7 +88,7 @@ export const untried: readonly string[] = [
   'events.Identities/Create',
 ]
 
-/** What makes and changes things. */
+/** Calls that create and change resources. */
 export const changes: readonly Call[] = [
   ['iam.v2.GroupsService/CreateGroup', { parent: '$org', group: { name: 'team', description: 'The team' } }, 'team'],
   ['iam.v2.GroupsService/UpdateGroup', { group: { uid: '$team', description: 'The team that builds the app' } }],
@@ -282,7 +282,7 @@ export const changes: readonly Call[] = [
   ['auth.Auth/Register', { code: '$invite.code' }, undefined, 'visitor'],
 ]
 
-/** What reads; nothing here changes anything. */
+/** Calls that read. They change nothing. */
 export const reads: readonly Call[] = [
   ['iam.v2.GroupsService/GetGroup', { uid: '$team' }],
   ['iam.v2.GroupsService/ListGroups', { uidp: { childrenOf: '$org' }, pageSize: 2, orderBy: 'name' }],
@@ -546,7 +546,7 @@ export const reads: readonly Call[] = [
   ['oidc.SecurityTokenService/Exchange', { aud: ['$url'], identity: '$builder' }, undefined, 'outsider'],
 ]
 
-/** What takes things away again. */
+/** Calls that delete and revoke. */
 export const deletions: readonly Call[] = [
   ['control.iam.v1.AccessRequestsService/RefuseAccessRequest', { uid: '$request2' }],
   ['control.iam.v1.PushTokensService/RevokePushToken', { uid: '$pushToken1' }],

@@ -94,7 +94,7 @@ export async function startStrictPostgres() {
 
 const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups']
 
-/** Whether the folders above the program, and setpriv, let root try it as another user. */
+/** Checks that root can try it as another user: by setpriv, and with readable folders above the program. */
 export function mayOthersRun(): boolean {
   return process.getuid?.() !== 0 || spawnSync('setpriv', [...asNobody, program, '--version']).status === 0
 }
@@ -195,7 +195,7 @@ const proxied: Omit<Mistake, 'play'> = {
   next: /"setting":"PINFOLD_URL"/,
 }
 
-/** What the server logs when docker asks it under the name of the proxy. */
+/** Log of the server when docker asks it under the name of the proxy. */
 async function playProxied(env: Env): Promise<Run> {
   await using place = await makePlace()
   await using server = await startProcess({ args: ['--data', place.data], env }, { args: ['--listen', '127.0.0.1:0'] })

@@ -1,8 +1,8 @@
-// What newcomers ran into before they were played here, for docs/first-hour.md. The answers are those of the commit below.
+// Mistakes of new users from before these tests, for docs/first-hour.md. The answers are those of the commit below.
 
 const then = '2dea214'
 
-/** What was no answer of the program, with where it is now. */
+/** Obstacles without an answer of the program, and the place of their solution. */
 const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'The first push',
@@ -48,7 +48,7 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   ],
 ]
 
-/** What the program said to the mistake of a title, or the API where there was no command yet. */
+/** Earlier answers to the mistake of a title, of the program or of the API where there was no command. */
 const answers: Readonly<Record<string, string>> = {
   'The data folder is a file': "EEXIST: file already exists, mkdir 'file'",
   'A misspelt setting': 'PINFOLD_LISTN is not a setting',

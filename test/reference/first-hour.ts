@@ -1,4 +1,4 @@
-// What a newcomer does wrong, played against real servers; writes docs/first-hour.md: bin/pinfold-node test/reference/first-hour.ts
+// Mistakes of new users, played against real servers; writes docs/first-hour.md: bin/pinfold-node test/reference/first-hour.ts
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -9,7 +9,7 @@ import { cleanEnv, freeAddress, project } from '../support/process.ts'
 
 const written = '127.0.0.1:8080'
 
-/** What the README has people type after `npm start`. */
+/** Commands of the README after `npm start`. */
 function quickStart(): string {
   const [, section] = /^## Quick start\n([\s\S]*?)^## /m.exec(readFileSync(join(project, 'README.md'), 'utf8'))!
   return /^```sh\n([\s\S]*?)^```$/m.exec(section!)![1]!
@@ -34,7 +34,7 @@ async function npmStart(clone: string, env: Record<string, string>, listen: stri
     server.once('close', () => reject(new Error(`npm start ended: ${output}`)))
   })
   return {
-    /** What a newcomer reads first. */
+    /** Text that a new user reads first. */
     first: /^ready .*$/m.exec(output)![0],
     async [Symbol.asyncDispose]() {
       server.kill('SIGTERM')
@@ -44,8 +44,8 @@ async function npmStart(clone: string, env: Record<string, string>, listen: stri
 }
 
 /**
- * What `npm ci` would bring; that is not played, for it downloads. The folder is the clone's own, with links in it: an `npm ci`
- * after all would empty a folder that is a link itself for everybody.
+ * Packages as `npm ci` would install them, which is not done here since it downloads. The folder belongs to the clone and has
+ * links in it: `npm ci` would empty a folder that is itself a link for everybody.
  */
 function linkPackages(folder: string): void {
   const ours = join(project, 'node_modules')

@@ -1,4 +1,4 @@
-// The calls of the reference that say what is kept.
+// Calls of the reference for retention.
 import type { Json } from '../support/pinfold.ts'
 
 export const retentionCalls: readonly (readonly [method: string, request: Json, name?: string])[] = [

@@ -1,5 +1,5 @@
-// Makes the calls of the reference against a real server, over REST as the contract binds them, and writes down what they
-// answer. What is random in that, such as uids and times, becomes the same in every run.
+// Makes the calls of the reference against a real server, over REST as the contract binds them, and writes down the answers.
+// Random values, such as uids and times, become the same in every run.
 import { createHash } from 'node:crypto'
 import { create, type DescMessage, type DescMethod } from '@bufbuild/protobuf'
 import { buildEndpoints, type Endpoint } from '#api/methods.ts'
@@ -15,7 +15,7 @@ import { type Answer, clientOf, type Json } from '../support/pinfold.ts'
 import { absent, type Call, changes, deletions, reads } from './calls.ts'
 import { startWorld, type World } from './world.ts'
 
-/** What a call was and what came of it. `path` is empty for a method that is there over gRPC alone. */
+/** A call and its answer. `path` is empty for a method that only gRPC has. */
 export type Example = { verb: string; path: string; body?: Json; status: number; response: Json }
 export type Examples = Record<string, Example>
 

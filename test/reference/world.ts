@@ -59,7 +59,7 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
   await allRead(registry)
   const person = await seed.person({ name: 'ada' })
   const builder = await seed.identity(org, { claimMatch: { issuer: issuer.url, subject: 'repo:acme/app' } })
-  // What the operator binds somebody to needs nobody's consent. What is accepted is accepted for a whole organisation.
+  // Roles that the operator binds need no consent. Terms are accepted for a whole organization.
   const partners = await seed.group('', { name: 'partners' })
   for (const group of [org, partners.uid]) {
     const owner = await registry.as((await seed.member(group, roleUids.owner)).uid)
@@ -68,7 +68,7 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
     assert.equal(status, 200, text)
   }
 
-  // Whoever has an address of this domain can ask to get in.
+  // People with an address of this domain can ask for access.
   const company = await seed.group('', { name: 'acme.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })
   const newcomers = { newcomer: await seed.person({ name: 'grace' }), newcomer1: await seed.person({ name: 'alan' }) }
   const newcomer = (who: keyof typeof newcomers) => {
@@ -105,7 +105,7 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
   }
   const request = async () => (await get(`/control/v1/accessRequests/${company.uid}`)).accessRequests[0].uid as string
   const saved: Record<string, Json> = {}
-  /** What is looked up or made when a call asks for it first. */
+  /** Values that are looked up or created for the first call that needs them. */
   const sources: Record<string, () => Promise<string> | string> = {
     org: () => org,
     app: () => app.uid,

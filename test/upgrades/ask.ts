@@ -21,7 +21,7 @@ export type Questions = {
   events: string[]
   /** Requests to the registry: status, headers, and JSON or the digest of the content. */
   registry: string[]
-  /** Who may call what: the status alone. */
+  /** Allowed callers of each method: only the status. */
   rights: string[]
   /** `/token` and `/auth/v1/ok`, and what is in the tokens. */
   tokens: string[]
@@ -31,7 +31,7 @@ export type Answers = Partial<Record<Section, Record<string, unknown>>>
 
 /** A server that answers, and how to be somebody there. */
 export type Asked = {
-  /** Where it listens, which need not be what it is called. */
+  /** Address that it listens on, which may differ from its URL. */
   origin: string
   /** A token of the server for an identity, for the API or for the registry. */
   token(uid: string, registry: boolean): Promise<string>
@@ -39,7 +39,7 @@ export type Asked = {
   people: Pick<People, 'callers' | 'pullToken'>
 }
 
-/** What the headers of the registry say that clients rely on. */
+/** Headers of the registry that clients rely on. */
 const headers = [
   'content-type',
   'content-length',
@@ -127,7 +127,7 @@ function shownBy({ status, headers: all, bytes, body }: Reply): unknown {
   }
 }
 
-/** What a token is good for; the token itself is another one each time. */
+/** Rights of a token. The token itself is another one each time. */
 async function tokenFrom(asked: Asked, caller: string, path: string): Promise<unknown> {
   const { user, password } =
     caller === 'pull token' ? asked.people.pullToken : { user: '_token', password: await tokenOf(asked, caller, true) }

@@ -51,7 +51,7 @@ const sinceFirst: readonly Change[] = [
   {
     why: 'there are seven more built-in roles, which existing clients know',
     about: (question, section) => section === 'lists' && question.includes('/iam/v2/roles'),
-    // Those that hold more now were changed later.
+    // Tables that have got more rows were changed later.
     now: ({ items, ...answer }, question) => ({ ...answer, items: inOrder(items, question) }),
     without: ({ items, totalCount, ...answer }, question) => {
       const left = items.filter((item: string) => !/^(?:apk|libraries\.\w+)\.pull |^mcp\.tool_user /.test(item))
@@ -68,8 +68,8 @@ const sinceFirst: readonly Change[] = [
 ]
 
 /**
- * What is answered differently on purpose, each with its reason. Add an entry here rather than editing what a release
- * has answered; an entry that is about nothing fails the test.
+ * Answers that differ on purpose, each with its reason. Add an entry here instead of editing the recorded answers of a release.
+ * An entry without an effect fails the test.
  */
 export const changes: readonly Change[] = [
   ...sinceFirst.map((change) => ({

@@ -2,14 +2,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Answers, Section } from './ask.ts'
 
-/** A change of behaviour that a release shows: which answers, why, and what the old answer has become. */
+/** A change of behavior that a release shows: the answers, the reason, and the new form of the old answer. */
 export type Change = {
   why: string
-  /** Whether it is about the answer to this question of a release. */
+  /** Checks if it applies to the answer of a release to this question. */
   about(question: string, section: Section, release: string): boolean
-  /** What is answered now where this was answered then. */
+  /** New answer in place of this old one. */
   now?(answer: any, question: string): unknown
-  /** What is answered now without what is new, where that has no place of its own in the old answer. */
+  /** New answer without additions that have no place in the old answer. */
   without?(answer: any, question: string): unknown
 }
 

@@ -1,4 +1,4 @@
-// What is pushed to a recorded server, the same bytes every time.
+// Images that are pushed to a recorded server, the same bytes every time.
 import { alpine, pushLayers } from '../support/images.ts'
 import type { Client, Json } from '../support/pinfold.ts'
 import { type Descriptor, imageOf, indexOf, type RegistryClient, types } from '../support/registry.ts'

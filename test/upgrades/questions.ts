@@ -34,7 +34,7 @@ export async function namesOf(api: Client, people: People, text: string): Promis
   return Object.fromEntries([...places, ...Object.entries(people.callers), ...shortened])
 }
 
-/** What there is to ask about is found through the lists of the API and the manifests of the registry. */
+/** Resources to ask about, found through the lists of the API and the manifests of the registry. */
 export async function questionsOf(api: Client, registry: RegistryClient, people: People): Promise<Questions> {
   const all = async (path: string, query = ''): Promise<Json[]> => {
     const answer = await api.get(`${path}?page_size=200${query}`)
@@ -86,7 +86,7 @@ async function everyResource(all: All): Promise<string[]> {
   return questions
 }
 
-/** What is known of a few resources through methods of their own. */
+/** Facts about a few resources through methods of their own. */
 async function described(
   all: All,
   group: (name: string) => string,
@@ -153,7 +153,7 @@ async function deliveriesOf(all: All, subscriptions: readonly Json[]): Promise<J
   return (await Promise.all(subscriptions.map(({ uid }) => all(`/events/v2/subscriptions/${uid}/deliveries`)))).flat()
 }
 
-/** The ledger through its three doors, the audit log, and what became of deliveries. */
+/** Tag history through its three interfaces, the audit log, and the results of deliveries. */
 function historyOf(
   payments: string,
   repos: readonly Json[],

@@ -23,7 +23,7 @@ async function record(): Promise<Release> {
   return release
 }
 
-/** What there is to ask, and what it is called; whatever looks around leaves traces, so this needs a copy of its own. */
+/** Questions and their names. Looking around leaves traces, so this needs a copy of its own. */
 async function questionsTo(release: Release): Promise<{ questions: Questions; names: Record<string, string> }> {
   await using copy = await copyOf(name!)
   await using server = await openCopy(release, copy)
@@ -43,7 +43,7 @@ async function answersTo(release: Release, questions: Questions, known?: Answers
 const release = await record()
 const { questions, names } = await questionsTo(release)
 writeRelease(name, { ...release, names, answers: await answersTo(release, questions) })
-// What is not the same twice cannot be expected of a later release.
+// Values that differ from run to run cannot be expected of a later release.
 const { answers } = readRelease(name)
 assert.deepEqual(differencesOf(answers, await answersTo(release, questions, answers)), {})
 console.log(`recorded ${name}: ${Object.values(questions).flat().length} questions`)

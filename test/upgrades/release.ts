@@ -23,14 +23,14 @@ import { type Env, type Place, project } from '../support/process.ts'
 import type { Answers } from './ask.ts'
 import type { People } from './scene.ts'
 
-/** What was recorded of a release on one engine, besides its data. */
+/** Record of a release on one engine, besides its data. */
 export type Release = People & {
   /** When it was recorded, which is the time that copies are asked at. */
   now: string
   settings: Env
-  /** Of the database on PostgreSQL; with SQLite it is in the data folder. */
+  /** Dump of the database on PostgreSQL. With SQLite the database is in the data folder. */
   masterKey: string
-  /** What long uids and digests are called in the file, so that it can be read. */
+  /** Short names of long uids and digests in the file, so that people can read it. */
   names: Record<string, string>
   answers: Answers
 }

@@ -1,5 +1,5 @@
-// What a recorded server contains: the demo, and something of everything that people have done to it since. All of it
-// is done by a real server, through the doors that anybody uses.
+// Content of a recorded server: the demo, and an example of every change that users have made since. A real server makes all of
+// it, through its public interfaces.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ const listen = '127.0.0.1:27610'
 const issuerPort = 27611
 const audience = 'client-id-of-pinfold'
 
-/** What the recorded server is called and whom it trusts; whoever opens a copy needs the same. */
+/** URL and trusted issuers of the recorded server. A server that opens a copy needs the same. */
 export const settings: Env = {
   PINFOLD_URL: `http://${listen}`,
   PINFOLD_PEOPLE_ISSUERS: JSON.stringify([{ issuer: `http://127.0.0.1:${issuerPort}`, audience }]),
@@ -28,7 +28,7 @@ export const settings: Env = {
   ]),
 }
 
-/** Whoever asks the questions, by uid, and what they need to prove it. */
+/** Callers of the questions, by uid, and their credentials. */
 export type People = {
   callers: Record<string, string>
   person: { issuer: string; subject: string; audience: string }

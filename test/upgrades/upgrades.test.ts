@@ -61,7 +61,7 @@ for (const name of releases()) {
       await using copy = await copyOf(name)
       await using server = await openCopy(release, copy)
       await write(release, server)
-      // What a release has counted and recorded is right by the rules of today.
+      // Counters and records of a release are right by the rules of today.
       const found: unknown[] = []
       const only = checks.filter((check) => !['blobs', 'uploads', 'orphans'].includes(check))
       const { config } = server.pinfold.app
@@ -88,7 +88,7 @@ for (const name of releases()) {
   })
 }
 
-test('every change of behaviour is one that a release shows', () => {
+test('every change of behavior is visible in a release', () => {
   for (const change of changes) {
     const shown = releases().some((name) =>
       questionsIn(readRelease(name).answers).some(([section, question]) => change.about(question, section, name)),
@@ -160,7 +160,7 @@ async function write({ callers }: Release, { asked, pinfold }: Awaited<ReturnTyp
   assert.equal(await seen(), 200)
 }
 
-/** An organisation keeps a name that is reserved by now, where the release has one. */
+/** An organization keeps a name that is reserved by now, if the release has one. */
 async function useReservedName(operator: Client, registry: RegistryClient): Promise<void> {
   const [odd] = ok(await operator.get('/iam/v2/groups?name=at-20261101')).groups as Json[]
   if (!odd) return

@@ -1,4 +1,5 @@
-// Calls a server with openapi-fetch and the types that openapi-typescript makes: URL and TOKEN in the environment.
+// Calls a server with openapi-fetch and the types that openapi-typescript makes. The variables `URL` and `TOKEN` of the
+// environment name the server and the token.
 import createClient from 'openapi-fetch'
 import type { paths } from './schema'
 
