@@ -2,7 +2,6 @@
 // they follow from. Servers may run meanwhile: whatever is compared is read in one statement, or looked at twice.
 import { openBlobs } from '#blobs/open.ts'
 import type { Config } from '#config.ts'
-import { correctTotal, wrongTotals } from '#db/list-totals.ts'
 import { createSkew } from '#db/skew.ts'
 import type { Db } from '#db/sql.ts'
 import { verifyCheckpoints } from '#domains/ledger/proofs/verification.service.ts'
@@ -21,6 +20,7 @@ import {
 import { openExisting } from '#open-database.ts'
 import { resources } from '#resources.ts'
 import { holdContents } from './hold-contents.ts'
+import { correctTotal, wrongTotals } from './list-totals.store.ts'
 import { requireOwn } from './tie-blobs.ts'
 
 export {

@@ -1,5 +1,5 @@
 // The totals of lists against the keys of lists: every kind has as many in a place as one of its orders has there.
-import { allAtLeisure, type Db, ident, sql, type Tx } from './sql.ts'
+import { allAtLeisure, type Db, ident, sql, type Tx } from '#db/sql.ts'
 
 export type WrongTotal = { place: string; counted: number; found: number }
 
