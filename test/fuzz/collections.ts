@@ -1,8 +1,8 @@
-// Three servers of one PostgreSQL and one folder collect what nothing needs, while clients push just that. In each round the one
-// that collects is killed: how long until another has taken over, whether any server tells of the run, how many there are in a
-// period, and that nothing goes before its time, with one server whose clock is a day ahead.
-// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/collections.ts --rounds 20. Without libfaketime no clock is
-// wrong. With --check it fails where somebody took longer than two leases to take over.
+// Garbage collection by three servers of one PostgreSQL and one folder, while clients push content that nothing needs. In each
+// round the collecting server is killed. The test measures how long another one takes to take over, whether a server reports the
+// run, and how many runs a period has. Nothing may be collected before its time, although the clock of one server is a day ahead.
+// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/collections.ts --rounds 20. Without libfaketime no clock
+// is wrong. With --check it fails if a takeover took longer than two leases.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -148,7 +148,7 @@ for (let round = 0; round < rounds; round++) {
   }
   await start(listen)
 }
-// What is there goes as well, and the folder is empty in the end.
+// The rest is collected too, and the folder is empty in the end.
 isOver = true
 await others
 for (const until = performance.now() + 60_000; loose.length > 0; await sleep(100)) {

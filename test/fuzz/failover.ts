@@ -1,9 +1,9 @@
 // Failover of PostgreSQL with real parts: Patroni, etcd, HAProxy, three members and three Pinfold servers with a bucket, in network
-// namespaces. Each round breaks the primary in one way and checks that no acknowledged write is lost with synchronous replication,
-// that no fork of a log is signed with either, that service is back within 5 s of the new primary, and that nobody gets a 500.
+// namespaces. Each round breaks the primary in one way. With synchronous replication no acknowledged write may be lost. No fork
+// of a log may be signed, service must be back within 5 s of the new primary, and no client may get a 500.
 // By hand, as root: bin/pinfold-node test/fuzz/failover.ts --rounds 100 --patroni /path/to/patroni
-// What the servers logged in a round that failed is written to the folder of `--logs`.
-// It needs the Debian packages postgresql, etcd-server, haproxy, iptables and iproute2, Patroni 4 from PyPI, and versitygw.
+// The logs of the servers in a failed round are written to the folder of `--logs`. It needs the Debian packages postgresql,
+// etcd-server, haproxy, iptables and iproute2, Patroni 4 from PyPI, and versitygw.
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -118,7 +118,7 @@ const mostSignedMs = 20_000
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1)
 
-/** Whether a larger head of the newest log was served after a moment than before. */
+/** Checks that a larger head of the newest log is served after a moment than before. */
 function isGrowing(heads: readonly Head[], after: number): boolean {
   const newest = heads.filter(({ origin }) => origin === heads.at(-1)?.origin)
   const largest = (some: readonly Head[]) => Math.max(0, ...some.map(({ size }) => size))

@@ -1,9 +1,8 @@
-// Several servers of one PostgreSQL and one bucket, under faults drawn by chance: killed, frozen, cut off from the database or the
-// bucket, with connections to the database that fall silent, and with clocks that are wrong. Clients push layers and move tags with
-// preconditions meanwhile, until the fault is over and longer; what they were told must be explained by one order of the moves, and
-// be what is there in the end.
-// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60
-// --seed N repeats the choices of a run. Clocks need libfaketime, and the bucket versitygw; without them it does without.
+// Several servers of one PostgreSQL and one bucket, under random faults. Servers are killed, frozen, or cut off from the database
+// or the bucket. Connections to the database fall silent, and clocks are wrong. Meanwhile clients push layers and move tags with
+// preconditions, until the fault is over and longer. One order of the moves must explain all answers and the final state. By
+// hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60 --seed N repeats
+// the choices of a run. Clocks need libfaketime, and the bucket versitygw; without them it does without.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -119,12 +118,13 @@ const doors = all.map(({ listen }) => registryClient(`http://${listen}`, undefin
 /** A move that a client asked for: from what it had seen, to what is like no other. `end` is absent where nobody answered. */
 type Move = { from: string; to: string; begin: number; end?: number; result: 'moved' | 'refused' | 'unknown' }
 
-/** What a client was told of the tag; nothing where there was none. */
+/** Answers about the tag that a client got; empty if there were none. */
 type Read = { digest: string; begin: number; end: number }
 
 /**
- * Whether one order explains all answers. Contents are unique and each move names what it comes from, so the moves that happened
- * are one chain; a refused one is right unless the tag was at `from` all the time, and what is read is what is there by then.
+ * Checks that one order explains all answers. Contents are unique and each move names the digest before it, so the moves that
+ * happened are one chain. A refusal is right unless the tag was at `from` all the time. A read must return a digest that the tag
+ * had by then.
  */
 function problemOf(made: readonly Move[], reads: readonly Read[], history: readonly string[]): string | undefined {
   const at = new Map(history.map((digest, i) => [digest, i]))

@@ -7,7 +7,7 @@ import { commitmentOf, entryText, type Opening, openingText, parseEntry, parseOp
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
 import { nodesOver } from '../support/log-tree.ts'
 
-/** What the holder of the log's key knows: the entries, and those of a tag with their rows, as they follow each other. */
+/** Knowledge of the holder of the log's key: the entries, and the entries of a tag with their rows, in order. */
 export type Known = {
   key: NoteKey
   privateKey: Uint8Array

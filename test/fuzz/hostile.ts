@@ -1,7 +1,7 @@
-// All hostile inputs together, beside ordinary load, against a real server in a process of its own. By hand:
-// bin/pinfold-node test/fuzz/hostile.ts --minutes 60, with --database URL on PostgreSQL, with --only 'KIND,KIND' only some
-// of the attacks. Held are: /healthz with p99 under 250 ms, memory within 300 MB of what it was after a minute of ordinary
-// load, no ordinary request failed, and no answer that blames the server.
+// All hostile inputs together, beside ordinary load, against a real server in a process of its own. By hand: bin/pinfold-node
+// test/fuzz/hostile.ts --minutes 60, with --database URL on PostgreSQL, with --only 'KIND,KIND' only some of the attacks. The
+// p99 of /healthz must stay under 250 ms, and memory within 300 MB of the value after a minute of ordinary load. No ordinary
+// request may fail, and no answer may blame the server.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'

@@ -1,8 +1,9 @@
-// An embedded database that Litestream replicates to a folder while clients push, as docs/backup.md says. Then server and Litestream
-// are killed, the database is lost, and comes back as of a moment that is drawn by chance, or as of the end: every push that was
-// acknowledged two seconds before is there, none of two seconds after, and a verification finds nothing missing.
+// An embedded database that Litestream replicates to a folder while clients push, as the guide to backups describes. Then server and
+// Litestream are killed and the database is lost. It is restored as of a random moment, or as of the end. Every push that was
+// acknowledged two seconds before must be there, none of two seconds after, and a verification must find nothing missing.
 // By hand, with Litestream 0.5 on the PATH: bin/pinfold-node test/fuzz/litestream.ts --seconds 60 --rounds 4
-// The log of the database must not grow beyond --log-mib meanwhile, since Litestream is what makes the checkpoints.
+//
+// The log of the database must not grow beyond --log-mib in the meantime, since Litestream makes the checkpoints.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// Filippo Valsorda's witness, as `go install filippo.io/torchwood/cmd/litewitness@v0.9.0` builds it: its key is in an agent of its
-// own, and it knows the logs that it is given, which are put into its database as its witnessctl does.
+// Filippo Valsorda's witness, built by `go install filippo.io/torchwood/cmd/litewitness@v0.9.0`. Its key is in an agent of its
+// own. The logs that it knows are put into its database as its witnessctl does it.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,8 +1,8 @@
-// Kills a server in the middle of writing, signing and witnessing the log of its ledger, starts it again on the same data, and
-// checks that its witness, another server, never sees two histories, and that it signs what it can. By hand:
-// bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000, which ends once there were so many of both. With
-// `--litewitness PROGRAM` that witness signs each head as well. On PostgreSQL when PINFOLD_TEST_DATABASE names one. What it kills does
-// as duties do, many times a second; log-serve-kills.ts kills the program itself.
+// Kills a server in the middle of writing, signing and witnessing a transparency log, and starts it again on the same data. Its
+// witness, another server, must never see two histories, and signing must go on. By hand: bin/pinfold-node test/fuzz/log-kills.ts
+// --kills 100 --checkpoints 1000 ends once it has reached both numbers. With `--litewitness PROGRAM` that witness signs each head
+// as well. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one. The killed process does the work of background jobs, many times
+// a second; log-serve-kills.ts kills the program itself.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -49,7 +49,7 @@ const { signal } = new AbortController()
 const newWitnessing = () => createWitnessing(() => performance.now())
 const txOf = ({ app: { db } }: Pinfold): Db['tx'] => db.tx.bind(db)
 
-// What the duties do, without leases that would outlive a kill.
+// Work of the background jobs, without leases that would outlive a kill.
 async function sequence(pinfold: Pinfold): Promise<void> {
   const [{ app }, tx] = [pinfold, txOf(pinfold)]
   await tx((one) => sequenceSome(one, app, origin), { isolation: 'rowLocks', durability: 'later' })

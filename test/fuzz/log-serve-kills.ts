@@ -1,8 +1,8 @@
-// Kills `bin/pinfold serve` while tags are pushed to it and its duties write, sign and show the logs of several organisations to
-// their witnesses, another server and, with `--litewitness PROGRAM`, that one. Nothing that was answered is lost, each move has its
-// proof, and whatever a reader or a witness has seen of a log is the beginning of what it is in the end. By hand:
-// bin/pinfold-node test/fuzz/log-serve-kills.ts --kills 100 --checkpoints 1000, which ends once there were so many of both. On
-// PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Kills `bin/pinfold serve` while clients push tags and its background jobs write and sign logs of several organizations. The
+// witnesses are another server and, with `--litewitness PROGRAM`, that program. No acknowledged push may be lost, and each move
+// must have its proof. Every head that a reader or a witness has seen must be a prefix of the final log. By hand:
+// bin/pinfold-node test/fuzz/log-serve-kills.ts --kills 100 --checkpoints 1000 ends once it has reached both numbers. It uses
+// PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -109,7 +109,7 @@ const env = {
   PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
 }
 
-/** What readers and witnesses have seen: the roots of each log by its size. */
+/** Roots that readers and witnesses have seen, by log and size. */
 const seen = new Map<string, Map<string, string>>()
 function note(who: string, { origin, size, root }: { origin: string; size: number; root: string }): void {
   if (size === 0) return
@@ -136,7 +136,7 @@ async function readCheckpoint({ org }: Log): Promise<void> {
   note('reader', { origin, size, root: root.toString('base64') })
 }
 
-/** What goes on until the server is gone. */
+/** Load that goes on until the server is gone. */
 async function useIt(server: Process): Promise<void> {
   let isGone = false
   void server.exited.then(() => {
@@ -189,7 +189,7 @@ for (; killed < kills || cosigned < checkpoints; killed++) {
   if ((killed + 1) % 10 === 0) console.log(`${killed + 1} kills, ${cosigned} heads witnessed`)
 }
 
-// What was signed last is shown to the witnesses by the next process that signs.
+// The next process that signs shows the last signed head to the witnesses.
 for (const tag of ['last', 'after']) {
   await using server = await start(env)
   for (const log of all) await push(client, log, tag)

@@ -37,7 +37,7 @@ function push({ name }: World, { body, described }: Known) {
 }
 
 const sizeOf = (stored: Known | Descriptor): number => ('body' in stored ? stored.described.size : stored.size)
-/** Whether a size contradicts what is stored, or another of the same manifest. */
+/** Checks if a size contradicts the stored one, or another size in the same manifest. */
 function lies({ stored }: World, { lists }: Known): boolean {
   const said = new Map(lists.map(({ digest, size }) => [digest, size]))
   return lists.some(({ digest, size }) => {

@@ -26,7 +26,7 @@ const { values } = parseArgs({
     operations: { type: 'string', default: '1000' },
     kills: { type: 'string', default: '200' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
-    // Of the process that is killed: how many operations were done before, and how many are to be.
+    // Progress of the killed process: operations that were done before, and operations to do.
     from: { type: 'string' },
     upTo: { type: 'string' },
   },
@@ -55,7 +55,7 @@ async function supervise(operations: number, kills: number): Promise<void> {
   }
   let done = 0
   for (let killed = 0; killed < kills; ) {
-    // What is left is shared by the lives that are left; the last ones only compare.
+    // The remaining lives share the remaining operations; the last ones only compare.
     const most = random.below(Math.ceil((2.2 * (operations - done)) / (kills - killed)) + 1)
     const child = start(done)
     const [ended, first] = [once(child, 'close'), done]

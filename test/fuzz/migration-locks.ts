@@ -1,6 +1,6 @@
-// How long the migrations that other builds live with hold locks of tables that keep everybody out, with many rows in those tables.
+// Time for which migrations beside other builds hold exclusive locks of tables with many rows.
 // By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/migration-locks.ts --rows 1000000
-// With --check it fails where one is held for more than 100 ms. What a server has to be stopped for is not looked at.
+// With --check it fails if a lock is held for more than 100 ms. Migrations that need a stopped server are left out.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { migrate } from '#db/migrate.ts'
@@ -18,13 +18,13 @@ const rows = Number(values.rows)
 await using place = await makePlace()
 if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const db = await openDb({ database: place.database, file: '' })
-// Those that stand before one for which all servers stop are made while nobody is there.
+// Migrations before one that needs all servers stopped run while no server is there.
 const last = migrations.findLastIndex(({ id }) => phaseOf(id) === 'whole')
 const isPhased = ({ id }: { id: string }) => migrations.findIndex((one) => one.id === id) > last
 const before = migrations.filter((one) => !isPhased(one))
 await migrate(db, before, { finish: true })
 
-// The tables that the others name, as far as they are there. What is in a row does not matter, but how many there are.
+// Tables that the others name, if they exist. The number of rows matters, not their content.
 const texts = migrations.filter(isPhased).map((one) => ('up' in one ? one.up(words.postgres).join(';') : ''))
 const tables = (
   await db.all<{ name: string }>(

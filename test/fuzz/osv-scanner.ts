@@ -69,8 +69,8 @@ function readName({ ecosystem, name }: Json): string {
 }
 
 /**
- * Those that there are; without a list, what stands at the ends of ranges and beside them. Where there is a list, osv-scanner takes
- * nothing else for vulnerable, and we what is within the ranges too, as the specification has it: only made-up versions part there.
+ * Versions of a record's list; without a list, versions at the ends of ranges and beside them. If there is a list, osv-scanner
+ * takes only these for vulnerable. By the specification we also take versions within the ranges. Only invented versions differ.
  */
 function versionsOf({ ecosystem, name, ranges }: SourceRecord['affected'][number]): string[] {
   const known = listed.get(`${ecosystem} ${name}`)
@@ -172,7 +172,9 @@ async function ours(): Promise<Set<string>> {
   return found
 }
 
-/** Where a record has a list, osv-scanner looks at nothing else; the specification has what is within the ranges as well. */
+/**
+ * If a record has a list, osv-scanner looks at nothing else; by the specification, versions within the ranges are vulnerable too.
+ */
 function isWithinRangesOnly(found: string): boolean {
   const [ecosystem, name, version, id] = found.split(' ')
   const { text } = given.find((one) => one.id === id)!

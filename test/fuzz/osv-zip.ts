@@ -1,7 +1,7 @@
-// A database of OSV with very many records, read from its archive in bounded memory:
-// `bin/pinfold-node test/fuzz/osv-zip.ts [--records 1000000] [--bytes 500] [--most 500] [--served] [--folder DIR]`.
-// Makes the archive on the disk, a file for each record with so many bytes of text, serves it as a mirror, and has the command
-// read it, by itself or beside a server. Prints the most memory that each process had, in MiB, and fails beyond `--most`.
+// A database of OSV with very many records, read from its archive in bounded memory: `bin/pinfold-node test/fuzz/osv-zip.ts
+// [--records 1000000] [--bytes 500] [--most 500] [--served] [--folder DIR]`. It writes the archive with a file for each record
+// and `--bytes` bytes of text in each, and serves it as a mirror. The command reads it, by itself or beside a server. The program
+// prints the most memory that each process had, in MiB, and fails beyond `--most`.
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -1,7 +1,7 @@
-// Pushes, moves, deletions, signatures and indexes in repositories whose rules change, while plans of retention are made and
-// applied and blobs are collected, with a clock that runs ahead. What a tag points to, has a date, is held or is one of the last,
-// with all that it lists and all that is about it, has to be there whatever anybody does, and its blobs as they were. By hand:
-// bin/pinfold-node test/fuzz/promises.ts --operations 100000 --sweeps 480. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Pushes, tag updates, deletions, signatures and indexes in repositories whose retention rules change. Meanwhile plans are made
+// and applied and blobs are collected, with a clock that runs ahead. A manifest that is tagged, has a date, is held or is one of
+// the last must be there in any case. So must everything that it lists or that is about it, with unchanged blobs. By hand:
+// bin/pinfold-node test/fuzz/promises.ts --operations 100000 --sweeps 480. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
@@ -35,21 +35,21 @@ const [sweeps, clients] = [Number(values.sweeps), Number(values.clients)]
 const each = Math.ceil(Number(values.operations) / sweeps / clients)
 const [hour, day] = [3_600_000, 86_400_000]
 const tags = ['v1', 'v2', 'v3', 'nightly']
-/** Of what `nightly` has had, so many stay. */
+/** Number of digests that `nightly` keeps. */
 const keepLast = 2
 const mostHolds = 2
 
 let now = Date.parse('2026-01-01T00:00:00.000Z')
 await using registry = await startRegistry({ clock: () => new Date(now), blobGraceSeconds: 3 * 3600 })
 const { app, pusher, org } = registry
-/** What the rule about `v…` says, and what the other one says of what never was a tag. */
+/** Settings of the rule about `v…`, and of the rule about untagged manifests. */
 let [keepDays, untaggedDays] = [20, 3]
 
 /** `parts` are what an index lists. */
 type Known = { text: string; mediaType: string; parts: string[]; subject: string }
-/** Of a digest, or of all that a tag has had. */
+/** Date of a digest, or of all digests that a tag has had. */
 type Hold = { uid: string; digest: string; tags: string[] }
-/** Of one repository, which one client changes: what there was, and what must be there. */
+/** State of one repository, which one client changes: past manifests, and manifests that must be there. */
 type Side = {
   name: string
   uid: string
@@ -58,14 +58,14 @@ type Side = {
   tagged: Map<string, string>
   until: Map<string, { end: number; by: 'left' | 'untagged' }>
   had: Map<string, Set<string>>
-  /** Of what `nightly` has had. */
+  /** Digests that `nightly` has had. */
   last: string[]
   holds: Hold[]
-  /** What tags of cosign that it has or has had name, of each manifest. */
+  /** Digests in the names of cosign tags that each manifest has or has had. */
   named: Map<string, Set<string>>
-  /** What was kept at each moment of this round. */
+  /** Kept manifests at each moment of this round. */
   throughout: Set<string>
-  /** What was asked for in this round, and how it was answered. */
+  /** Requests of this round and their answers. */
   done: string[]
 }
 const sides: Side[] = []
@@ -98,7 +98,7 @@ const counts = {
   blobs: 0,
   unnamed: 0,
 }
-/** What was looked for, by the first word of why it has to be there. */
+/** Checked manifests, counted by the first word of the reason. */
 const kept = { tag: 0, left: 0, untagged: 0, last: 0, held: 0, part: 0, about: 0 }
 const failures: string[] = []
 
@@ -111,9 +111,9 @@ const isHeld = ({ holds, had }: Side, digest: string): boolean => {
 }
 
 /**
- * What must be there, and why: what is tagged, has a date, is one of the last or is held, what that lists, and what is about it.
- * `deleting` where somebody asks for it by name: then only tags that the rule is about count. What is about something counts where
- * that is there, and in `since`: where it was not kept for a while, what is about it may have gone then.
+ * Manifests that must be there, with the reason: tagged, dated, one of the last or held, listed by such a manifest, or about it.
+ * With `deleting`, a client asks for one by name: then only tags that the rule is about count. A manifest about another counts if
+ * that one is there, and in `since`: while that one was not kept, it may have been deleted.
  */
 function keptBy(
   side: Side,
@@ -149,7 +149,7 @@ function promise({ until }: Side, digest: string, days: number, by: 'left' | 'un
   if (end > (until.get(digest)?.end ?? 0)) until.set(digest, { end, by })
 }
 
-/** The tag leaves what it pointed to, for `to` unless it is deleted. What is ruled gives a date, so that all stays kept. */
+/** The tag moves from its digest to `to`, or is deleted. The rule gives the digest a date, so everything stays kept. */
 function move(side: Side, tag: string, to?: string): void {
   const { tagged, had, named } = side
   const from = tagged.get(tag)
@@ -180,7 +180,10 @@ async function put(side: Side, client: RegistryClient, manifest: Known, referenc
   else move(side, reference, digest)
 }
 
-/** What it lists may have gone where nothing kept it, and with an image its blobs; those of a new one were pushed just now. */
+/**
+ * Listed manifests may have been deleted if nothing kept them, and with an image its blobs. The blobs of a new image were pushed
+ * just now.
+ */
 function mayBeRefused(side: Side, { text, parts }: Known, { status, bytes }: Reply): boolean {
   if (![400, 404].includes(status)) return false
   if (String(bytes).includes('indexes nest')) return true
@@ -286,7 +289,7 @@ async function sweep(round: number): Promise<void> {
   counts.collected += Number(ok(await operator.post('/control/v1/blobs:collect', {})).blobs)
 }
 
-/** What the plan would let go, and is there until it is applied. */
+/** Manifests that the plan would delete are there until it is applied. */
 async function holdSome(operator: Client, plan: string): Promise<void> {
   const { deletions } = ok(await operator.get(`/registry/v2/retentionPlans/${plan}/deletions?page_size=100`))
   if (deletions.length === 0) return

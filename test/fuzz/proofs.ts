@@ -1,7 +1,7 @@
-// Proofs that somebody has tampered with: characters flipped, lines dropped and reordered, heads of another log or size put into
-// them; proofs of forks, which the log itself has signed; and genuine ones for what they do not say. Both verifiers, ours and
-// the one in Python, have to find out each, and for the reason that it is made for. By hand:
-// bin/pinfold-node test/fuzz/proofs.ts --n 10000. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Proofs that were tampered with: characters flipped, lines dropped and reordered, heads of another log or size put into them.
+// Also proofs of forks, which the log itself has signed, and genuine proofs for another statement. Both verifiers, ours and the
+// one in Python, must reject each, for the intended reason. By hand: bin/pinfold-node test/fuzz/proofs.ts --n 10000. It uses
+// PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -45,7 +45,7 @@ const { host } = new URL(log.url)
 type Claim = { digest: string; at: string }
 type Genuine = { text: string; seq: number; claim: Claim; isOpen: boolean }
 
-/** An organisation with a tag that moves, and the proofs of its moves in logs of several sizes. */
+/** An organization with a tag that moves, and the proofs of its moves in logs of several sizes. */
 async function proofsOf(name: string) {
   const org = (await log.seed.group('', { name })).uid as string
   const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
@@ -92,7 +92,7 @@ const stranger = newKeyPair()
 const second = noteKey('second.example', 'witness', stranger.publicKey)
 const witnessed = await acme.get('policy')
 const logLine = `log ${vkeyOf(acme.key)}`
-/** That of the server, which wants its witness; one that wants a second, too; and one that asks nobody. */
+/** Policies of a verifier: the server's, which needs its witness; one that needs a second witness; and one without witnesses. */
 const policies = {
   witnessed,
   both: `${logLine}\nwitness A ${vkeyOf(own)}\nwitness B ${vkeyOf(second)}\ngroup each all A B\nquorum each\n`,
@@ -107,7 +107,7 @@ type Trial = {
   says: RegExp | string
 }
 
-/** What only the server with the log, or its witness, has. */
+/** Secrets that only the server with the log, or its witness, has. */
 async function known(): Promise<{ known: Known; privateWitness: Buffer }> {
   const { db, sealer } = log.app
   const { id, size } = (await listLogs(db, acme.org))[0]!
@@ -158,7 +158,7 @@ const cosignings: Cosigning[] = [
   { by: 'a stranger', policy: 'witnessed', says: notSeen, cosign: (head) => lineBy(second, stranger.privateKey, head) },
   { by: 'one of two', policy: 'both', says: notSeen, cosign: (head) => lineBy(own, privateWitness, head) },
   { by: 'a false name', policy: 'witnessed', says: wrong, cosign: (head) => lineBy(own, stranger.privateKey, head) },
-  // What the witness has signed of the true head of this size, and of another one.
+  // Signatures of the witness for the true head of this size, and for another one.
   { by: 'grafts', policy: 'witnessed', says: wrong, cosign: (_, size) => cosigned.get(size)! },
   { by: 'grafts', policy: 'witnessed', says: wrong, cosign: () => cosigned.get(pick(sizes))! },
 ]

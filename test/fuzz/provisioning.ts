@@ -48,7 +48,7 @@ const before = {
   emails: [{ type: 'work', primary: true, value: 'a@b.example' }],
 }
 
-/** What is wrong with a request is said in the words of SCIM. */
+/** Errors of a request are errors of SCIM. */
 function refusing<T>(read: () => T): T | undefined {
   try {
     return read()

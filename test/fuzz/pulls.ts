@@ -1,5 +1,5 @@
-// How much the database grows by pulls that nobody subscribes to, and how many a second it serves meanwhile. By hand:
-// bin/pinfold-node test/fuzz/pulls.ts --pulls 1000000. A million must add less than 5 MB.
+// Growth of the database by pulls without a subscription, and the rate of these pulls. By hand: bin/pinfold-node
+// test/fuzz/pulls.ts --pulls 1000000. A million must add less than 5 MB.
 import { readdirSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'

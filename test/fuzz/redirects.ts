@@ -1,7 +1,7 @@
-// What a server has to do with a large pull that it sends to the bucket: skopeo, crane and oras pull an image, and what goes through
-// the server is counted, with redirects and without them; what they have got is the same.
-// By hand: bin/pinfold-node test/fuzz/redirects.ts --mebibytes 1024 --pulls 2000, with versitygw and those three on the PATH; those
-// that are not are left out. With --check it fails above the bounds.
+// Work of a server for a large pull that it sends to the bucket. Skopeo, crane and oras pull an image with redirects and without.
+// The program counts the bytes that pass through the server, and compares the results. By hand: bin/pinfold-node
+// test/fuzz/redirects.ts --mebibytes 1024 --pulls 2000, with versitygw and the three clients on the PATH; missing ones are left
+// out. With --check it fails above the bounds.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'

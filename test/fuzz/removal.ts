@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: {
     tags: { type: 'string', default: '100000' },
     uploads: { type: 'string', default: '0' },
-    /** Of one byte, in each upload. */
+    /** Size of the piece of each upload: one byte. */
     pieces: { type: 'string', default: '1000' },
     check: { type: 'boolean', default: false },
   },
@@ -38,7 +38,7 @@ console.log(
   `${app.db.engine}: ${tags} tags and ${uploads} uploads in ${((performance.now() - filled) / 1000).toFixed(0)} s`,
 )
 
-/** How long each work of this server had the writer, or a connection. */
+/** Times for which each transaction of this server had the writer, or a connection. */
 const held: { ms: number; statements: number }[] = []
 const plain = app.db.tx
 const db = app.db as { tx: Db['tx'] }

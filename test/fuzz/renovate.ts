@@ -1,6 +1,6 @@
-// Real Renovate with an alias to a view of seven days, over simulated histories of tags: it proposes nothing younger than
-// that, and leaves nothing waiting. By hand, with the folder where `npm install renovate@latest` was run:
-// bin/pinfold-node test/fuzz/renovate.ts --renovate DIR --n 100. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Real Renovate with an alias to a view of seven days, over simulated tag histories. It must propose nothing younger than that,
+// and leave nothing waiting. By hand, with the folder where `npm install renovate@latest` was run: bin/pinfold-node
+// test/fuzz/renovate.ts --renovate DIR --n 100. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ type Timeline = {
   releases: { tag: string; time: number }[]
 }
 
-/** What a tag stands for that has to be seven days old: written without a look at the product. */
+/** Digest of a tag that has to be seven days old, computed without the code of the product. */
 function eligible(moves: readonly Move[]): string | undefined {
   const began = new Map<string, number>()
   for (const [i, { time, digest }] of moves.entries()) {
@@ -50,7 +50,7 @@ function eligible(moves: readonly Move[]): string | undefined {
 
 /** A tag that moves every night or so for sixty days, now and then back, or for a few hours only; and releases with versions. */
 function timelineOf(index: number, digests: readonly string[]): Timeline {
-  // Of its own, so that a seed gives the same whichever lane is faster.
+  // Random numbers of this lane, so that a seed gives the same results whichever lane is faster.
   const { below: random } = randomFrom(seed * 10_000 + index)
   const moves: Move[] = []
   let time = now - (30 + random(30)) * dayMs - random(24) * hourMs

@@ -1,6 +1,6 @@
-// Kills a server in the middle of requests that have a name, sends each of them again up to five times, and checks that
-// each was carried out once and told of once. By hand: bin/pinfold-node test/fuzz/repeats.ts --rounds 20 --requests 500.
-// On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Kills a server in the middle of requests with an idempotency key, and sends each of them again up to five times. Each request
+// must be carried out once and have one event. By hand: bin/pinfold-node test/fuzz/repeats.ts --rounds 20 --requests 500. It uses
+// PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'
@@ -47,7 +47,7 @@ for (let round = 1; round <= rounds; round++) {
     }
     await Promise.all([...open.keys()].map(send))
     sum.again += open.size
-    // What was answered before the kill is answered the same after it.
+    // An answer from before the kill is repeated after it.
     if (isLast) {
       for (const [name, text] of [...answers].slice(0, 20)) {
         const again = await client.call('POST', '/iam/v2/groups/', { name }, { 'idempotency-key': name })

@@ -1,7 +1,8 @@
-// A PostgreSQL of its own with its log archived, clients that push all the time, and a restore to a second drawn by chance: every push
-// that was acknowledged before it is there, and a verification finds nothing missing. The store of the blobs stays as it is.
+// A PostgreSQL of its own with an archived log, clients that push all the time, and a restore to a random second. Every push
+// that was acknowledged before it must be there, and a verification must find nothing missing. The blob store stays as it is.
 // By hand, on a machine with the programs of PostgreSQL: bin/pinfold-node test/fuzz/restore.ts --seconds 60 --rounds 3
-// With --bucket the blobs are in one, by versitygw. What there is for an embedded database is test/fuzz/backups.ts.
+//
+// With --bucket the blobs are in a bucket of versitygw. The test for an embedded database is test/fuzz/backups.ts.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -37,7 +37,7 @@ for (let trial = 0; trial < trials; trial++) {
   const began = performance.now()
   await Promise.all(
     clients.map(async (client, i) => {
-      // What counts is when it was last let in: the moment it was asked, and not when the answer came.
+      // The time of the last allowed request counts, not the time of its answer.
       let last = 0
       for (;;) {
         const asked = performance.now() - began

@@ -1,5 +1,5 @@
-// `npm run fuzz [-- --seconds N --seed N --only 'redirect,SCIM patch']`: mutated input against everything that reads what strangers send. Whatever comes
-// in, the only way out is a value, an AppError that does not blame us or, of an image, Unreadable, and it never takes long.
+// `npm run fuzz [-- --seconds N --seed N --only 'redirect,SCIM patch']`: mutated input against every parser of untrusted input.
+// Every input must give a value, an AppError that blames the input or, for an image, Unreadable, and never take long.
 import { parseArgs } from 'node:util'
 import type { DescMessage, Message } from '@bufbuild/protobuf'
 import { buildEndpoints } from '#api/methods.ts'
@@ -34,7 +34,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
   },
 })
-/** Of processor time, since the machine may be at other work. */
+/** Limit of processor time, since the machine may be busy. */
 const slowMs = 1000
 const endpoints = buildEndpoints(services)
 const routes = buildRoutes(endpoints)
@@ -160,7 +160,7 @@ const targets: Record<string, Target> = {
     const age = `min-${1 + random.below(99)}${oneOf(random, ['h', 'd', 'w'])}`
     const view = oneOf(random, [days, `${days}t120000z`, age, `${age}_hold-1h`, `${days}_${age}`, `${age}_${days}`])
     if (reservedReason(view) === undefined) throw new Error(`${view} is not reserved`)
-    // What is taken for a name of an image must be one, whatever it was made of.
+    // A text that is taken for the name of an image must be one.
     const path = mutate(random, `acme/team/${view}`)
     if (isRepoPath(path) && !/^[a-z0-9][a-z0-9._/-]*[a-z0-9]$/.test(path))
       throw new Error(`${path} is taken for a path`)

@@ -44,7 +44,7 @@ const jsons = [
   JSON.stringify(published),
 ]
 
-/** How many members the objects of a JSON text have. */
+/** Number of members in the objects of a JSON text. */
 function members(text: string): number {
   return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length
 }

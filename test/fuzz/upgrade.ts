@@ -52,7 +52,7 @@ function makeNewer(): string {
     '9002-backfill-sizes',
     'batch: (tx) => tx.run(sql`UPDATE tags SET text_size = length(name) WHERE id IN (SELECT id FROM tags WHERE text_size IS NULL ORDER BY id LIMIT 500)`)',
   )
-  // What only the older one needs: here a column that the newer one has brought, so that there is something to drop.
+  // Change that only the older version needs: here a column that the newer one has brought, so that there is something to drop.
   write('9003-contract-sizes', 'up: () => [`ALTER TABLE tags DROP COLUMN text_size`]')
   const all = join(migrations, 'all.ts')
   const names = ['9001-expand-sizes', '9002-backfill-sizes', '9003-contract-sizes']

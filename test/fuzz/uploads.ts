@@ -1,8 +1,8 @@
-// Uploads in pieces over several servers of one PostgreSQL and one bucket, each request at a server drawn by chance, while one of
-// them is killed again and again: nothing that was acknowledged may be lost, every digest must be right, and what kills have left
-// in the bucket must go with a collection by the servers once it is old, and nothing else.
-// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/uploads.ts --uploads 10000 --nodes 3 --kill-seconds 10
-// --seed N repeats the choices of a run. It needs versitygw; without a PostgreSQL there is one server with a folder.
+// Uploads in pieces over several servers of one PostgreSQL and one bucket, each request at a random server, while one of them is
+// killed again and again. No acknowledged upload may be lost, and every digest must be right. Content that kills have left in the
+// bucket must be collected once it is old, and nothing else. By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node
+// test/fuzz/uploads.ts --uploads 10000 --nodes 3 --kill-seconds 10 --seed N repeats the choices of a run. It needs versitygw;
+// without a PostgreSQL there is one server with a folder.
 import assert from 'node:assert/strict'
 import { utimesSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -69,10 +69,10 @@ const doors = addresses.map((address) => registryClient(`http://${address}`, und
 const acknowledged = new Map<string, { repo: string; size: number }>()
 const tally = { requests: 0, again: 0, begun: 0, large: 0, refused: new Map<number, number>() }
 let isOver = false
-/** What is larger goes to the bucket in several. */
+/** Larger content goes to the bucket in several pieces. */
 const oneRequest = pieceBytes(0)
 
-/** At some server; again, elsewhere, where that is away or says that it is. A body that was cut may have come in part. */
+/** Sends the request to some server, and to another one if that is unavailable. A body that was cut may have come in part. */
 async function ask(method: string, path: string, what?: { body?: Buffer }) {
   for (let tries = 0; tries < 200; tries++) {
     tally.requests++
@@ -82,7 +82,7 @@ async function ask(method: string, path: string, what?: { body?: Buffer }) {
     if (reply) tally.refused.set(reply.status, (tally.refused.get(reply.status) ?? 0) + 1)
     tally.again++
     await sleep(50 + below(200))
-    // What is not known to have happened is for the caller to find out.
+    // If the result is unknown, the caller has to find out.
     if (method !== 'GET' && method !== 'HEAD') return undefined
   }
   throw new Error(`${method} ${path} is answered by nobody`)
@@ -162,7 +162,7 @@ console.log(
 )
 for (const [status, n] of tally.refused) console.log(`  ${n} × ${status}, tried again`)
 
-// What kills have left behind, and beside it what a server leaves that dies between the bucket and the database.
+// Leftovers of kills, and of a server that dies between the bucket and the database.
 const opened = await openDb({ database: place.database, file: '' })
 const store = await openBucket(parseBucket(blobs), { env: bucket.aws })
 async function stray(): Promise<string> {
@@ -171,7 +171,7 @@ async function stray(): Promise<string> {
   await part.finish()
   return part.name
 }
-/** What is in the bucket and what the rows name, each where the other has not got it. */
+/** Objects in the bucket without a row, and rows without an object. */
 async function compare() {
   const rows = await opened.all<{ location: string }>(sql`
     SELECT location FROM blobs UNION SELECT location FROM upload_parts UNION SELECT location FROM blob_trash`)

@@ -1,6 +1,6 @@
-// Many hostile upstreams, each with one to three faults of sizes and addresses that the seed draws, followed in all modes: nothing
-// wrong is stored, served, told or in the ledger, this process connects to no address but the one that is allowed, and the
-// server goes on. By hand: bin/pinfold-node test/fuzz/upstreams.ts --n 300. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Many hostile upstreams, each with one to three random faults, followed in all modes. Nothing wrong may be stored, served,
+// reported or recorded. This process may connect to no address but the allowed one, and the server must go on. By hand:
+// bin/pinfold-node test/fuzz/upstreams.ts --n 300. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { recordConnections, resolveOnly } from '../support/connections.ts'

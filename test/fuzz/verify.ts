@@ -1,6 +1,6 @@
-// How long `verify` takes over many tags: pushes `--manifests` images and points `--tags` tags to them in turn, then makes each of its
-// checks by itself and prints how many it looked at and how long that took. By hand: bin/pinfold-node test/fuzz/verify.ts
-// On PostgreSQL when PINFOLD_TEST_DATABASE names one. With --check it fails above a minute for each million tags.
+// Time of `verify` over many tags. The program pushes `--manifests` images and points `--tags` tags to them in turn. Then it
+// makes each check by itself and prints the number of checked items and the time. By hand: bin/pinfold-node test/fuzz/verify.ts
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one. With --check it fails above a minute for each million tags.
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'

@@ -1,5 +1,6 @@
-// bin/pinfold-node test/fuzz/versions.ts --calls 20000 --seed 1
-// Random calls through both versions of the API in turns, and a comparison of what each sees after every 200 of them.
+// Random calls through both versions of the API in turns, and a comparison of their results after every 200 of them.
+//
+//   bin/pinfold-node test/fuzz/versions.ts --calls 20000 --seed 1
 import { parseArgs } from 'node:util'
 import { startPinfold } from '../support/pinfold.ts'
 import { compareVersions } from '../support/versions.ts'

@@ -1,7 +1,7 @@
-// A day of upstreams whose tags move all the time, watched each quarter of an hour. The ledger has what the looks were answered
-// with, row by row and nothing else; the interval of each row has the move, and is as short as the looks allow; no content is
-// asked for. Two of the upstreams tell of the past, and are asked for that once for each move. By hand:
-// bin/pinfold-node test/fuzz/watch.ts --tags 1000 --moves 10000. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// A day of upstreams whose tags move all the time, checked each quarter of an hour. The tag history must have exactly the answers
+// to these checks. The interval of each row must contain the move and be as short as possible, and no content may be asked for.
+// Two of the upstreams have a tag history, and are asked for it once for each move. By hand: bin/pinfold-node test/fuzz/watch.ts
+// --tags 1000 --moves 10000. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -57,9 +57,9 @@ await using registry = await startRegistry({
 })
 const { app, operator, org, seed: seeds } = registry
 
-/** What has happened there so far, by tag and in order. */
+/** Events there so far, by tag and in order. */
 const happened = new Map<string, Move[]>(names.map((tag) => [tag, []]))
-/** What looks were answered with, one after the other, and when they found nothing although the tag was there. */
+/** Answers to the checks in order, and the times of checks that found nothing although the tag was there. */
 const answered = new Map<string, string[]>(names.map((tag) => [tag, []]))
 const missed = new Map<string, number[]>(names.map((tag) => [tag, []]))
 /** Moves that come while the next look at their tag is answered. */
@@ -130,7 +130,7 @@ const begin = Date.now()
 let [next, looks, told, rounds, longestMs] = [0, 0, 0, 0, 0]
 let ended = now()
 for (; shift <= lastMs + 2 * intervalMs; shift += intervalMs) {
-  // What was to be between the last round and this one was at its time.
+  // Moves that were planned between the last round and this one have happened at their times.
   const base = ended - (shift - intervalMs)
   const due: Move[] = []
   while (next < moves.length && moves[next]!.at <= shift) due.push(moves[next++]!)
@@ -148,7 +148,7 @@ for (; shift <= lastMs + 2 * intervalMs; shift += intervalMs) {
   ended = now()
 }
 
-/** From a look to the one so many intervals later, which may be the first of its round and the last. */
+/** Interval from a check to the one `count` checks later, which may be the first of its round and the last. */
 const mostMs = (intervals: number): number => intervals * intervalMs + (intervals + 1) * longestMs
 const counts = { rows: 0, outlived: 0, missing: 0, others: 0, wrong: 0, long: 0, told: 0, untold: 0 }
 let longestInterval = 0

@@ -21,7 +21,7 @@ const unreadMs = 40_000
 
 type Lines = Record<string, string>
 
-/** How a connection ended on which this was written, dripping on every second: the status of the answer, or nothing. */
+/** Writes this to a connection, and one more byte every second. Returns the status of the answer, or nothing. */
 async function overTcp(port: number, first: string, drip = '', reads = true): Promise<string> {
   const socket = net.connect({ port, host: '127.0.0.1' })
   let text = ''
@@ -37,7 +37,7 @@ async function overTcp(port: number, first: string, drip = '', reads = true): Pr
   socket.write(first, 'latin1')
   const dripping = setInterval(() => socket.writable && drip !== '' && socket.write(drip), 1000)
   const closed = once(socket, 'close').then(() => false)
-  // Whoever does not read gets to know only afterwards that the server has closed the connection.
+  // A client that does not read learns only afterwards that the server has closed the connection.
   if (!reads) await Promise.race([closed, sleep(unreadMs, true, { ref: false })])
   socket.resume()
   const given = await Promise.race([closed, sleep(patienceMs, true, { ref: false })])

@@ -1,4 +1,4 @@
-// What attacks have in common: each is made again and again at its own pace, and its answers are counted.
+// Common parts of attacks: each is repeated at its own pace, and its answers are counted.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, randomFrom } from '../../support/random.ts'
 import { answerOf } from './send.ts'
@@ -6,9 +6,9 @@ import { answerOf } from './send.ts'
 export type Kind = {
   /** Milliseconds from one to the next. */
   every: number
-  /** How many may be under way at once; 4 unless it says so. Those that would be more are left out. */
+  /** Number of attacks under way at once, 4 by default. Further ones are skipped. */
   atOnce?: number
-  /** How the server answered, once or several times: an HTTP status, a code of gRPC, or how the connection ended. */
+  /** Answers of the server, one or several: an HTTP status, a code of gRPC, or the way in which the connection ended. */
   attack(random: Random): Promise<string | number | readonly (string | number)[]>
 }
 export type Kinds = Record<string, Kind>
@@ -17,7 +17,7 @@ export type Counts = Map<string, Map<string, number>>
 /** A failure of the server that no input may cause; 501 says that it is no proxy, and 505 that there is no such HTTP. */
 export const isBroken = (answer: string): boolean =>
   /^5(?!0[15])\d\d$|^grpc (?:2|13)$/.test(answer) && !isRefusal(answer)
-/** That it has no time, no room or no database for this now. */
+/** Statuses of a server that is overloaded or has no database at the moment. */
 export const isRefusal = (answer: string): boolean => /^50[347]$|^grpc (?:4|14)$/.test(answer)
 
 /** Makes all of them until `signal`, and resolves when the last has its answer or has been given up. */

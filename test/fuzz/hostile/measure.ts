@@ -1,4 +1,4 @@
-// What is measured beside the load: how long /healthz takes, the memory of the server and how large its database is.
+// Measurements beside the load: latency of /healthz, memory of the server and size of its database.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -16,7 +16,7 @@ export function watchHealth(port: number) {
     if (one.status !== 200) failed[one.status] = (failed[one.status] ?? 0) + 1
   })
   return {
-    /** What was measured since the last time it was asked for. */
+    /** Returns the measurements since the last call. */
     take() {
       const taken = { ms, late, failed }
       ms = []

@@ -1,4 +1,4 @@
-// What ordinary people do meanwhile. Whatever is not answered as it should be is a failure, and so is being told to wait.
+// Requests of ordinary users during the attacks. A wrong answer is a failure, and so is a request to wait.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -151,7 +151,7 @@ async function deedsOf(world: World, db: Db): Promise<Record<string, Deed>> {
       pauseMs: 1000,
       async go() {
         await exchanged(await issuer.token({ sub: 'acme-pusher', aud: url }), pusher.uid)
-        // Whom others bind wherever they can.
+        // A person whom others bind in every group where they can.
         const token = await exchanged(await victim(), '')
         expect(
           await send({ path: '/control/v1/pendingBindings', token, from: office, agent }),

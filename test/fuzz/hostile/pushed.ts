@@ -1,5 +1,5 @@
-// What a hostile tenant pushes: indexes that are as wide and deep as may be, sizes that lie, archives and SBOMs that are
-// made to fill memory, and thousands of images that wait to be read.
+// Content that a hostile tenant pushes: wide and deep indexes, wrong sizes, archives and SBOMs that are made to fill memory, and
+// thousands of images that wait to be read.
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { oneOf, type Random } from '../../support/random.ts'
 import { type Descriptor, digestOf, imageOf, indexOf, types } from '../../support/registry.ts'
@@ -40,7 +40,7 @@ export async function pushedKinds(world: World): Promise<Kinds> {
   const images: Descriptor[] = []
   const wide: Descriptor[] = []
   for (let i = 0; i < 40; i++) images.push(plainDescriptor(await manifest(imageOf(config, [plain], nonce(i)))))
-  /** At most sixty, so that what is kept stays little; then it pushes what is there. */
+  /** At most sixty are new, so that little is stored; after that it pushes the same again. */
   const wideIndex = async (i: number) => {
     const entries = Array.from({ length: mostEntries }, (_, n) => images[n % images.length]!)
     const { status, ...one } = await manifest(indexOf(entries, nonce(i % 60)))

@@ -63,7 +63,7 @@ export function sendTo(port: number): Send {
     })
 }
 
-/** How an attack ended that got no answer. Mistakes of this program are no such end. */
+/** Returns the way in which an attack without an answer ended. Errors of this program are thrown. */
 export function answerOf(error: unknown): string {
   const { code, message } =
     (error as Error & { cause?: NodeJS.ErrnoException }).cause ?? (error as NodeJS.ErrnoException)

@@ -1,4 +1,4 @@
-// Sinks on this machine: one that answers as it should, and those of whoever wants the server to wait.
+// Webhook endpoints on this machine: a good one, and hostile ones that make the server wait.
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
@@ -25,7 +25,7 @@ export async function startSinks() {
     } else if (how === 'cut') req.socket.destroy()
     else if (how === 'moved') res.writeHead(307, { location: 'http://169.254.169.254/latest' }).end()
     else if (how === 'error') res.writeHead(500).end()
-    // What is left never gets an answer.
+    // The other requests never get an answer.
   })
   server.on('connection', (socket: Socket) => {
     held.add(socket)

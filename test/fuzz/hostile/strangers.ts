@@ -1,4 +1,4 @@
-// What somebody without any right tries: passwords, tokens, registrations, pulls of what is open and of what is not.
+// Attempts of callers without any right: passwords, tokens, registrations, pulls of public and private images.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import type { Kinds } from './kinds.ts'
 import { stranger } from './send.ts'
 import { den, peopleAudience, type World } from './world.ts'
 
-/** What a header may hold at most, of all that there are. */
+/** Largest size of all headers together. */
 const longest = 12_000
 
 export async function strangerKinds(world: World): Promise<Kinds> {

@@ -1,4 +1,4 @@
-// What the owner of an organisation of their own can do to others through the API and the registry.
+// Attacks of the owner of one organization on others, through the API and the registry.
 
 import { personUid } from '#domains/iam/identities/people.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'

@@ -1,4 +1,4 @@
-// A server as it is deployed behind a proxy, with an organisation of ordinary people and one that is hostile.
+// A server behind a proxy, as in production, with an ordinary organization and a hostile one.
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startIssuer } from '../../support/fake-issuer.ts'
@@ -7,7 +7,7 @@ import { type Env, makePlace, startProcess, tokenOf } from '../../support/proces
 import { type Got, sendTo } from './send.ts'
 import { startSinks } from './sinks.ts'
 
-/** Where ordinary clients come from, all of one office. */
+/** Address of ordinary clients, which share one office. */
 export const office = '198.51.100.7'
 export const den = '203.0.113.66'
 export const peopleAudience = 'client-id-of-pinfold'
@@ -62,7 +62,7 @@ export async function openWorld(settings: Env) {
   const timers: NodeJS.Timeout[] = []
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 
-  /** Makes an identity in the organisation with this role. */
+  /** Creates an identity in the organization with this role. */
   async function user(org: string, name: string, role: string, from: string): Promise<User> {
     const claimMatch = { issuer: issuer.url, subject: name }
     const { uid } = await operate(`/iam/v2/identities/${org}`, { name, claimMatch })
