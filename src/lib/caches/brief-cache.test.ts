@@ -40,3 +40,13 @@ test('a brief cache keeps no missing answer', async () => {
   assert.deepEqual([await cache.of('a'), await cache.of('a'), await cache.of('a')], [undefined, 2, 2])
   assert.equal(counts.read, 2)
 })
+
+test('gives an answer that is not kept to no caller but the one that read it', async () => {
+  const { read } = reads([undefined, 2])
+  const aged = createAged<number | undefined>(
+    () => 0,
+    {},
+    (one) => one !== undefined,
+  )
+  assert.deepEqual(await Promise.all([aged.of('a', read), aged.of('a', read)]), [undefined, 2])
+})

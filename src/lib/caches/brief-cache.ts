@@ -1,5 +1,9 @@
 import { Newest } from './newest.ts'
 
+/** Maximum age of an answer, so that a removal on another server counts within a second. */
+export const briefMs = 500
+const maxEntries = 10_000
+
 /** Answers by key, each of them kept for a short time, so that many requests in a row ask the database once. */
 export type Aged<T> = {
   /** The answer that is young enough or is being read. Reads it otherwise. An answer that fails is not kept. */
@@ -11,7 +15,7 @@ export type Aged<T> = {
 /** `monotonic` gives milliseconds of a clock that never steps. `isKept` says which answers are kept. */
 export function createAged<T>(
   monotonic: () => number,
-  { ageMs, entries: most }: { ageMs: number; entries: number },
+  { ageMs = briefMs, entries: most = maxEntries }: { ageMs?: number; entries?: number } = {},
   isKept: (found: T) => boolean = () => true,
 ): Aged<T> {
   const entries = new Newest<string, { found: Promise<T>; readAt: number }>(most)
@@ -20,7 +24,10 @@ export function createAged<T>(
     of(key, read) {
       const now = monotonic()
       const kept = entries.get(key)
-      if (kept && now - kept.readAt < ageMs) return kept.found
+      if (kept && now - kept.readAt < ageMs) {
+        // An answer that is not kept may have been read before the change that this caller has seen.
+        return kept.found.then((found) => (isKept(found) ? found : read()))
+      }
 
       const entry = { found: read(), readAt: now }
       entries.set(key, entry)
@@ -40,15 +47,11 @@ export type BriefCache<T> = {
   clear(): void
 }
 
-/** Maximum age of an answer about rights, so that a removal on another server counts within a second. */
-export const briefMs = 500
-const maxEntries = 10_000
-
 /** `monotonic` gives milliseconds of a clock that never steps. A missing answer is not kept: it may exist at any moment. */
 export function createBriefCache<T>(
   read: (key: string) => Promise<T | undefined>,
   monotonic: () => number,
 ): BriefCache<T> {
-  const aged = createAged<T | undefined>(monotonic, { ageMs: briefMs, entries: maxEntries }, (one) => one !== undefined)
+  const aged = createAged<T | undefined>(monotonic, {}, (one) => one !== undefined)
   return { of: (key) => aged.of(key, () => read(key)), clear: aged.clear }
 }

@@ -1,7 +1,7 @@
 // From the path by which clients name a repository, `acme/team/app`, to the repo, and to what is there when it is not.
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
-import { Newest } from '#lib/caches/newest.ts'
+import { createAged } from '#lib/caches/brief-cache.ts'
 import { isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { Found, PathCache } from './repos.model.ts'
@@ -87,37 +87,18 @@ function uidOf(parent: string, part: string): string | undefined {
   return isUid(uid) ? uid : undefined
 }
 
-/** How old a path that was found before may be, so that a deletion on another node counts within a second. */
-const maxAgeMs = 500
-const maxEntries = 10_000
 const maxOrganizations = 1000
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
-  const entries = new Newest<string, { found: Found; at: number }>(maxEntries)
-  const organizations = new Newest<string, { exists: boolean; at: number }>(maxOrganizations)
-  let epoch = 0
+  // A missing repository may be created in a moment, and nobody asks for it often.
+  const paths = createAged<Found>(monotonic, {}, ({ repo }) => repo !== undefined)
+  const organizations = createAged<boolean>(monotonic, { entries: maxOrganizations })
   return {
-    async find(path) {
-      const entry = entries.get(path)
-      if (entry && monotonic() - entry.at < maxAgeMs) return entry.found
-      const [started, at] = [epoch, monotonic()]
-      const found = await findByPath(reader, path)
-      // What is not there may be there in a moment, and nobody asks for it often.
-      if (found.repo && started === epoch) entries.set(path, { found, at })
-      return found
+    find: (path) => paths.of(path, () => findByPath(reader, path)),
+    hasOrganization: (name) => {
+      return organizations.of(name, async () => (await findGroupUid(reader, top, name)) !== undefined)
     },
-    async hasOrganization(name) {
-      const entry = organizations.get(name)
-      if (entry && monotonic() - entry.at < maxAgeMs) return entry.exists
-      const at = monotonic()
-      const exists = (await findGroupUid(reader, top, name)) !== undefined
-      organizations.set(name, { exists, at })
-      return exists
-    },
-    clear() {
-      epoch++
-      entries.clear()
-    },
+    clear: paths.clear,
   }
 }

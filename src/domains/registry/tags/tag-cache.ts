@@ -1,5 +1,5 @@
 import type { Db } from '#db/sql.ts'
-import { Newest } from '#lib/caches/newest.ts'
+import { createAged } from '#lib/caches/brief-cache.ts'
 import type { TagRepo } from './tags.model.ts'
 import { digestOf } from './tags.store.ts'
 
@@ -15,28 +15,17 @@ export type TagCache = {
   clear(): void
 }
 
-/** How old an answer may be: for whoever changes the database past the server. */
-const maxAgeMs = 500
-const maxEntries = 10_000
-
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/**
+ * Answers are at most half a second old, for whoever changes the database past the server. `monotonic` gives milliseconds of a
+ * clock that never steps.
+ */
 export function createTagCache(db: Db, monotonic: () => number): TagCache {
-  const entries = new Newest<string, PulledAs & { at: number }>(maxEntries)
-  let epoch = 0
+  const cache = createAged<PulledAs | undefined>(monotonic, {}, (found) => found !== undefined)
   return {
-    async of(repo, name) {
-      if (db.engine !== 'sqlite') return digestOf(db, repo.id, name)
-      const key = `${repo.id} ${name}`
-      const [known, now] = [entries.get(key), monotonic()]
-      if (known && now - known.at < maxAgeMs) return known
-      const started = epoch
-      const found = await digestOf(db, repo.id, name)
-      if (found && started === epoch) entries.set(key, { ...found, at: now })
-      return found
+    of(repo, name) {
+      const read = () => digestOf(db, repo.id, name)
+      return db.engine === 'sqlite' ? cache.of(`${repo.id} ${name}`, read) : read()
     },
-    clear() {
-      epoch++
-      entries.clear()
-    },
+    clear: cache.clear,
   }
 }
