@@ -61,8 +61,7 @@ import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts
 import { roleBindingEvents, roleBindings } from './roles/role-bindings.v2.ts'
 import { roleEventsV1, rolesV1 } from './roles/roles.v1.ts'
 import { roleEvents, roles } from './roles/roles.v2.ts'
-import { scimGroupEvents } from './scim/scim-groups.control.ts'
-import { scimUserEvents } from './scim/scim-users.control.ts'
+import { scimEvents } from './scim/scim.control.ts'
 import { sessionEvents, sessions } from './sessions/sessions.control.ts'
 import { endUntrustedSessions, sweepSessionsDuty } from './sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './signing-keys/signing-keys.duty.ts'
@@ -114,8 +113,7 @@ export const iam: Domain = {
     ...quotaEvents,
     ...sessionEvents,
     ...pushTokenEvents,
-    ...scimUserEvents,
-    ...scimGroupEvents,
+    ...scimEvents,
     ...groupEventsV1,
     ...roleEventsV1,
     ...identityEventsV1,

@@ -18,14 +18,16 @@ export function listing<D extends DescMethod, C extends PagingCall, T, F, N exte
   rules: ListRules,
   filterOf: (request: MessageShape<D['input']>) => F,
   list: (call: C, query: ListQuery<F>) => Promise<Listed<T, N>>,
-  toMessage: (item: T) => unknown,
+  toMessage: (item: T, call: C) => unknown,
 ) {
   const { typeName, fields } = method.output
   const { localName } = fields.find(({ fieldKind }) => fieldKind === 'list')!
   return async (call: C, request: MessageShape<D['input']>): Promise<MessageShape<D['output']>> => {
     const paged = request as unknown as PageRequest & { uidp?: UidpFilter | undefined }
     const listed = await list(call, readList(call, paged, rules, filterOf(request)))
-    return listResponse(typeName, localName, listed, toMessage, paged) as unknown as MessageShape<D['output']>
+    return listResponse(typeName, localName, listed, (item) => toMessage(item, call), paged) as unknown as MessageShape<
+      D['output']
+    >
   }
 }
 

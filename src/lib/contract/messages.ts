@@ -35,7 +35,7 @@ type Member = { to: string; from: string; convert: Convert | undefined }
 
 /**
  * Function that makes messages of a type. `names` has the names in the model of members that are called otherwise there.
- * Nested messages are made likewise, unless they are messages already.
+ * Nested messages are made likewise, unless they are messages already. An empty time is not set.
  */
 export function messageOf<D extends DescMessage, const N extends Names<MessageShape<D>> = object>(
   desc: D,
@@ -56,7 +56,8 @@ function converterOf(desc: DescMessage, names: Readonly<Record<string, string>>)
     const message: Record<string, unknown> = { $typeName: desc.typeName }
     for (const { to, from, convert } of members) {
       const given = (value as Record<string, unknown>)[from]
-      if (given !== undefined) message[to] = convert ? convert(given) : given
+      const made = given !== undefined && convert ? convert(given) : given
+      if (made !== undefined) message[to] = made
     }
     return message
   }
@@ -78,7 +79,8 @@ function conversionOf(field: DescField): Convert | undefined {
 }
 
 function singleOf(message: DescMessage | undefined, scalar: ScalarType | undefined): Convert | undefined {
-  if (message?.typeName === TimestampSchema.typeName) return (value) => timestamp(value as string)
+  if (message?.typeName === TimestampSchema.typeName)
+    return (time) => (time === '' ? undefined : timestamp(time as string))
   if (message) {
     const convert = converterOf(message, {})
     return (value) => ('$typeName' in (value as object) ? value : convert(value))

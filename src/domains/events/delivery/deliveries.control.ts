@@ -2,16 +2,20 @@ import type { Handlers } from '#app.ts'
 import {
   DeliveriesService,
   Delivery_State,
-  type DeliveryAttempt as DeliveryAttemptMessage,
   type Delivery as DeliveryMessage,
+  DeliverySchema,
+  ReplayEventsResponseSchema,
+  RotateSubscriptionSecretResponseSchema,
   type SubscriptionSettings,
+  SubscriptionSettingsSchema,
   TestEventSchema,
 } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import { getting, listing } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import { timestamp, toIso } from '#lib/timestamp.ts'
+import { toIso } from '#lib/timestamp.ts'
 import {
   aTestEvent,
   changedSettings,
@@ -23,18 +27,20 @@ import {
   newSecretSettings,
   pausedSettings,
   resumedSettings,
-  type Settings,
   type ShownSettings,
 } from './deliveries.model.ts'
 import * as service from './deliveries.service.ts'
 import { replayEvents } from './replays.service.ts'
 
+const { method } = DeliveriesService
+const toSettings = messageOf(SubscriptionSettingsSchema)
+const toRotated = messageOf(RotateSubscriptionSecretResponseSchema)
+const toReplayed = messageOf(ReplayEventsResponseSchema)
+const toDelivery = messageOf(DeliverySchema)
 const rules = { fields: deliveryFields, defaultOrder: 'uid desc' }
 
 export const deliveries: Handlers<typeof DeliveriesService> = {
-  async getSubscriptionSettings(call, { uid }) {
-    return toSettings(await service.getSettings(call, uid))
-  },
+  getSubscriptionSettings: getting(service.getSettings, toSettings),
 
   async updateSubscriptionSettings(call, { settings, updateMask }) {
     const patch = { paths: updateMask?.paths ?? [], value: { types: settings?.types ?? [] } }
@@ -45,33 +51,24 @@ export const deliveries: Handlers<typeof DeliveriesService> = {
     return toSettings(await service.pauseSubscription(call, uid, reason))
   },
 
-  async resumeSubscription(call, { uid }) {
-    return toSettings(await service.resumeSubscription(call, uid))
-  },
+  resumeSubscription: getting(service.resumeSubscription, toSettings),
 
   async rotateSubscriptionSecret(call, { uid, overlap }) {
     const overlapMs = overlap && Number(overlap.seconds) * 1000 + overlap.nanos / 1e6
     const { secret, settings } = await service.rotateSecret(call, uid, overlapMs)
-    return {
-      $typeName: 'pinfold.control.events.v1.RotateSubscriptionSecretResponse',
-      secret,
-      settings: toSettings(settings),
-    }
+    return toRotated({ secret, settings: toSettings(settings) })
   },
 
-  async sendTestEvent(call, { uid }) {
-    return toMessage(await service.sendTestEvent(call, uid))
-  },
+  sendTestEvent: getting(service.sendTestEvent, toMessage),
 
-  async listDeliveries(call, request) {
-    const filter = { subscription: request.uid, state: readState(request.state) }
-    const listed = await service.listDeliveries(call, readList(call, request, rules, filter))
-    return listResponse('pinfold.control.events.v1.ListDeliveriesResponse', 'deliveries', listed, toMessage, request)
-  },
-
-  async getDelivery(call, { uid }) {
-    return toMessage(await service.getDelivery(call, uid))
-  },
+  listDeliveries: listing(
+    method.listDeliveries,
+    rules,
+    ({ uid, state }) => ({ subscription: uid, state: readState(state) }),
+    service.listDeliveries,
+    toMessage,
+  ),
+  getDelivery: getting(service.getDelivery, toMessage),
 
   async redeliver(call, { uid, deliveryUids }) {
     const made = await service.redeliver(call, uid, deliveryUids)
@@ -83,26 +80,18 @@ export const deliveries: Handlers<typeof DeliveriesService> = {
     const [from, until] = [toIso(startTime), endTime && toIso(endTime)]
     const page = readPage(call, { pageSize: 0, pageToken, orderBy: '', skip: 0 }, rules, [uid, from, until ?? ''])
     const { count, next } = await replayEvents(call, uid, { from, to: until ?? call.now }, page)
-    return {
-      $typeName: 'pinfold.control.events.v1.ReplayEventsResponse',
-      eventCount: BigInt(count),
-      nextPageToken: next,
-    }
+    return toReplayed({ eventCount: count, nextPageToken: next })
   },
 }
 
 export const deliveryEvents: readonly EventBody[] = [
-  eventBody(DeliveriesService.method.updateSubscriptionSettings, changedSettings, toShown),
-  eventBody(DeliveriesService.method.pauseSubscription, pausedSettings, toShown),
-  eventBody(DeliveriesService.method.resumeSubscription, resumedSettings, toShown),
-  eventBody(DeliveriesService.method.rotateSubscriptionSecret, newSecretSettings, (settings) => ({
-    $typeName: 'pinfold.control.events.v1.RotateSubscriptionSecretResponse' as const,
-    settings: toShown(settings),
-  })),
-  eventBody(TestEventSchema, aTestEvent, (test) => ({
-    $typeName: 'pinfold.control.events.v1.TestEvent' as const,
-    ...test,
-  })),
+  eventBody(method.updateSubscriptionSettings, changedSettings, toShown),
+  eventBody(method.pauseSubscription, pausedSettings, toShown),
+  eventBody(method.resumeSubscription, resumedSettings, toShown),
+  eventBody(method.rotateSubscriptionSecret, newSecretSettings, (settings) => {
+    return toRotated({ settings: toShown(settings) })
+  }),
+  eventBody(TestEventSchema, aTestEvent, messageOf(TestEventSchema)),
 ]
 
 const states: readonly (readonly [DeliveryState, Delivery_State])[] = [
@@ -118,32 +107,9 @@ function readState(state: Delivery_State): DeliveryState | undefined {
   return found[0]
 }
 
-function toSettings(settings: Settings): SubscriptionSettings {
-  const { waiting, behindTime, givenUp, blockedUntil, oldSecretExpireTime, types, ...plain } = settings
-  return {
-    $typeName: 'pinfold.control.events.v1.SubscriptionSettings',
-    ...plain,
-    types: [...types],
-    waiting: BigInt(waiting),
-    givenUp: BigInt(givenUp),
-    ...(behindTime === '' ? {} : { behindTime: timestamp(behindTime) }),
-    ...(blockedUntil === '' ? {} : { blockedUntil: timestamp(blockedUntil) }),
-    ...(oldSecretExpireTime === '' ? {} : { oldSecretExpireTime: timestamp(oldSecretExpireTime) }),
-  }
-}
-
 /** Without the state of the queue, which is no part of the change. */
-function toShown({ uid, types, paused, pauseReason }: ShownSettings): SubscriptionSettings {
-  return {
-    $typeName: 'pinfold.control.events.v1.SubscriptionSettings',
-    uid,
-    types: [...types],
-    paused,
-    pauseReason,
-    waiting: 0n,
-    givenUp: 0n,
-    failures: 0,
-  }
+function toShown(settings: ShownSettings): SubscriptionSettings {
+  return toSettings({ ...settings, waiting: 0, givenUp: 0, failures: 0 })
 }
 
 function endOf({ createTime, durationMs }: DeliveryAttempt): string {
@@ -151,23 +117,7 @@ function endOf({ createTime, durationMs }: DeliveryAttempt): string {
 }
 
 function toMessage(delivery: Delivery & { attempts?: readonly DeliveryAttempt[] }): DeliveryMessage {
-  const { event: _, nextAttemptTime, lastAttempt, attempts = [], createTime, state, ...plain } = delivery
-  return {
-    $typeName: 'pinfold.control.events.v1.Delivery',
-    ...plain,
-    state: states.find(([ours]) => ours === state)![1],
-    ...(nextAttemptTime === '' ? {} : { nextAttemptTime: timestamp(nextAttemptTime) }),
-    ...(lastAttempt ? { lastAttempt: toAttempt(lastAttempt) } : {}),
-    attempts: attempts.map(toAttempt),
-    createTime: timestamp(createTime),
-    updateTime: timestamp(lastAttempt ? endOf(lastAttempt) : createTime),
-  }
-}
-
-function toAttempt({ createTime, ...plain }: DeliveryAttempt): DeliveryAttemptMessage {
-  return {
-    $typeName: 'pinfold.control.events.v1.DeliveryAttempt',
-    ...plain,
-    createTime: timestamp(createTime),
-  }
+  const { lastAttempt, createTime } = delivery
+  const state = states.find(([ours]) => ours === delivery.state)![1]
+  return toDelivery({ attempts: [], ...delivery, state, updateTime: lastAttempt ? endOf(lastAttempt) : createTime })
 }

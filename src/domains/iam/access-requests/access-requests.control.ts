@@ -1,66 +1,44 @@
-import type { Handlers } from '#app.ts'
+import type { Call, Handlers } from '#app.ts'
 import {
   AccessRequestAnsweredSchema,
   AccessRequestCreatedSchema,
-  type AccessRequest as AccessRequestMessage,
-  type AccessRequestsService,
+  AccessRequestSchema,
+  AccessRequestsService,
 } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
+import { deleting, listing } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
-import {
-  type AccessRequest,
-  type AnsweredRequest,
-  accessRequestFields,
-  anAccessRequest,
-  anAnsweredRequest,
-} from './access-requests.model.ts'
+import { accessRequestFields, anAccessRequest, anAnsweredRequest } from './access-requests.model.ts'
 import * as service from './access-requests.service.ts'
 
+const { method } = AccessRequestsService
 const rules = { fields: accessRequestFields, defaultOrder: 'uid' }
-const response = 'pinfold.control.iam.v1.ListAccessRequestsResponse'
+const toMessage = messageOf(AccessRequestSchema)
+const toCreated = messageOf(AccessRequestCreatedSchema)
+const toAnswered = messageOf(AccessRequestAnsweredSchema)
 
 export const accessRequests: Handlers<typeof AccessRequestsService> = {
-  async listAccessRequests(call, request) {
-    const { organization } = request
-    const query = readList(call, request, rules, { organization })
-    const listed = await service.listAccessRequests(call, organization, query)
-    return listResponse(response, 'accessRequests', listed, toMessage, request)
-  },
+  listAccessRequests: listing(
+    method.listAccessRequests,
+    rules,
+    ({ organization }) => ({ organization }),
+    (call: Call, query) => service.listAccessRequests(call, query.filter.organization, query),
+    toMessage,
+  ),
 
   async approveAccessRequest(call, { uid, roleUid }) {
     const roleBindingUid = await service.approveAccessRequest(call, uid, roleUid)
     return { $typeName: 'pinfold.control.iam.v1.ApproveAccessRequestResponse', roleBindingUid }
   },
 
-  async refuseAccessRequest(call, { uid }) {
-    await service.refuseAccessRequest(call, uid)
-    return empty
-  },
+  refuseAccessRequest: deleting('uid', service.refuseAccessRequest),
 }
 
 export const accessRequestEvents: readonly EventBody[] = [
-  eventBody(AccessRequestCreatedSchema, anAccessRequest, (request: AccessRequest) => ({
-    $typeName: 'pinfold.control.iam.v1.AccessRequestCreated' as const,
-    accessRequest: toMessage(request),
-  })),
-  eventBody(AccessRequestAnsweredSchema, anAnsweredRequest, ({ request, roleUid }: AnsweredRequest) => ({
-    $typeName: 'pinfold.control.iam.v1.AccessRequestAnswered' as const,
-    accessRequest: toMessage(request),
-    approved: roleUid !== '',
-    roleUid,
-  })),
+  eventBody(AccessRequestCreatedSchema, anAccessRequest, (request) => {
+    return toCreated({ accessRequest: toMessage(request) })
+  }),
+  eventBody(AccessRequestAnsweredSchema, anAnsweredRequest, ({ request, roleUid }) => {
+    return toAnswered({ accessRequest: toMessage(request), approved: roleUid !== '', roleUid })
+  }),
 ]
-
-function toMessage({ uid, identityUid, name, email, createTime, askTime }: AccessRequest): AccessRequestMessage {
-  return {
-    $typeName: 'pinfold.control.iam.v1.AccessRequest',
-    uid,
-    identityUid,
-    name,
-    email,
-    createTime: timestamp(createTime),
-    askTime: timestamp(askTime),
-  }
-}

@@ -1,10 +1,11 @@
 import type { Handlers } from '#app.ts'
 import {
+  AccessExplanationSchema,
   type AccessService,
   ExplainedBinding_Effect,
-  type ExplainedBinding as ExplainedBindingMessage,
 } from '#gen/pinfold/control/iam/v1/access_pb.ts'
-import type { Effect, ExplainedBinding } from './explanations.model.ts'
+import { messageOf } from '#lib/contract/messages.ts'
+import type { Effect } from './explanations.model.ts'
 import * as service from './explanations.service.ts'
 
 const effects = {
@@ -14,26 +15,12 @@ const effects = {
   aboveHome: ExplainedBinding_Effect.ABOVE_HOME,
 } as const satisfies Record<Effect, ExplainedBinding_Effect>
 
+const toMessage = messageOf(AccessExplanationSchema)
+
 export const access: Handlers<typeof AccessService> = {
   async explainAccess(call, { uid, identityUid, capability }) {
-    const { allowed, bindings, sufficientRoles, grantors } = await service.explainAccess(call, {
-      uid,
-      identityUid,
-      capability,
-    })
-    return {
-      $typeName: 'pinfold.control.iam.v1.AccessExplanation',
-      allowed,
-      bindings: bindings.map(toMessage),
-      sufficientRoles: sufficientRoles.map((role) => ({
-        $typeName: 'pinfold.control.iam.v1.SufficientRole',
-        ...role,
-      })),
-      grantors: grantors.map((grantor) => ({ $typeName: 'pinfold.control.iam.v1.AccessGrantor', ...grantor })),
-    }
+    const explanation = await service.explainAccess(call, { uid, identityUid, capability })
+    const bindings = explanation.bindings.map((one) => ({ ...one, effect: effects[one.effect] }))
+    return toMessage({ ...explanation, bindings })
   },
-}
-
-function toMessage(binding: ExplainedBinding): ExplainedBindingMessage {
-  return { $typeName: 'pinfold.control.iam.v1.ExplainedBinding', ...binding, effect: effects[binding.effect] }
 }

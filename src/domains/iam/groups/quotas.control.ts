@@ -1,8 +1,11 @@
 import type { Handlers } from '#app.ts'
-import { type Quotas as QuotasMessage, QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
+import { type Quotas as QuotasMessage, QuotasSchema, QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { type Quotas, someQuotas } from './quotas.model.ts'
 import * as service from './quotas.service.ts'
+
+const toQuotas = messageOf(QuotasSchema)
 
 export const organizationQuotas: Handlers<typeof QuotasService> = {
   async getQuotas(call, { organization }) {
@@ -20,15 +23,6 @@ export const organizationQuotas: Handlers<typeof QuotasService> = {
 export const quotaEvents: readonly EventBody[] = [eventBody(QuotasService.method.setQuotas, someQuotas, toMessage)]
 
 function toMessage({ organization, quotas }: Quotas): QuotasMessage {
-  return {
-    $typeName: 'pinfold.control.quotas.v1.Quotas',
-    organization,
-    quotas: quotas.map(({ name, limit, own, used }) => ({
-      $typeName: 'pinfold.control.quotas.v1.Quota',
-      name,
-      own,
-      ...(limit === Number.POSITIVE_INFINITY ? {} : { limit: BigInt(limit) }),
-      ...(used === undefined ? {} : { used: BigInt(used) }),
-    })),
-  }
+  const shown = quotas.map((one) => ({ ...one, limit: Number.isFinite(one.limit) ? one.limit : undefined }))
+  return toQuotas({ organization, quotas: shown })
 }

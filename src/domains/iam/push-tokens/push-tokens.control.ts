@@ -1,25 +1,22 @@
-import type { Handlers } from '#app.ts'
+import type { Call, Handlers } from '#app.ts'
 import {
   PushTokenCreatedSchema,
-  type PushToken as PushTokenMessage,
   PushTokenRevokedSchema,
-  type PushTokensService,
+  PushTokenSchema,
+  PushTokensService,
 } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
+import { deleting, listing } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { empty, milliseconds } from '#lib/wire.ts'
-import {
-  aPushToken,
-  aRevokedPushToken,
-  type PushToken,
-  pushTokenFields,
-  type RevokedPushToken,
-} from './push-tokens.model.ts'
+import { aPushToken, aRevokedPushToken, pushTokenFields } from './push-tokens.model.ts'
 import * as service from './push-tokens.service.ts'
 
+const { method } = PushTokensService
 const rules = { fields: { uid: pushTokenFields.uid }, defaultOrder: 'uid' }
-const response = 'pinfold.control.iam.v1.ListPushTokensResponse'
+const toMessage = messageOf(PushTokenSchema, { repoUids: 'repos' })
+const toCreated = messageOf(PushTokenCreatedSchema)
+const toRevoked = messageOf(PushTokenRevokedSchema)
 
 export const pushTokens: Handlers<typeof PushTokensService> = {
   async createPushToken(call, { group, name, push, repoUids, ttl }) {
@@ -28,21 +25,16 @@ export const pushTokens: Handlers<typeof PushTokensService> = {
     return { $typeName: 'pinfold.control.iam.v1.CreatePushTokenResponse', pushToken: toMessage(token), secret }
   },
 
-  async listPushTokens(call, request) {
-    const listed = await service.listPushTokens(call, readList(call, request, rules, {}))
-    return listResponse(response, 'pushTokens', listed, toMessage, request)
-  },
+  listPushTokens: listing(method.listPushTokens, rules, () => ({}), service.listPushTokens, toMessage),
+  revokePushToken: deleting('uid', service.revokePushToken),
 
-  async revokePushToken(call, { uid }) {
-    await service.revokePushToken(call, uid)
-    return empty
-  },
-
-  async listGroupPushTokens(call, request) {
-    const { group } = request
-    const listed = await service.listGroupPushTokens(call, group, readList(call, request, rules, { group }))
-    return listResponse(response, 'pushTokens', listed, toMessage, request)
-  },
+  listGroupPushTokens: listing(
+    method.listGroupPushTokens,
+    rules,
+    ({ group }) => ({ group }),
+    (call: Call, query) => service.listGroupPushTokens(call, query.filter.group, query),
+    toMessage,
+  ),
 
   async revokeGroupPushToken(call, { group, pushTokenUid }) {
     await service.revokeGroupPushToken(call, group, pushTokenUid)
@@ -51,31 +43,8 @@ export const pushTokens: Handlers<typeof PushTokensService> = {
 }
 
 export const pushTokenEvents: readonly EventBody[] = [
-  eventBody(PushTokenCreatedSchema, aPushToken, (token: PushToken) => ({
-    $typeName: 'pinfold.control.iam.v1.PushTokenCreated' as const,
-    pushToken: toMessage(token),
-  })),
-  eventBody(PushTokenRevokedSchema, aRevokedPushToken, ({ token, reason }: RevokedPushToken) => ({
-    $typeName: 'pinfold.control.iam.v1.PushTokenRevoked' as const,
-    pushToken: toMessage(token),
-    reason,
-  })),
+  eventBody(PushTokenCreatedSchema, aPushToken, (token) => toCreated({ pushToken: toMessage(token) })),
+  eventBody(PushTokenRevokedSchema, aRevokedPushToken, ({ token, reason }) => {
+    return toRevoked({ pushToken: toMessage(token), reason })
+  }),
 ]
-
-function toMessage(token: PushToken): PushTokenMessage {
-  const { uid, identityUid, userName, name, group, repos, push, createTime, expireTime } = token
-  return {
-    $typeName: 'pinfold.control.iam.v1.PushToken',
-    uid,
-    identityUid,
-    userName,
-    name,
-    group,
-    repoUids: [...repos],
-    push,
-    lastUsedFrom: token.lastUsedFrom,
-    createTime: timestamp(createTime),
-    expireTime: timestamp(expireTime),
-    ...(token.lastUsedTime !== '' && { lastUsedTime: timestamp(token.lastUsedTime) }),
-  }
-}

@@ -1,0 +1,45 @@
+// Bodies of the events about people and groups that identity providers manage over SCIM.
+import {
+  ScimGroupCreatedEventSchema,
+  ScimGroupDeletedEventSchema,
+  type ScimGroup as ScimGroupMessage,
+  ScimGroupSchema,
+  ScimGroupUpdatedEventSchema,
+  ScimUserCreatedEventSchema,
+  ScimUserDeletedEventSchema,
+  ScimUserSchema,
+  ScimUserUpdatedEventSchema,
+} from '#gen/pinfold/control/iam/v1/scim_events_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
+import { type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { aScimGroup, type ChangedGroup, groupKeyOf } from './scim-groups.model.ts'
+import { aScimUser } from './scim-users.model.ts'
+
+const toUser = messageOf(ScimUserSchema, { identityProviderUid: 'provider' })
+const toGroup = messageOf(ScimGroupSchema, { identityProviderUid: 'provider' })
+
+export const scimEvents: readonly EventBody[] = [
+  ...[ScimUserCreatedEventSchema, ScimUserUpdatedEventSchema, ScimUserDeletedEventSchema].map((of) => {
+    const toMessage = messageOf(of)
+    return eventBody(of, aScimUser, (user) => toMessage({ user: toUser(user) }))
+  }),
+  ...[ScimGroupCreatedEventSchema, ScimGroupUpdatedEventSchema, ScimGroupDeletedEventSchema].map((of) => {
+    const toMessage = messageOf(of)
+    return eventBody(of, aScimGroup, (changed) => toMessage({ group: groupMessage(changed) }))
+  }),
+]
+
+/** Number of member ids that an event names. */
+const maxTold = 100
+
+function groupMessage({ group, members, added, removed }: ChangedGroup): ScimGroupMessage {
+  return toGroup({
+    ...group,
+    externalGroupId: groupKeyOf(group),
+    memberCount: members,
+    addedCount: added.length,
+    addedUserIds: added.slice(0, maxTold),
+    removedCount: removed.length,
+    removedUserIds: removed.slice(0, maxTold),
+  })
+}
