@@ -1,7 +1,7 @@
 // What those who run the server do with the logs of the ledger.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { runDuty } from '../support/duties.ts'

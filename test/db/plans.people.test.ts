@@ -5,7 +5,7 @@ import * as requests from '#domains/iam/access-requests/access-requests.store.ts
 import * as identities from '#domains/iam/identities/identities.store.ts'
 import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import * as scim from '#domains/iam/scim/scim-users.store.ts'
-import * as families from '#domains/iam/sessions/refresh-tokens.store.ts'
+import * as families from '#domains/iam/sessions/own-grants.store.ts'
 import * as sessions from '#domains/iam/sessions/sessions.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'

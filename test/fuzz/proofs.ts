@@ -8,9 +8,9 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Config } from '#config.ts'
+import { sequenceLedgers, witnessLedgers } from '#domains/ledger/ledger.duty.ts'
+import { findWitnessKey } from '#domains/ledger/proofs/cosignatures.store.ts'
 import { listLogs, logKeys, readEntries } from '#domains/ledger/proofs/logs.store.ts'
-import { sequenceLedgers, witnessLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
-import { findWitnessKey } from '#domains/ledger/proofs/witness.store.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import {
   cosignLine,

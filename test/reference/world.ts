@@ -1,7 +1,7 @@
 // The server that the calls of the reference are made at, with what no call can make: images, people and a sink.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'

@@ -1,6 +1,6 @@
 // A server with something to see on every screen of the console.
 
-import { backfillLedgers, sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
+import { backfillLedgers, sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { keysOf, pemOf } from './attest.ts'

@@ -1,6 +1,6 @@
 // A server whose log other servers witness.
 import type { Config } from '#config.ts'
-import { sequenceLedgers } from '#domains/ledger/proofs/sequence.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
 import { createWitnessing } from '#domains/ledger/proofs/witnessing.ts'
 import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'

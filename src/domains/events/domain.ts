@@ -6,16 +6,20 @@ import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
 import { Subscriptions } from '#gen/pinfold/events/v1/subscriptions_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import { audit } from './audit/audit.control.ts'
-import { sweepAuditLog } from './audit/audit.duty.ts'
 import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
-import { deliverEvents } from './delivery/deliveries.duty.ts'
+import {
+  deliverEvents,
+  sweepAuditLog,
+  sweepEvents,
+  sweepRefusals,
+  sweepSubscriptions,
+  writeRefusals,
+} from './events.duty.ts'
 import { eventsHooks } from './events.hooks.ts'
 import { openEvents } from './open-parts.ts'
 import { refusals } from './refusals/refusals.control.ts'
-import { sweepRefusals, writeRefusals } from './refusals/refusals.duty.ts'
 import { resources } from './resources.ts'
 import { eventStream } from './stream/stream.control.ts'
-import { sweepEvents, sweepSubscriptions } from './subscriptions/retention.duty.ts'
 import { subscriptionEventsV1, subscriptionsV1 } from './subscriptions/subscriptions.v1.ts'
 import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 

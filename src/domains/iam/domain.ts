@@ -35,12 +35,20 @@ import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
 import { organizationQuotas, quotaEvents } from './groups/quotas.control.ts'
+import {
+  endUntrustedSessions,
+  readKeys,
+  rotateKeys,
+  sweepPushTokensDuty,
+  sweepRequestIds,
+  sweepSessionsDuty,
+  writeLastSeen,
+} from './iam.duty.ts'
 import { iamHooks } from './iam.hooks.ts'
 import { claimChecks } from './identities/claim-checks.control.ts'
 import { eventsIdentitiesV1 } from './identities/events-identities.v1.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
 import { identities, identityEvents } from './identities/identities.v2.ts'
-import { writeLastSeen } from './identities/last-seen.duty.ts'
 import {
   externalGroupRoleMappingsV1,
   groupMappingEventsV1,
@@ -53,8 +61,6 @@ import { groupInviteEventsV1, groupInvitesV1 } from './invites/group-invites.v1.
 import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
 import { openIam } from './open-parts.ts'
 import { pushTokenEvents, pushTokens } from './push-tokens/push-tokens.control.ts'
-import { sweepPushTokensDuty } from './push-tokens/push-tokens.duty.ts'
-import { sweepRequestIds } from './repeats/repeats.duty.ts'
 import { resources } from './resources.ts'
 import { pendingBindings } from './roles/pending-bindings.control.ts'
 import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts'
@@ -63,8 +69,6 @@ import { roleEventsV1, rolesV1 } from './roles/roles.v1.ts'
 import { roleEvents, roles } from './roles/roles.v2.ts'
 import { scimEvents } from './scim/scim.control.ts'
 import { sessionEvents, sessions } from './sessions/sessions.control.ts'
-import { endUntrustedSessions, sweepSessionsDuty } from './sessions/sessions.duty.ts'
-import { readKeys, rotateKeys } from './signing-keys/signing-keys.duty.ts'
 import { termsEventsV1, termsV1 } from './terms/terms.v1.ts'
 import { terms, termsEvents } from './terms/terms.v2.ts'
 

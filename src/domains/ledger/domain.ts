@@ -1,9 +1,8 @@
 import type { Domain } from '#domain.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
+import { backfillLedgers, compareLedgers, countLedgers, sequenceLedgers, witnessLedgers } from './ledger.duty.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
 import { openLedger } from './open-parts.ts'
-import { compareLedgers, countLedgers } from './proofs/checkpoints.duty.ts'
-import { backfillLedgers, sequenceLedgers, witnessLedgers } from './proofs/sequence.duty.ts'
 import { resources } from './resources.ts'
 
 export const ledger: Domain = {

@@ -4,7 +4,7 @@
 // are kept.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { wants } from '../routing/wants.ts'
+import { wants } from '../routing/type-patterns.ts'
 import * as store from './behind.store.ts'
 import type { Waiting } from './deliveries.model.ts'
 import type { OrderedEvent } from './deliveries.store.ts'

@@ -6,7 +6,7 @@ import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
 import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
 import * as store from './routing.store.ts'
-import { wants } from './wants.ts'
+import { wants } from './type-patterns.ts'
 
 /** Events that one transaction routes; more than one works through at once would only make others wait. */
 const mostEvents = 200

@@ -1,6 +1,6 @@
 import { countAt, listPage } from '#db/listing.ts'
 import { nodeTable } from '#db/node-table.ts'
-import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
+import { ident, join, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Resource } from '#lib/resource.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -165,4 +165,11 @@ function tailOf(uid: string): string {
 /** Folders report the kind of their organisation. */
 export async function setKindBelow(tx: Tx, root: string, orgKind: number): Promise<void> {
   await tx.run(sql`UPDATE groups SET kind = ${orgKind} WHERE uid > ${`${root}/`} AND uid < ${`${root}0`}`)
+}
+
+/** Whether there is a node of this uid, whatever it is. */
+export async function nodeExists(reader: Reader, resources: readonly Resource[], uid: string): Promise<boolean> {
+  const tables = resources.filter((one) => one.uid === 'place').map(({ table }) => ident(table))
+  const found = tables.map((table) => sql`SELECT 1 AS found FROM ${table} WHERE uid = ${uid}`)
+  return (await reader.get(sql`${join(found, ' UNION ALL ')} LIMIT 1`)) !== undefined
 }

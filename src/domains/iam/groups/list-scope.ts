@@ -4,8 +4,7 @@ import type { UidpFilter } from '#lib/lists/lists.ts'
 import type { Branch } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import { groupType } from './groups.model.ts'
-import { groupExists } from './groups.store.ts'
-import { nodeExists } from './nodes.store.ts'
+import { groupExists, nodeExists } from './groups.store.ts'
 
 export type ScopeRules = {
   /** The lists of groups: a place where the caller holds the capability is itself listed, not only what is below. */

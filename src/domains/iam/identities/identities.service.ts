@@ -6,21 +6,26 @@ import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { newUid, parentOf } from '#lib/uid.ts'
+import { newUid, parentOf, top } from '#lib/uid.ts'
 import { capabilities } from '../access/capabilities.ts'
+import { requireWholeToken } from '../access/requirements.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
 import type { IdentityDeletion } from '../hooks.ts'
 import {
   anIdentity,
+  aProfile,
   type Identity,
   identityFields,
   identityType,
   keyLife,
+  type PersonProfile,
+  profileFields,
   type Relationship,
   relationshipKind,
 } from './identities.model.ts'
 import * as store from './identities.store.ts'
+import { vouchedBy } from './identities.store.ts'
 import { personUid } from './people.ts'
 import { checkRelationship, keepLatest, storedPatternProblem, withDefaults } from './relationships.ts'
 
@@ -157,4 +162,33 @@ async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
       throw permissionDenied('the identity is bound to capabilities that the caller does not hold')
     }
   }
+}
+
+/** Changes what the caller, a person, says of themselves. Nobody else's is touched. */
+export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Promise<PersonProfile> {
+  const { caller, now } = call
+  const { uid } = caller
+  if (caller.operator || parentOf(uid) !== top) throw permissionDenied('only a person has a profile')
+  requireWholeToken(caller, 'change the profile')
+  const profile = await call.app.db.tx(async (tx) => {
+    await requireOwnWord(tx, call)
+    const identity = found(await store.findIdentity(tx, uid), identityType, uid)
+    const { name, company } = identity
+    const jobTitle = await store.findJobTitle(tx, uid)
+    const before: PersonProfile = { uid, name, givenName: '', familyName: '', company, jobTitle }
+    const after = applyPatch<PersonProfile>(profileFields, before, patch)
+    checkFields<PersonProfile>(profileFields, after)
+    await store.patchProfile(tx, identity, { ...identity, company: after.company, updateTime: now }, after.jobTitle)
+    await emit(tx, call, 'iam.identity.metadata.updated', { subject: uid, group: top, resource: aProfile(after) })
+    return after
+  })
+  call.log.info('profile updated', { paths: patch.paths })
+  return profile
+}
+
+/** An organisation's provider speaks for a person everywhere only where nobody else knows them. */
+async function requireOwnWord(reader: Reader, { caller: { uid, session } }: Call): Promise<void> {
+  const organization = session?.organization ?? ''
+  if (organization === '' || (await vouchedBy(reader, uid)) === organization) return
+  throw permissionDenied('this sign-in counts in one organisation only, and the profile is seen in others')
 }

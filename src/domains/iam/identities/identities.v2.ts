@@ -12,7 +12,7 @@ import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { anIdentity, aProfile, type Identity, identityFields, relationshipTypes } from './identities.model.ts'
 import * as service from './identities.service.ts'
-import { updateProfile } from './profiles.service.ts'
+import { updateProfile } from './identities.service.ts'
 import { readRelationship, showRelationship } from './relationships-on-the-wire.ts'
 
 const storedTypes: Record<number, string> = {

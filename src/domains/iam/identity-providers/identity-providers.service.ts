@@ -7,7 +7,7 @@ import { applyPatch, checkFields, maxNameLength, type Patch } from '#lib/fields.
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { requireRecentSignIn } from '../access/recent-sign-in.ts'
+import { requireRecentSignIn } from '../access/requirements.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'

@@ -93,3 +93,7 @@ export async function isDefaultRole(reader: Reader, role: string): Promise<boole
   const row = await reader.get(sql`SELECT 1 AS found FROM identity_providers WHERE default_role = ${role} LIMIT 1`)
   return row !== undefined
 }
+
+export async function saveSettings(tx: Tx, provider: string, settings: ScimSettings): Promise<void> {
+  await tx.run(sql`UPDATE identity_providers SET scim = ${JSON.stringify(settings)} WHERE uid = ${provider}`)
+}

@@ -7,10 +7,11 @@ import { emit } from '#domains/outbox/emit.ts'
 import { AppError, failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import type { Resource } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
-import { requireRecentSignIn } from '../access/recent-sign-in.ts'
+import { requireRecentSignIn } from '../access/requirements.ts'
 import { ownersOf } from '../roles/owners.service.ts'
 import { identityProviderType } from './identity-providers.model.ts'
 import { requireMappedRoles, requireProvider } from './identity-providers.service.ts'
+import { saveSettings } from './identity-providers.store.ts'
 import {
   aScimState,
   aScimToken,
@@ -21,7 +22,6 @@ import {
   tokenText,
   tokenTimes,
 } from './scim-settings.model.ts'
-import { saveSettings } from './scim-settings.store.ts'
 
 /** How long a token is to live: until a time, for ever, or by default for a year. */
 export type Life = { expireTime: string | undefined; neverExpires: boolean }

@@ -6,7 +6,7 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { unauthenticated } from '#lib/errors.ts'
-import * as store from './refresh-tokens.store.ts'
+import * as store from './own-grants.store.ts'
 import { predecessorSeconds, type Session } from './sessions.model.ts'
 import { after, end, findLiveSession, newSecret, noteUse } from './sessions.service.ts'
 

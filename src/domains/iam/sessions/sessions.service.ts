@@ -7,7 +7,7 @@ import { found, notFound, unauthenticated } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { requireWholeToken } from '../access/whole-token.ts'
+import { requireWholeToken } from '../access/requirements.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listFrom } from '../groups/list-nodes.ts'
 import {

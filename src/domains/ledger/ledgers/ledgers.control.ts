@@ -12,8 +12,7 @@ import { getting, listing } from '#lib/contract/handlers.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
-import { aLogKey, resumedLogs } from '../proofs/logs.model.ts'
-import { anErasedLedger } from './erased-ledgers.model.ts'
+import { aLogKey, anErasedLedger, resumedLogs } from '../proofs/logs.model.ts'
 import * as service from './ledgers.service.ts'
 
 const { method } = LedgersService

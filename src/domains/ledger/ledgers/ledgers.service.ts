@@ -13,10 +13,9 @@ import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
-import { aLogKey, ledgerLogType, resumedLogs } from '../proofs/logs.model.ts'
+import { aLogKey, anErasedLedger, type ErasedLedger, ledgerLogType, resumedLogs } from '../proofs/logs.model.ts'
 import { endLogs, suspendedOrganizations } from '../proofs/logs.store.ts'
 import { rotateLogKey } from '../proofs/sequence.service.ts'
-import { anErasedLedger, type ErasedLedger } from './erased-ledgers.model.ts'
 
 export async function listDeletedRepos(call: Call, query: ListQuery<DeletedRepoFilter>): Promise<Listed<DeletedRepo>> {
   return listNodes(call, query, store.deletedRepoList)

@@ -66,3 +66,7 @@ export const sequenceEveryMs = 1000
 export function saltedBy({ ledger, path }: { ledger: number; path: string }, began: string): string {
   return `${ledger}\n${path}\n${began}`
 }
+
+/** Erased records of a ledger. `paths` are the paths at which its repository was deleted. */
+export type ErasedLedger = { repoUid: string; paths: string[]; records: number }
+export const anErasedLedger = kindOf<ErasedLedger>('erased ledger')

@@ -14,7 +14,7 @@ import {
   signedBy,
   vkeyOf,
 } from '#lib/tlog/notes.ts'
-import * as store from './witness.store.ts'
+import * as store from './cosignatures.store.ts'
 
 /** In the words of the protocol: a status, and for 409 the size that was seen last. */
 export type WitnessAnswer = { status: 200 | 400 | 403 | 404 | 409 | 422; body: string }

@@ -13,8 +13,7 @@ import { snakeCase } from '#lib/fields.ts'
 import { advisoryFields, moved } from './advisories.model.ts'
 import * as service from './advisories.service.ts'
 import { toEventMessage } from './advisory-events.v2.ts'
-import { filterFrom, knownNumber } from './advisory-filter.model.ts'
-import { type AdvisoryFilter, facets, latestButMovesIs } from './advisory-terms.model.ts'
+import { type AdvisoryFilter, facets, filterFrom, knownNumber, latestButMovesIs } from './advisory-terms.model.ts'
 
 const { method } = AdvisoriesService
 const toAdvisory = messageOf(AdvisorySchema)

@@ -9,7 +9,7 @@ import {
 import { invalid } from '#lib/errors.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type AdvisoryEvent, dataOf, type EventData, namedDetection } from './advisories.model.ts'
-import { knownNumber } from './advisory-filter.model.ts'
+import { knownNumber } from './advisory-terms.model.ts'
 import type { NewEvent } from './reviews.service.ts'
 
 export function toEventMessage(event: AdvisoryEvent): EventMessage {

@@ -1,11 +1,13 @@
 import { servedHost } from '#domains/registry/repos/served-host.store.ts'
 import type { Duty } from '#duty.ts'
-import { backfillSome } from './backfill.service.ts'
-import { nextBackfill } from './backfill.store.ts'
-import { answersTo, askBeforeSigning, collectCosignatures } from './cosignatures.service.ts'
-import { sequenceEveryMs } from './logs.model.ts'
-import { isAnythingDue, sequenceSome } from './sequence.service.ts'
-import { signLogs } from './signing.service.ts'
+import { backfillSome } from './proofs/backfill.service.ts'
+import { nextBackfill } from './proofs/backfill.store.ts'
+import { answersTo, askBeforeSigning, collectCosignatures } from './proofs/cosignatures.service.ts'
+import { sequenceEveryMs } from './proofs/logs.model.ts'
+import { isAnythingDue, sequenceSome } from './proofs/sequence.service.ts'
+import { signLogs } from './proofs/signing.service.ts'
+import { compareCheckpoints, countSuspendedLogs } from './proofs/stored-checkpoints.service.ts'
+import { readWalPosition } from './proofs/stored-checkpoints.store.ts'
 
 /** What it locks is the lease; the rows that wait are only ever added by others. */
 const rowLocks = { isolation: 'rowLocks' } as const
@@ -70,5 +72,37 @@ export const backfillLedgers: Duty = {
   async run({ config, db }, lease) {
     if (config.ledgerProofs === 'off' || !(await nextBackfill(db))) return {}
     return { rows: await lease.inBatches(backfillSome, rowLocks) }
+  },
+}
+
+const watchEveryMs = 5000
+
+/**
+ * Compares all logs with their stored checkpoints once in each process, and whenever PostgreSQL went back in time: after a
+ * failover or a recovery. Signing compares each log by itself in any case; this finds those that nobody writes to.
+ */
+export const compareLedgers: Duty = {
+  name: 'ledger.compare',
+  everyMs: watchEveryMs,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const { checkpointGuard: guard } = app
+    const position = await readWalPosition(app.db)
+    if (app.config.ledgerProofs === 'off' || !guard.isComparisonDue(position)) return {}
+    const found = await compareCheckpoints(app, lease)
+    if (!found) return {}
+    guard.compared(position)
+    return found
+  },
+}
+
+/** Counts the logs for which signing has stopped. */
+export const countLedgers: Duty = {
+  name: 'ledger.count',
+  everyMs: watchEveryMs,
+  runsOn: 'every node',
+  async run(app) {
+    await countSuspendedLogs(app)
+    return {}
   },
 }

@@ -1,0 +1,93 @@
+import type { Duty } from '#duty.ts'
+import { ownCause } from '#lib/cause.ts'
+import { operatorUid } from '#lib/uid.ts'
+import { keptSeconds } from './push-tokens/push-tokens.model.ts'
+import { sweepPushTokens } from './push-tokens/push-tokens.store.ts'
+import { sweepRequests } from './repeats/repeats.store.ts'
+import { sweepGrants } from './sessions/own-grants.store.ts'
+import { maxWaiting, rememberedSeconds } from './sessions/sessions.model.ts'
+import { after, endSomeUntrusted } from './sessions/sessions.service.ts'
+import { sweepSessions } from './sessions/sessions.store.ts'
+import { sweepSignIns } from './sessions/sign-ins.store.ts'
+
+/** Writes when identities were last used. Each node writes what it has seen. */
+export const writeLastSeen: Duty = {
+  name: 'identities.seen',
+  everyMs: 30_000,
+  runsOn: 'every node',
+  run: async ({ lastSeen }) => ({ identities: await lastSeen.flush() }),
+}
+
+/** Makes and drops keys as their age demands; a new one is announced a day before it is used. */
+export const rotateKeys: Duty = {
+  name: 'keys.rotate',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  run: async ({ keyring }, lease) => ({ keys: await keyring.rotate(lease.tx) }),
+}
+
+/** Reads the keys that another node has made or dropped. */
+export const readKeys: Duty = {
+  name: 'keys.read',
+  everyMs: 60_000,
+  runsOn: 'every node',
+  run: async ({ keyring }) => ({ keys: await keyring.refresh() }),
+}
+
+const batch = 500
+
+/** Ends the sessions of providers that the settings have lost, and tells so. */
+export const endUntrustedSessions: Duty = {
+  name: 'iam.sessions.untrusted',
+  everyMs: 10 * 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const now = app.clock().toISOString()
+    const work = { app, cause: { ...ownCause(app.clock, operatorUid), now } }
+    let sessions = 0
+    let behind: string | undefined = ''
+    while (behind !== undefined) {
+      lease.check()
+      const { ended, next } = await lease.tx((tx) => endSomeUntrusted(tx, work, behind!))
+      sessions += ended
+      behind = next
+    }
+    return { sessions }
+  },
+}
+
+/** Forgets sessions that have ended, sign-ins that nobody has finished, and what else has expired around them. */
+export const sweepSessionsDuty: Duty = {
+  name: 'iam.sessions.sweep',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  async run({ clock }, lease) {
+    const now = clock().toISOString()
+    const sessions = await lease.inBatches((tx) => sweepSessions(tx, now, batch))
+    const forgotten = after(now, -rememberedSeconds)
+    const grants = await lease.inBatches((tx) => sweepGrants(tx, { now, forgotten }, batch))
+    return { sessions, grants, others: await lease.inBatches((tx) => sweepSignIns(tx, now, batch, maxWaiting)) }
+  },
+}
+
+/** Forgets push tokens a while after they have expired. */
+export const sweepPushTokensDuty: Duty = {
+  name: 'iam.push_tokens.sweep',
+  everyMs: 60 * 60_000,
+  runsOn: 'one node',
+  async run({ clock }, lease) {
+    const before = after(clock().toISOString(), -keptSeconds)
+    return { pushTokens: await lease.inBatches((tx) => sweepPushTokens(tx, before, batch)) }
+  },
+}
+
+/** Forgets requests that were named so that nobody carries them out twice, a day after they came. */
+export const sweepRequestIds: Duty = {
+  name: 'iam.request_ids.sweep',
+  everyMs: 60 * 60_000,
+  runsOn: 'one node',
+  async run({ clock }, lease) {
+    const now = clock().toISOString()
+    return { requests: await lease.inBatches((tx) => sweepRequests(tx, now, batch)) }
+  },
+}
