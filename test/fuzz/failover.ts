@@ -2,6 +2,7 @@
 // namespaces. Each round breaks the primary in one way. With synchronous replication no acknowledged write may be lost. No fork
 // of a log may be signed, service must be back within 5 s of the new primary, and no client may get a 500.
 // By hand, as root: bin/pinfold-node test/fuzz/failover.ts --rounds 100 --patroni /path/to/patroni
+//
 // The logs of the servers in a failed round are written to the folder of `--logs`. It needs the Debian packages postgresql,
 // etcd-server, haproxy, iptables and iproute2, Patroni 4 from PyPI, and versitygw.
 import assert from 'node:assert/strict'

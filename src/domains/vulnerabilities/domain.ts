@@ -8,28 +8,18 @@ import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb
 import { advisoryControl } from './advisories/advisories.control.ts'
 import { advisoriesV1 } from './advisories/advisories.v1.ts'
 import { advisories } from './advisories/advisories.v2.ts'
-import { listDocuments as listDocumentsV1 } from './documents/documents.v1.ts'
-import { listDocuments } from './documents/documents.v2.ts'
 import { vulnerabilityControl } from './metadata/vulnerabilities.control.ts'
-import { listVulnerabilityMetadata as listMetadataV1 } from './metadata/vulnerabilities.v1.ts'
-import { listVulnerabilityMetadata } from './metadata/vulnerabilities.v2.ts'
 import { openVulnerabilities } from './open-parts.ts'
-import { listResolvedVulnsReports as listResolvedV1 } from './reports/resolved-reports.v1.ts'
-import { listResolvedVulnsReports } from './reports/resolved-reports.v2.ts'
 import { resources } from './resources.ts'
-
-const securityAdvisoryV1 = {
-  listDocuments: listDocumentsV1,
-  listVulnerabilityMetadata: listMetadataV1,
-  listResolvedVulnsReports: listResolvedV1,
-}
+import { securityAdvisoryV1 } from './security-advisory.v1.ts'
+import { securityAdvisory } from './security-advisory.v2.ts'
 
 export const vulnerabilities: Domain = {
   parts: openVulnerabilities,
   services: [
     { desc: AdvisoriesService, handlers: advisories },
     { desc: AdvisoryControlService, handlers: advisoryControl },
-    { desc: SecurityAdvisoryService, handlers: { listDocuments, listVulnerabilityMetadata, listResolvedVulnsReports } },
+    { desc: SecurityAdvisoryService, handlers: securityAdvisory },
     { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
     { desc: Advisories, handlers: advisoriesV1 },
     { desc: SecurityAdvisory, handlers: securityAdvisoryV1 },

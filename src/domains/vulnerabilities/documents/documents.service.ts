@@ -2,10 +2,9 @@ import type { Call } from '#app.ts'
 import { invalid } from '#lib/errors.ts'
 import { type ListQuery, wholeList } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { type AdvisoryEvent, listPublications, type Publication } from '../advisories/publication.service.ts'
-
-export type { Publication } from '../advisories/publication.service.ts'
-export type Event = AdvisoryEvent
+import { timestamp } from '#lib/timestamp.ts'
+import { namedDetection } from '../advisories/advisories.model.ts'
+import { listPublications, type Publication } from '../advisories/publication.service.ts'
 
 export type DocumentFilter = { origin: string; aliases: readonly string[] }
 
@@ -30,4 +29,20 @@ export async function listAllDocuments(call: Call, filter: DocumentFilter): Prom
 /** There may be few documents with very many events. */
 function weightOf({ advisories }: Publication): number {
   return advisories.reduce((sum, { events }) => sum + 1 + events.length, 1)
+}
+
+/** The document as both versions of the contract have it. No source that we import has a namespace. */
+export function shownDocument({ id, advisories }: Publication) {
+  return {
+    id,
+    advisories: advisories.map(({ advisoryId, aliases, events }) => ({
+      id: advisoryId,
+      aliases,
+      packageNamespace: '',
+      events: events.map(({ createTime, type, data }) => ({
+        timestamp: timestamp(createTime),
+        data: { case: type, value: type === 'detection' ? namedDetection(data) : data } as never,
+      })),
+    })),
+  }
 }
