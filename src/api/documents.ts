@@ -9,11 +9,11 @@ import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
 import { grantsOf } from '#issuer/token-endpoint.ts'
-import { isBusy } from '#lib/errors.ts'
+import { isBusy, retryAfterOf } from '#lib/errors.ts'
 import { isDiskFull } from '#lib/files/room.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './door.ts'
-import { retryAfterOf, toAppError } from './errors.ts'
+import { toAppError } from './errors.ts'
 import { admitToMetrics, sendMetrics } from './metrics.ts'
 import { renameDocument } from './naming/members.ts'
 import { sendText } from './send-text.ts'
@@ -37,8 +37,7 @@ export function documentsDoor(api: Api): Door {
     matches: (path) => documents.has(path),
     serve(arrival) {
       const { req, res, path } = arrival
-      const method = `${arrival.verb} ${path}`
-      arrival.method = { name: method, fullName: method }
+      arrival.named(path)
       if (!probes.includes(path)) arrival.countStranger()
       if (req.method === 'GET' || req.method === 'HEAD') return documents.get(path)!(res, arrival)
       res.setHeader('allow', 'GET, HEAD')

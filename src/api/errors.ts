@@ -14,7 +14,7 @@ import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
 import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV1 } from '#gen/pinfold/iam/v1/terms_errors_pb.ts'
 import { TermsNotAcceptedDetailSchema } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import type { Version } from '#lib/cause.ts'
-import { AppError, type Code, codes, type Detail, unavailable } from '#lib/errors.ts'
+import { AppError, type Code, codes, type Detail, retryAfterOf, unavailable } from '#lib/errors.ts'
 import { type Vendor, vendorField, vendorResourceType, vendorTypeName } from '#lib/naming/vendor.ts'
 import { jsonText } from './transcoding/json-write.ts'
 
@@ -83,11 +83,6 @@ function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: s
     return { ...detail, fieldViolations }
   })
   return { message: text, details: renamed }
-}
-
-/** Seconds, for the Retry-After header, where waiting helps. */
-export function retryAfterOf({ details }: AppError): number | undefined {
-  return details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
 }
 
 function detailMessage(detail: Detail, version: Version): RenderedDetail {

@@ -1,11 +1,13 @@
 // POST /oauth/token and /oauth/device_authorization: the paths for programs that are neither in the contract nor documents.
+import { afterUnread, answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { devicesPath } from '#issuer/discovery.ts'
 import type { OAuthAnswer } from '#issuer/oauth-words.ts'
 import { answerDeviceRequest, answerTokenRequest } from '#issuer/token-endpoint.ts'
-import { retryAfterOf, toAppError } from './errors.ts'
+import { retryHeaders } from '#lib/errors.ts'
+import { toAppError } from './errors.ts'
 import { issuingOf, workOf } from './ui/visit.ts'
 
 const tokenPath = '/oauth/token'
@@ -19,8 +21,7 @@ export function oauthDoor(edge: Edge): Door {
     deadlineMs: edge.app.config.requestTimeoutMs,
     matches: (path) => paths.includes(path),
     async serve(arrival) {
-      const method = `${arrival.verb} ${arrival.path}`
-      arrival.method = { name: method, fullName: method }
+      arrival.named(arrival.path)
       send(arrival, await answerOf(arrival))
     },
     refuse: (arrival, error) => send(arrival, refusalOf(arrival, error)),
@@ -35,8 +36,8 @@ async function answerOf(arrival: HttpArrival): Promise<OAuthAnswer> {
     return { status: 400, body: { error: 'invalid_request', error_description: description } }
   }
   const form = new URLSearchParams((await readBody(arrival, maxAnonymousBytes)).toString('utf8'))
-  const answer = path === tokenPath ? answerTokenRequest : answerDeviceRequest
-  return answer(workOf(arrival), issuingOf(arrival), form)
+  const answerForm = path === tokenPath ? answerTokenRequest : answerDeviceRequest
+  return answerForm(workOf(arrival), issuingOf(arrival), form)
 }
 
 function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): OAuthAnswer {
@@ -44,7 +45,7 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
   const { code, http, message } = known
   if (code === 'RESOURCE_EXHAUSTED') {
     const body = { error: 'slow_down', error_description: message }
-    return { status: http, body, retryAfter: retryAfterOf(known) }
+    return { status: http, body, headers: retryHeaders(known) }
   }
   if (code === 'INVALID_ARGUMENT') {
     return { status: http, body: { error: 'invalid_request', error_description: message } }
@@ -56,21 +57,14 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
   }
   app.failures.request(app.log, 'token request failed', error, { requestId })
   if (code !== 'UNAVAILABLE') return { status: 500, body: { error: 'server_error' } }
-  return { status: 503, body: { error: 'temporarily_unavailable' }, retryAfter: 1 }
+  return { status: 503, body: { error: 'temporarily_unavailable' }, headers: { 'retry-after': '1' } }
 }
 
-function send(arrival: HttpArrival, { status, body, retryAfter }: OAuthAnswer): void {
-  if (!arrival.settle(String(status))) return
-  const { req, res } = arrival
-  if (res.headersSent) return
-  const text = JSON.stringify(body)
-  res.writeHead(status, {
+function send(arrival: HttpArrival, { status, body, headers }: OAuthAnswer): void {
+  answer(arrival, status, JSON.stringify(body), {
     'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    ...headers,
     ...(status === 405 ? { allow: 'POST' } : {}),
-    ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
+    ...afterUnread(arrival),
   })
-  res.end(text)
 }

@@ -1,13 +1,14 @@
 // The door of what is too long for an answer of the API: `/downloads/reports/TICKET`. The ticket, which the API has given out, is
 // all the right that it takes.
 
+import { isUnavailable } from '#db/unavailable.ts'
 import { rawReportPath } from '#domains/scanning/known/reports.model.ts'
 import { openRaw } from '#domains/scanning/reports/raw-reports.service.ts'
+import { answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { limitIdle } from '#edge/idle-limit.ts'
-import { notFound } from '#lib/errors.ts'
-import { refusalOf } from './errors.ts'
+import { AppError, notFound, retryHeaders, unavailable } from '#lib/errors.ts'
 
 const kind = 'report'
 
@@ -26,8 +27,7 @@ export function downloadsDoor({ app }: Edge): Door {
 async function serve(arrival: HttpArrival): Promise<void> {
   const { req, res, path, requestId, signal, edge } = arrival
   const { app } = edge
-  const method = `${arrival.verb} ${kind}`
-  arrival.method = { name: method, fullName: method }
+  arrival.named(kind)
   if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
     return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
   }
@@ -57,6 +57,18 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
     'referrer-policy': 'no-referrer',
   })
 
+/** What is answered; `cause` is for the log. */
+type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
+
+function refusalOf(thrown: unknown): Refusal {
+  const error = isUnavailable(thrown) ? unavailable('the database cannot be reached now', thrown) : thrown
+  if (!(error instanceof AppError)) {
+    const message = 'something went wrong on our side; the request id helps to find out what'
+    return { status: 500, message, headers: {}, cause: error }
+  }
+  return { status: error.http, message: error.message, headers: retryHeaders(error), cause: error }
+}
+
 function refuse(arrival: HttpArrival, thrown: unknown): void {
   const { status, message, headers, cause } = refusalOf(thrown)
   const { app } = arrival.edge
@@ -66,10 +78,5 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
 }
 
 function send(arrival: HttpArrival, status: number, body: string, headers: Record<string, string> = {}): void {
-  if (!arrival.settle(String(status))) return
-  const { req, res } = arrival
-  if (res.headersSent) return
-  const type = { 'content-type': 'text/plain; charset=utf-8', 'content-length': Buffer.byteLength(body) }
-  res.writeHead(status, { ...type, 'cache-control': 'no-store', ...headers })
-  res.end(req.method === 'HEAD' ? undefined : body)
+  answer(arrival, status, body, { 'content-type': 'text/plain; charset=utf-8', ...headers })
 }

@@ -85,6 +85,12 @@ export class HttpArrival extends Arrival {
     return verbs.has(method) ? method : 'other'
   }
 
+  /** Names the request by its method of HTTP and by what it is for, which is one of those that its door declares. */
+  named(what: string): void {
+    const name = `${this.verb} ${what}`
+    this.method = { name, fullName: name }
+  }
+
   override get wishes(): Wishes {
     const { headers } = this.req
     const idempotencyKey = headers['idempotency-key']?.toString()

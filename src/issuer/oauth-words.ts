@@ -1,8 +1,8 @@
 // Refusals in the words of OAuth (RFC 6749, 5.2).
-import { AppError } from '#lib/errors.ts'
+import { AppError, retryHeaders } from '#lib/errors.ts'
 import { ScopeOutOfReach } from './narrowing.ts'
 
-export type OAuthAnswer = { status: number; body: object; retryAfter?: number | undefined }
+export type OAuthAnswer = { status: number; body: object; headers?: Record<string, string> }
 
 /** What a client is told; `error` is one of the words that the protocol has. */
 export class OAuthRefusal extends Error {
@@ -31,8 +31,7 @@ export async function inOAuthWords(work: Promise<object>): Promise<OAuthAnswer> 
 
 function answerOf(error: AppError): OAuthAnswer {
   const { code, message, details } = error
-  const retry = details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
-  if (code === 'RESOURCE_EXHAUSTED') return { ...refused(429, 'slow_down', message), retryAfter: retry }
+  if (code === 'RESOURCE_EXHAUSTED') return { ...refused(429, 'slow_down', message), headers: retryHeaders(error) }
   if (code === 'INVALID_ARGUMENT') {
     const field = details.find((detail) => detail.type === 'BadRequest')?.fieldViolations[0]?.field
     return refused(400, field === 'aud' ? 'invalid_target' : 'invalid_request', message)

@@ -3,6 +3,7 @@ import type { Caller } from '#caller.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/ledger/proofs/proofs.service.ts'
 import { cosign, witnessVkey } from '#domains/ledger/proofs/witness.service.ts'
+import { answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -61,13 +62,12 @@ type Answer = { type: string; body: string | Buffer; cache: string }
 async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> {
   const served = servedRoute(edge, arrival.path.slice(way.prefix.length))
   const route: Route = way.kinds.includes(served.kind) ? served : { kind: 'unknown' }
-  const turnAway: typeof send = (...answer) => {
+  const turnAway: typeof send = (...given) => {
     // Nobody asks for the credential any more.
     if (!way.verifies) arrival.countStranger()
-    send(...answer)
+    send(...given)
   }
-  const method = `${arrival.verb} ${route.kind}`
-  arrival.method = { name: method, fullName: method }
+  arrival.named(route.kind)
   if (route.kind === 'witness') return answerAsWitness(edge, arrival, route.wants)
   if (route.kind === 'unknown') return turnAway(arrival, 404, 'there is no such path\n')
   if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD')
@@ -161,10 +161,5 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
 }
 
 function send(arrival: HttpArrival, status: number, body: string | Buffer, headers: Record<string, string> = {}): void {
-  if (!arrival.settle(String(status))) return
-  const { req, res } = arrival
-  if (res.headersSent) return
-  const length = { 'content-length': Buffer.byteLength(body) }
-  res.writeHead(status, { 'content-type': text, 'cache-control': 'no-store', ...length, ...headers })
-  res.end(req.method === 'HEAD' ? undefined : body)
+  answer(arrival, status, body, { 'content-type': text, ...headers })
 }

@@ -1,6 +1,6 @@
 // What goes wrong at this door, as plain text: its readers are programs for logs, which look at the status.
 import { isUnavailable } from '#db/unavailable.ts'
-import { AppError } from '#lib/errors.ts'
+import { AppError, retryHeaders } from '#lib/errors.ts'
 
 /** What is answered; `cause` is for the log. */
 export type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
@@ -13,14 +13,6 @@ export function refusalOf(error: unknown): Refusal {
     const message = 'something went wrong on our side; the request id helps to find out what'
     return { status: 500, message, headers: {}, cause: error }
   }
-  const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
-  return {
-    status: error.http,
-    message: error.message,
-    headers: {
-      ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
-      ...(error.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
-    },
-    cause: error,
-  }
+  const challenge = error.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}
+  return { status: error.http, message: error.message, headers: { ...retryHeaders(error), ...challenge }, cause: error }
 }

@@ -261,6 +261,17 @@ export function busy(message: string, cause?: unknown): AppError {
   return new AppError('UNAVAILABLE', message, { reason: 'TOO_BUSY', details, cause })
 }
 
+/** Seconds after which the same call may succeed, where waiting helps. */
+export function retryAfterOf({ details }: AppError): number | undefined {
+  return details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
+}
+
+/** The Retry-After header of an error, where waiting helps. */
+export function retryHeaders(error: AppError): Record<string, string> {
+  const seconds = retryAfterOf(error)
+  return seconds === undefined ? {} : { 'retry-after': String(seconds) }
+}
+
 export function isBusy(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'TOO_BUSY'
 }

@@ -1,4 +1,5 @@
 // The registry's door: finds out who calls and what the request is about, and renders what goes wrong.
+import { afterUnread } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
@@ -51,8 +52,7 @@ function createNameWarning({ app, url }: Registry): (arrival: HttpArrival) => vo
 async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival): Promise<void> {
   const { path } = arrival
   const route = path === '/token' ? undefined : routeOf(path, registry.app.vendor?.token)
-  const method = `${arrival.verb} ${route?.kind ?? 'token'}`
-  arrival.method = { name: method, fullName: method }
+  arrival.named(route?.kind ?? 'token')
   const name = route?.name ?? ''
   const named = name === '' ? noName : plainName(prefixAt(registry, arrival), name)
   const visit = await enter(registry, verify, arrival, route, named ?? (await namedBy(registry, arrival, name)))
@@ -176,8 +176,7 @@ async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival,
     'content-length': Buffer.byteLength(text),
     'docker-distribution-api-version': 'registry/2.0',
     ...error.headers,
-    // What is left of a body that nobody reads would be taken for the next request.
-    ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
+    ...afterUnread({ req }),
   })
   res.end(req.method === 'HEAD' ? undefined : text)
 }

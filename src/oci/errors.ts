@@ -1,6 +1,6 @@
 // The errors of OCI distribution: { errors: [{ code, message, detail }] }, each code with its usual status.
 import { isUnavailable } from '#db/unavailable.ts'
-import { AppError, codes } from '#lib/errors.ts'
+import { AppError, codes, retryHeaders } from '#lib/errors.ts'
 
 /** Codes of the distribution specification, "Error Codes", and of the token specification (UNAUTHORIZED, DENIED). */
 export const ociCodes = {
@@ -103,9 +103,7 @@ export function toOciError(error: unknown): OciError {
     const detail = { ...(until === undefined ? {} : { until: until || null }), rule, tags: tags?.split(',') ?? [] }
     return new OciError('DENIED', error.message, { status, detail, cause: error })
   }
-  const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
-  const headers = retry === undefined ? {} : { 'retry-after': String(retry) }
-  return new OciError(code, error.message, { headers, cause: error })
+  return new OciError(code, error.message, { headers: retryHeaders(error), cause: error })
 }
 
 /** Names what is there now, so that a client can decide whether to try again from there. */

@@ -1,8 +1,8 @@
 // The door of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANISATION/PROVIDER/…`, opened by the token of that identity provider.
-import type { ServerResponse } from 'node:http'
 import type { Work } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { openScim } from '#domains/iam/scim/scim-users.service.ts'
+import { afterUnread, answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { bearerOf, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -34,12 +34,8 @@ async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
   const work = workOf(edge, arrival, caller)
   edge.app.limits.check('scim', rootOf(provider!))
   edge.app.limits.check('scimSource', arrival.source)
-  const named = (kind: string) => {
-    const method = `${arrival.verb} ${kind}`
-    arrival.method = { name: method, fullName: method }
-  }
   const { search } = arrival
-  send(arrival, await answerTo(work, { arrival, url: edge.url, provider: provider!, path: rest, search, named }))
+  send(arrival, await answerTo(work, { arrival, url: edge.url, provider: provider!, path: rest, search }))
 }
 
 /** The provider, which its token speaks for. Every other credential gets the same answer. */
@@ -73,17 +69,7 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
   send(arrival, { status: error.status, text: scimErrorJson(error), headers: error.headers })
 }
 
-function send(arrival: HttpArrival, answer: Answer): void {
-  if (!arrival.settle(String(answer.status))) return
-  const { req, res } = arrival
-  if (res.headersSent) return
-  const isOver = req.complete || req.httpVersionMajor === 2
-  write(res, req.method === 'HEAD', answer, isOver ? {} : { connection: 'close' })
-}
-
-function write(res: ServerResponse, isHead: boolean, { status, text = '', headers }: Answer, more: object): void {
-  const about =
-    text === '' ? {} : { 'content-type': 'application/scim+json', 'content-length': Buffer.byteLength(text) }
-  res.writeHead(status, { ...about, 'cache-control': 'no-store', ...headers, ...more })
-  res.end(isHead ? undefined : text)
+function send(arrival: HttpArrival, { status, text, headers }: Answer): void {
+  const type = text === undefined ? {} : { 'content-type': 'application/scim+json' }
+  answer(arrival, status, text, { ...type, ...headers, ...afterUnread(arrival) })
 }

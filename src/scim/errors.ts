@@ -1,6 +1,6 @@
 // The errors of SCIM (RFC 7644, 3.12).
 import { isUnavailable } from '#db/unavailable.ts'
-import { AppError } from '#lib/errors.ts'
+import { AppError, retryHeaders } from '#lib/errors.ts'
 
 /** Words for what is wrong with a request (RFC 7644, table 9). */
 export type ScimType =
@@ -53,11 +53,7 @@ export function toScimError(error: unknown): ScimError {
   if (code === 'UNAUTHENTICATED') return new ScimError(401, message, { headers: { 'www-authenticate': 'Bearer' } })
   // Waiting does not help.
   if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') return new ScimError(403, message)
-  const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
-  return new ScimError(http, message, {
-    headers: retry === undefined ? {} : { 'retry-after': String(retry) },
-    cause: error,
-  })
+  return new ScimError(http, message, { headers: retryHeaders(error), cause: error })
 }
 
 export function scimErrorJson({ status, scimType, message }: ScimError): string {

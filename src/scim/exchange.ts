@@ -11,16 +11,15 @@ import type { ScimKind } from './kinds.ts'
 import { isObject, keyOf } from './names.ts'
 import { type Projection, readProjection } from './projection.ts'
 
-export type Answer = { status: number; text?: string; headers?: Readonly<Record<string, string>> }
+export type Answer = { status: number; text?: string; headers?: Record<string, string> }
 
-/** One request whose token was good. `path` is what follows the provider; `named` says what is asked for, for the log. */
+/** One request whose token was good. `path` is what follows the provider. */
 export type Asked = {
   arrival: HttpArrival
   url: string
   provider: string
   path: string
   search: string
-  named(kind: string): void
 }
 
 /** Parameters of a list or a search. */

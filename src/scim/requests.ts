@@ -28,10 +28,10 @@ export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   const kind = kindOf(head, id)
   const isKnown = more.length === 0 && Object.hasOwn(routes, kind) && (id === '' || kind !== 'ServiceProviderConfig')
   if (!isKnown) {
-    asked.named('none')
+    asked.arrival.named('none')
     throw new ScimError(404, 'only Users, Groups, ServiceProviderConfig, ResourceTypes and Schemas are served')
   }
-  asked.named(kind)
+  asked.arrival.named(kind)
   const here = routes[kind]!
   const method = asked.arrival.req.method === 'HEAD' ? 'GET' : (asked.arrival.req.method ?? '')
   const route = Object.hasOwn(here, method) ? here[method] : undefined

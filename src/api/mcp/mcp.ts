@@ -1,5 +1,6 @@
 // POST /mcp: the methods of the API as tools for agents (Model Context Protocol, Streamable HTTP). Nothing is remembered
 // between two requests, so there are no sessions and no streams.
+import { afterUnread, answer as reply } from '#edge/answer.ts'
 import { authenticate, onlyAsFarAs } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { readBody } from '#edge/read-body.ts'
@@ -161,15 +162,6 @@ function rpcCodeOf(code: AppError['code'], error: unknown): number {
 }
 
 function send(arrival: HttpArrival, { code, http, text }: Answer, headers: Record<string, string> = {}): void {
-  if (!arrival.settle(code)) return
-  const { req, res } = arrival
-  if (res.headersSent || res.destroyed) return
-  res.writeHead(http, {
-    ...(text === '' ? {} : { 'content-type': 'application/json' }),
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-    ...headers,
-    ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
-  })
-  res.end(text)
+  const type = text === '' ? {} : { 'content-type': 'application/json' }
+  reply(arrival, http, text, { ...type, ...headers, ...afterUnread(arrival) }, code)
 }

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
-import { retryAfterOf, toAppError } from '../errors.ts'
+import { retryHeaders } from '#lib/errors.ts'
+import { toAppError } from '../errors.ts'
 import { send } from '../ui/page.ts'
 import { policy } from './policy.ts'
 
@@ -18,8 +19,7 @@ export function referenceDoor(edge: Edge): Door {
     deadlineMs: edge.app.config.requestTimeoutMs,
     matches: (asked) => asked === path || asked.startsWith(`${path}/`),
     async serve(arrival) {
-      const method = `${arrival.verb} ${path}`
-      arrival.method = { name: method, fullName: method }
+      arrival.named(path)
       const { req } = arrival
       if (req.method !== 'GET' && req.method !== 'HEAD') {
         return send(arrival, 405, 'text/plain', 'only GET\n', { allow: 'GET, HEAD' })
@@ -28,11 +28,9 @@ export function referenceDoor(edge: Edge): Door {
     },
     refuse(arrival, error) {
       const known = toAppError(error)
-      const retryAfter = retryAfterOf(known)
       if (known.http >= 500)
         edge.app.failures.request(edge.app.log, 'page failed', error, { requestId: arrival.requestId })
-      const headers = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
-      send(arrival, known.http, 'text/plain', `${known.message}\n`, headers)
+      send(arrival, known.http, 'text/plain', `${known.message}\n`, retryHeaders(known))
     },
   }
 }

@@ -57,8 +57,7 @@ export function pagesDoor(edge: Edge): Door {
     async serve(arrival) {
       const { verb, path } = arrival
       const isAsset = path.startsWith(assetsPath)
-      const method = `${verb} ${paths.includes(path) ? path : isAsset ? assetPath : otherPath}`
-      arrival.method = { name: method, fullName: method }
+      arrival.named(paths.includes(path) ? path : isAsset ? assetPath : otherPath)
       if (!isAtUrl(arrival)) return undefined
       if (path === '/ui') return sendOn(arrival, '/ui/')
       const asked = `${verb === 'HEAD' ? 'GET' : verb} ${path}`

@@ -1,5 +1,6 @@
 // /oauth: where people sign in and are sent back by their provider, where providers say that somebody has signed out, and
 // whether an organisation signs its people in by itself.
+import type { Headers } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
@@ -21,14 +22,14 @@ import {
   SignInFailed,
   startSignIn,
 } from '#issuer/people/sign-in.ts'
-import { invalid } from '#lib/errors.ts'
-import { retryAfterOf, toAppError } from '../errors.ts'
+import { invalid, retryHeaders } from '#lib/errors.ts'
+import { toAppError } from '../errors.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
 import { headlessPath } from './headless.ts'
 import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
 import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'
-import { type Headers, isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
+import { isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
 import { isLedByOthers, isLedFromElsewhere, issuingOf, workOf } from './visit.ts'
 
 const logoutPath = '/oauth/backchannel'
@@ -48,8 +49,7 @@ export function signInDoor(edge: Edge): Door {
     matches: (path) => kindOf(path) !== undefined,
     async serve(arrival) {
       const kind = kindOf(arrival.path)!
-      const method = `${arrival.verb} ${kind}`
-      arrival.method = { name: method, fullName: method }
+      arrival.named(kind)
       const allowed = kind === logoutPath ? ['POST'] : ['GET', 'HEAD']
       if (!allowed.includes(arrival.req.method ?? '')) {
         return send(arrival, 405, 'text/plain', `only ${allowed[0]}\n`, { allow: allowed.join(', ') })
@@ -66,10 +66,9 @@ export function signInDoor(edge: Edge): Door {
 /** Tells what went wrong: to people on a page, to programs as text. */
 export function refusePage(arrival: HttpArrival, error: unknown): void {
   const known = toAppError(error)
-  const retryAfter = retryAfterOf(known)
   if (known.http >= 500)
     arrival.edge.app.failures.request(arrival.edge.app.log, 'page failed', error, { requestId: arrival.requestId })
-  const headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
+  const headers = retryHeaders(known)
   if (!wantsPage(arrival)) {
     send(arrival, known.http, 'text/plain; charset=utf-8', `${known.message}\n`, headers)
     return

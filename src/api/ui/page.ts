@@ -1,5 +1,6 @@
 // Pages for people: under which host they are shown, how they look, and that nothing runs on them.
 import { createHash } from 'node:crypto'
+import { afterUnread, answer, type Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { type Html, html, raw, textOf } from './html.ts'
 
@@ -44,7 +45,6 @@ it send X-Forwarded-Host. Further names are listed in PINFOLD_HOSTS.
 
 /** `script` is one of our own, of which the page works without. */
 export type Page = { title: string; body: Html; status?: number; headers?: Headers; script?: string }
-export type Headers = Record<string, string | string[]>
 
 export function sendPage(arrival: HttpArrival, { title, body, status = 200, headers = {}, script }: Page): void {
   const text = textOf(html`<!doctype html>
@@ -79,16 +79,7 @@ export function sendOn(arrival: HttpArrival, location: string, headers: Headers 
 }
 
 export function send(arrival: HttpArrival, status: number, type: string, text: string, headers: Headers = {}): void {
-  if (!arrival.settle(String(status))) return
-  const { req, res } = arrival
-  res.writeHead(status, {
-    'content-type': type,
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-    ...headers,
-    ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
-  })
-  res.end(req.method === 'HEAD' ? undefined : text)
+  answer(arrival, status, text, { 'content-type': type, ...headers, ...afterUnread(arrival) })
 }
 
 /** Whether whoever asks shows pages. */

@@ -1,0 +1,28 @@
+// Answers of doors over HTTP.
+import type { HttpArrival } from './doors.ts'
+
+export type Headers = Record<string, string | string[]>
+
+/**
+ * Answers, unless the request is answered already. HEAD gets no body, and nobody stores the answer unless `headers` say so. `code`
+ * is that of the metrics and the log line.
+ */
+export function answer(
+  arrival: HttpArrival,
+  status: number,
+  text: string | Buffer | undefined,
+  headers: Headers = {},
+  code: string = String(status),
+): void {
+  if (!arrival.settle(code)) return
+  const { req, res } = arrival
+  if (res.headersSent || res.destroyed) return
+  const length = text === undefined ? {} : { 'content-length': Buffer.byteLength(text) }
+  res.writeHead(status, { ...length, 'cache-control': 'no-store', ...headers })
+  res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+/** Closes the connection after a body that nobody has read to its end: the rest would be taken for the next request. */
+export function afterUnread({ req }: Pick<HttpArrival, 'req'>): Headers {
+  return req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }
+}
