@@ -1,4 +1,4 @@
-// Where traces are sent (docs/operations.md).
+// Where traces are sent (docs/operations/monitoring.md).
 import { ConfigError, setting, whole } from './basics.ts'
 
 const collector = (value: string, name: string): string => {
@@ -22,7 +22,7 @@ export const traceSettings = {
     env: 'PINFOLD_TRACES',
     parse: collector,
     default: '',
-    doc: 'Where traces are sent by OTLP over HTTP, such as `http://collector:4318/v1/traces`. Default: nowhere. See [traces](operations.md#traces).',
+    doc: 'Where traces are sent by OTLP over HTTP, such as `http://collector:4318/v1/traces`. Default: nowhere. See [traces](operations/monitoring.md#traces).',
   }),
   tracesHeaders: setting({
     env: 'PINFOLD_TRACES_HEADERS',

@@ -34,7 +34,7 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'An import, a migration, a large layer',
     'Nothing was seen until the end',
-    'A line with how far it is, on a terminal ([commands](commands.md#what-they-print))',
+    'A line with how far it is, on a terminal ([commands](commands.md#output-formats))',
   ],
   [
     'A container, Kubernetes',
@@ -44,7 +44,7 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'TLS',
     "`unknown option '--tls-cert'`: a proxy was needed",
-    '`--tls-cert` and `--tls-key` ([operations](operations.md#tls-and-proxies))',
+    '`--tls-cert` and `--tls-key` ([operations](operations/tls.md))',
   ],
 ]
 
