@@ -186,7 +186,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
   downloads: (one, to) => {
     if (['downloads', 'edge', 'lib'].includes(to)) return true
-    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/downloads/errors.ts'
+    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/downloads/door.ts'
     return domainOf(one.to) === 'scanning' && ['service', 'model'].includes(to)
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),
