@@ -7,6 +7,6 @@ import { Shell } from './app/shell.tsx'
 
 startSettings()
 startRouting()
-// What the person may do is known a moment later; without an answer they are shown no control, and each screen says why.
+// Permissions arrive a moment later. Without an answer, no control is shown, and each screen says why.
 void startSession()
 render(<Shell />, document.body)

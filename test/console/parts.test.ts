@@ -46,7 +46,7 @@ test('names that are equal are told apart, also from those that look as if they 
   assert.deepEqual(toldApart([]), [])
 })
 
-test('what somebody may do at a place counts below it, and nowhere beside it', () => {
+test('a permission counts in its scope and below, and nowhere else', () => {
   const [org, folder] = ['a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
   const rights = { held: [{ place: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
   assert.ok(holds(rights, 'tag.delete', folder) && holds(rights, 'repo.create', `${folder}/${'2'.repeat(16)}`))
@@ -83,7 +83,7 @@ const times = { iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() /
 const audience = { aud: pinfold.url }
 const ofGitHub = { iss: github, repository: 'acme/app', repository_id: '12', repository_owner_id: '34' }
 
-test('what is planned from the token of a build lets that build in, and no other', async () => {
+test('conditions made from the token of a build let that build in, and no other', async () => {
   const org = await pinfold.seed.group('')
   const kubernetes = { iss: 'https://cluster.example.com', sub: 'system:serviceaccount:ci:builder' }
   const gitlab = {

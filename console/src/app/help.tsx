@@ -1,4 +1,4 @@
-// What the keys do, and whether they do.
+// Help on keyboard shortcuts, and whether they are on.
 import { Dialog } from '../ui/form.tsx'
 import { words } from '../words.ts'
 import { hasKeys } from './settings.ts'

@@ -19,7 +19,7 @@ const acts: Record<string, () => void> = {
   '/': () => {
     const box = document.querySelector<HTMLInputElement>('header input[type=search]')
     box?.focus()
-    // What was searched for before gives way to what is typed.
+    // Typing replaces the text of an earlier search.
     box?.select()
   },
   j: () => step(1),

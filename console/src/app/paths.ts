@@ -1,6 +1,6 @@
 // The addresses of the console, written and read in one place.
 
-/** What an address asks for: `/ui/HEAD/NAMES…/~/TAIL…?QUERY`. */
+/** Parts of an address: `/ui/HEAD/NAMES…/~/TAIL…?QUERY`. */
 export type Route = { head: string; names: readonly string[]; tail: readonly string[]; query: URLSearchParams }
 
 const base = '/ui/'

@@ -1,4 +1,4 @@
-// Where the person is. Links are followed without a new page, and the address is all that a screen remembers.
+// Current address. Links are followed without a new page, and a screen keeps its state only in the address.
 import { computed, signal } from '@preact/signals'
 import { type Route, routeOf } from './paths.ts'
 

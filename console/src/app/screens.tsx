@@ -1,4 +1,4 @@
-// Which screen an address is. A folder of screens is a row here.
+// Screens by address. A folder of screens is a row here.
 import type { ComponentChild } from 'preact'
 import { AccessScreen } from '../screens/access/access.tsx'
 import { WhyScreen } from '../screens/access/why.tsx'

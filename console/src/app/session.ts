@@ -1,27 +1,27 @@
-// Who is signed in, as the page says, and what they may do, as the API says.
+// The signed-in person, from the page, and their permissions, from the API.
 import { signal } from '@preact/signals'
 import { type CapabilityName, holds, type Rights, readRights } from '../data/rights.ts'
 
 const { dataset } = document.body
 
-/** Whoever the page was made for. */
+/** Person for whom the page was made. */
 export const me = {
   uid: dataset.uid ?? '',
   name: dataset.name ?? '',
   email: dataset.email ?? '',
   organization: dataset.organization ?? '',
   isOperator: dataset.operator === 'yes',
-  /** What images are pulled from. */
+  /** Host that images are pulled from. */
   host: dataset.host ?? location.host,
   version: dataset.version ?? '',
 }
 
 const rights = signal<Rights | undefined>(undefined)
 
-/** Whether it is known what the person may do; before that nobody is told that they may not. */
+/** True once the person's permissions are known. Before that, no screen says that something is not allowed. */
 export const isKnown = (): boolean => rights.value !== undefined
 
-/** Whether the person may do something at a place, or anywhere. False until it is known. */
+/** Checks if the person has a permission in a group, or in any group. False until it is known. */
 export const may = (name: CapabilityName, place?: string): boolean =>
   rights.value !== undefined && holds(rights.value, name, place)
 

@@ -1,4 +1,4 @@
-// What a person has chosen for this browser.
+// Preferences of a person for this browser.
 import { effect, signal } from '@preact/signals'
 
 const kept = (name: string): string => {
@@ -23,7 +23,7 @@ const themes: readonly string[] = ['system', 'light', 'dark']
 export const theme = signal<Theme>(themes.includes(kept('theme')) ? (kept('theme') as Theme) : 'system')
 /** Times in UTC, or in the zone of the browser. */
 export const isUtc = signal(kept('zone') !== 'local')
-/** Whether single keys are shortcuts. */
+/** True if single keys are shortcuts. */
 export const hasKeys = signal(kept('keys') !== 'off')
 
 export function startSettings(): void {

@@ -1,4 +1,4 @@
-// What is around every screen: where one can go, the search, who is signed in, and how it looks.
+// Frame of every screen: navigation, search, the signed-in person, and the theme.
 import { useEffect, useState } from 'preact/hooks'
 import { words } from '../words.ts'
 import { ErrorBoundary } from './boundary.tsx'

@@ -5,7 +5,7 @@ import type { Repo } from './types.ts'
 const pages = 5
 const size = 200
 
-/** Those below a place; the first thousand repositories there are looked at. */
+/** Copies below a group; only its first thousand repositories are checked. */
 export async function readCopies(place: string, signal: AbortSignal): Promise<{ items: Repo[]; isCut: boolean }> {
   const items: Repo[] = []
   let after = ''

@@ -1,4 +1,4 @@
-// What a readme says, as a tree of a few kinds of parts. Whatever is none of them stays the text that it is, HTML too.
+// Text of a readme as a tree of a few kinds of parts. Anything else stays plain text, HTML included.
 
 export type Inline =
   | { is: 'text' | 'code' | 'strong' | 'em'; text: string }
@@ -10,7 +10,7 @@ export type Block =
   | { is: 'list'; isNumbered: boolean; items: Inline[][] }
   | { is: 'code'; text: string }
 
-/** What a page bears: so many blocks, and in each so many parts, behind which the rest is text. */
+/** Limits of a page: number of blocks, and number of parts in each. The rest is plain text. */
 const most = { blocks: 300, parts: 100, all: 2000 }
 
 /** The blocks of a text, and whether there are more than are read. */

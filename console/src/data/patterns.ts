@@ -1,4 +1,4 @@
-// Which tags a rule is about: a `*` stands for any characters, and no pattern for all tags.
+// Patterns of tags in a rule. `*` stands for any characters, and no pattern means all tags.
 
 export function isAbout(
   { tags, exceptTags }: { tags: readonly string[]; exceptTags: readonly string[] },
@@ -8,7 +8,10 @@ export function isAbout(
   return (tags.length === 0 || isOneOf(tags)) && !isOneOf(exceptTags)
 }
 
-/** Whether a text is these parts with anything between them. No expression: one with many stars could take for ever. */
+/**
+ * Checks that a text consists of these parts with anything between them. It is not a regular expression: one with many stars
+ * could take forever.
+ */
 function fits(parts: readonly string[], text: string): boolean {
   const [first, last] = [parts[0]!, parts.at(-1)!]
   if (parts.length === 1) return text === first

@@ -1,4 +1,4 @@
-// What is made at places, such as rules: it holds there and below.
+// Resources of a group or repository, such as rules. They apply there and below.
 import type { Query } from './api.ts'
 import { readNext } from './list.ts'
 import { parentOf } from './places.ts'
@@ -6,13 +6,16 @@ import { parentOf } from './places.ts'
 export type Placed = { uid: string }
 export type Where = 'here' | 'above' | 'below'
 
-/** What a list calls the place to look at and below. */
+/** Query parameter for a scope and everything below it. */
 export type Scope = 'scopeUid' | 'uidp.descendantsOf'
 
 const pages = 5
 const size = 200
 
-/** What holds at a place, made there or above, and what is made below it; of each organisation the first thousand are looked at. */
+/**
+ * Resources that apply in a scope, from there and above, and those made below it. Only the first thousand of each organization
+ * are read.
+ */
 export async function readPlaced<T extends Placed>(
   path: string,
   member: string,
@@ -35,7 +38,7 @@ export async function readPlaced<T extends Placed>(
   return { items, isCut: after !== '' }
 }
 
-/** Where something is made, seen from a place; `undefined` for what has nothing to do with it. */
+/** Position of a resource, seen from a scope; `undefined` if the two have nothing to do with each other. */
 export function whereOf(uid: string, place: string): Where | undefined {
   const at = parentOf(uid)
   if (at === place) return 'here'

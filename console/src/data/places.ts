@@ -1,4 +1,4 @@
-// Where a name in an address is in the tree, and what a uid is called. Both are asked for a level at a time, and remembered.
+// Names in addresses and names of uids. Both are requested level by level, and cached.
 import { ask, Refusal } from './api.ts'
 import { readPage } from './list.ts'
 import type { Group, Identity, Repo } from './types.ts'
@@ -94,7 +94,7 @@ export async function namesOfPlace(uid: string): Promise<{ names: string[]; isRe
   return { names: await (isRepo ? namesOfRepo(uid) : namesOfGroup(uid)), isRepo }
 }
 
-/** What an identity is called; `undefined` where the caller may not see it. */
+/** Name of an identity; `undefined` if the caller has no access to it. */
 export function nameOfIdentity(uid: string): Promise<string | undefined> {
   return remembered(
     identitiesByUid,
@@ -103,7 +103,7 @@ export function nameOfIdentity(uid: string): Promise<string | undefined> {
   )
 }
 
-/** What a refusal hides is as good as missing here. */
+/** A resource that a refusal hides counts as missing here. */
 async function found<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (error instanceof Refusal && [403, 404].includes(error.status)) return undefined

@@ -1,4 +1,4 @@
-// What the caller may do where, so that nobody is shown a control that they cannot use. The server decides all the same.
+// Permissions of the caller by scope, so that controls without permission are not shown. The server decides in any case.
 import type { CapabilityJson } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { ask } from './api.ts'
 import type { Role, WhoAmI } from './types.ts'
@@ -55,7 +55,7 @@ export type CapabilityName = keyof typeof named
 type Held = { place: string; names: ReadonlySet<string> | 'all' }
 export type Rights = { held: readonly Held[] }
 
-/** What the caller may do now. */
+/** Current permissions of the caller. */
 export async function readRights(): Promise<Rights> {
   const who = await ask<WhoAmI>('GET', '/auth/v1/ok')
   const roles = who.capabilities.some((one) => one.role) ? await builtInRoles() : new Map<string, ReadonlySet<string>>()
@@ -73,7 +73,7 @@ async function builtInRoles(): Promise<Map<string, ReadonlySet<string>>> {
   return new Map(roles.map(({ uid, capabilities }) => [uid, new Set<string>(capabilities)]))
 }
 
-/** Whether the caller holds a capability at a place, or anywhere when none is given. */
+/** Checks if the caller holds a capability in a scope, or in any scope if none is given. */
 export function holds({ held }: Rights, name: CapabilityName, place?: string): boolean {
   return held.some(({ place: at, names }) => {
     const isThere = place === undefined || at === '/' || place === at || place.startsWith(`${at}/`)

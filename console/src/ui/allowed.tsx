@@ -1,4 +1,4 @@
-// What not everybody may see.
+// Content that needs a permission.
 import type { ComponentChildren } from 'preact'
 import { isKnown } from '../app/session.ts'
 import { Empty, Waiting } from './states.tsx'

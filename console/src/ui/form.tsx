@@ -19,7 +19,7 @@ type Values = Record<string, string>
 type Props = {
   fields: readonly Field[]
   submit: string
-  /** Called with what was typed, trimmed. What it throws is shown. */
+  /** Called with the typed text, trimmed. Errors that it throws are shown. */
   onSubmit: (values: Values) => Promise<void> | void
   children?: ComponentChildren
   isDanger?: boolean
@@ -131,7 +131,7 @@ type Danger = {
   act: () => Promise<void>
 }
 
-/** A button whose work cannot be taken back: it asks first, and where `mustType` says so wants a name typed. */
+/** A button for an action that cannot be undone: it asks first, and with `mustType` it asks for a name. */
 export function DangerButton({ button, title, text, mustType, label, act }: Danger) {
   const [isOpen, setOpen] = useState(false)
   const done = async ({ typed }: Values) => {

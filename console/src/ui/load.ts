@@ -1,8 +1,8 @@
-// What a screen waits for.
+// Data that a screen loads.
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 export type Loaded<T> = {
-  /** What was read last, also while it is read again. */
+  /** Data of the last read, also while it is read again. */
   data: T | undefined
   error: unknown
   isBusy: boolean

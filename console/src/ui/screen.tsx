@@ -15,7 +15,7 @@ type Props = {
   children: ComponentChildren
 }
 
-/** The heading takes the focus when the screen is another one, so that whoever does not see it hears where they are. */
+/** The heading takes the focus on a new screen, so that screen readers announce it. */
 export function Screen({ title, trail = [], tabs = [], intro, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -63,7 +63,7 @@ export function trailOf(names: readonly string[]): { label: string; href: string
   return [{ label: words.organizations, href: paths.organizations }, ...above]
 }
 
-/** What to show of a name in an address: a uid stands for what the person may not see. */
+/** Text for a name in an address: the uid if the person has no access to the name. */
 export function nameOf(name: string): string {
   return name.startsWith(uidPart('')) ? words.hidden : name
 }

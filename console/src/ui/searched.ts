@@ -8,17 +8,17 @@ import { pageOf } from './table.tsx'
 type Props = {
   path: string
   member: string
-  /** Where the list is shown. */
+  /** Address of the list. */
   at: string
   query: URLSearchParams
-  /** Which members of the address a search is made of. */
+  /** Parameters of the address that a search consists of. */
   names: readonly string[]
-  /** What they are to the API. */
+  /** Names of these parameters in the API. */
   asked: (values: Record<string, string>) => Query
 }
 
 export type Searched<T> = {
-  /** What is searched for; a name that is not there is empty. */
+  /** Terms of the search; empty if the address lacks one. */
   values: Record<string, string>
   page: number
   size: number

@@ -24,7 +24,7 @@ export function Waiting() {
   )
 }
 
-/** What went wrong, and the next step. */
+/** Error message, and the next step. */
 export function Problem({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   const { title, text, requestId, isSignedOut, isStale } = explain(error)
   const { pathname, search } = here()

@@ -87,7 +87,7 @@ type PagesProps = {
   isBelow?: boolean
 }
 
-/** Where in a list the person is, by numbers that an address can have. */
+/** Position of the person in a list, in numbers that an address can have. */
 export function Pages({ page, size, total, isBelow = false }: PagesProps) {
   const last = Math.max(1, Math.ceil(total / size))
   if (last === 1) return <p class="pages">{words.rows(total)}</p>

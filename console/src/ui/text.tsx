@@ -28,7 +28,7 @@ export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9
 
 type DigestProps = { of: string; href?: string; isMain?: boolean; isBare?: boolean }
 
-/** A digest by its beginning; all of it for whoever copies or points at it. A bare one is one node, for long tables. */
+/** Beginning of a digest; all of it when it is copied or pointed at. A bare one is one node, for long tables. */
 export function Digest({ of, href, isMain, isBare }: DigestProps) {
   if (of === '') return <span class="dim">–</span>
   if (isBare && href !== undefined) {
@@ -48,7 +48,7 @@ export function Digest({ of, href, isMain, isBare }: DigestProps) {
   )
 }
 
-/** A button that copies; `label` says what to whoever does not see what stands around it. */
+/** Copy button; `label` names the copied text for screen readers. */
 export function Copy({
   text,
   label,
@@ -154,7 +154,7 @@ export function bytes(count: number): string {
   return `${power === 0 ? scaled : scaled.toFixed(1)} ${units[power]}`
 }
 
-/** A state in a word, told apart by more than its colour. */
+/** A state in a word, told apart by more than its color. */
 export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'plain'; children: string }) {
   return (
     <span class={`badge ${kind}`}>

@@ -1,4 +1,4 @@
-// Who may do what at a place, and through which binding.
+// Permissions in a group or repository, and the bindings that give them.
 import { paths } from '../../app/paths.ts'
 import { may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -70,7 +70,7 @@ export function AccessScreen({ names, query }: Props) {
 
 type Bindings = { items: RoleBinding[]; isHidden: boolean; isCut: boolean }
 
-/** The bindings of one group. Those of a group above need not be for this person to see. */
+/** Bindings of one group. This person may have no access to those of a group above. */
 async function bindingsOf({ uid }: Group, identity: string, signal: AbortSignal): Promise<Bindings> {
   const query = { 'uidp.childrenOf': uid, identity }
   try {

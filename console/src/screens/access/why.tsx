@@ -16,7 +16,7 @@ import { groupTabs } from '../groups/group-tabs.ts'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 
-/** What is asked about most; everything else can be typed. */
+/** The most frequent questions. Others can be typed. */
 const asked = [
   'CAP_MANIFEST_LIST',
   'CAP_MANIFEST_CREATE',

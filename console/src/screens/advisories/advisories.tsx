@@ -1,4 +1,4 @@
-// Advisories: what is known of a vulnerability in a package, and what still waits for a reviewer.
+// Advisories: vulnerabilities of a package, and events that wait for a review.
 import { paths } from '../../app/paths.ts'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

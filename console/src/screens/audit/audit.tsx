@@ -1,4 +1,4 @@
-// What was changed here, by whom and from where.
+// Audit log of a group: each change, with user and address.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { readPage } from '../../data/list.ts'

@@ -1,4 +1,4 @@
-// What differs between two digests of a repo.
+// Differences between two digests of a repository.
 import { paths } from '../../app/paths.ts'
 import { ask } from '../../data/api.ts'
 import { findRepo } from '../../data/places.ts'

@@ -1,4 +1,4 @@
-// A digest: every tag that ever carried it, what it is, and what is in it. What nobody knows is said, and is never none.
+// A digest: every tag that ever pointed to it, its metadata, and its content. Unknown parts are named, and never shown as none.
 import { paths } from '../../app/paths.ts'
 import { may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -142,7 +142,7 @@ function Platforms({ repo, digest }: At) {
   )
 }
 
-/** What names itself after the digest, as signatures and attestations do. */
+/** Tags that are named after the digest, as those of signatures and attestations. */
 function Signatures({ names, repo, digest }: At & { names: readonly string[] }) {
   const read = useLoad(`signatures ${repo} ${digest}`, (signal) => {
     const query = { prefix: digest.replace(':', '-'), includeReferrers: true }
@@ -180,7 +180,7 @@ function Signatures({ names, repo, digest }: At & { names: readonly string[] }) 
 
 const isMissing = (error: unknown): boolean => error instanceof Refusal && error.status === 404
 
-/** Of what nothing can be said, and why. */
+/** Coverage gaps with their reasons. */
 export function Gaps({ gaps }: { gaps: readonly Gap[] }) {
   if (gaps.length === 0) return null
   return (

@@ -1,4 +1,4 @@
-// Whether something keeps a digest, and until when.
+// Retention of a digest: the rule or hold that keeps it, and the date.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { may } from '../../app/session.ts'
@@ -51,7 +51,7 @@ export function KeptUntil({ names, repo, digest }: Props) {
   )
 }
 
-/** What may be said of one digest: that it is kept, or that nobody is to pull it. */
+/** Marks of one digest: a hold, or a quarantine. */
 function DigestRules({ names, repo, digest, onChange }: Props & { onChange: () => void }) {
   const reason = [{ name: 'reason', label: words.reason }]
   return (

@@ -1,4 +1,4 @@
-// Who has pulled a digest lately, and when that was last.
+// Recent pulls of a digest by caller, with the time of the last one.
 import { ask } from '../../data/api.ts'
 import type { DigestPulls } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'

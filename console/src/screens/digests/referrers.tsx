@@ -1,4 +1,4 @@
-// What is about a digest, such as signatures, SBOMs and attestations, whether or not it has a tag.
+// Referrers of a digest, such as signatures, SBOMs and attestations, with or without a tag.
 import { paths } from '../../app/paths.ts'
 import { readNext } from '../../data/list.ts'
 import type { Referrer } from '../../data/types.ts'

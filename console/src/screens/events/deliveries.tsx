@@ -1,4 +1,4 @@
-// What became of each delivery of a subscription, the newest first.
+// Deliveries of a subscription with their results, the newest first.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

@@ -1,4 +1,4 @@
-// Who is told what happens here: subscriptions, and what became of each delivery.
+// Subscriptions, and the results of their deliveries.
 import { useState } from 'preact/hooks'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
@@ -77,7 +77,7 @@ function SubscriptionView({ one, name, onGone }: ViewProps) {
   )
   const reload = () => {
     read.reload()
-    // What was pressed before the last answer is read again as well.
+    // A click before the last answer causes one more read.
     setRound((one) => one + 1)
   }
   return (
@@ -105,7 +105,7 @@ const healthOf = ({ paused, failures }: SubscriptionSettings) =>
   paused ? 'paused' : failures > 0 ? 'failing' : 'delivering'
 const healthKinds = { paused: 'warn', failing: 'bad', delivering: 'good' } as const
 
-/** How it goes, and when it is behind what to do about that. */
+/** State of a subscription, and what to do if it is behind. */
 function Health({ settings }: { settings: SubscriptionSettings }) {
   const { pauseReason, blockedUntil, behindTime, waiting, givenUp } = settings
   const health = healthOf(settings)
@@ -184,7 +184,7 @@ type ReplayProps = { one: Subscription; name: string; since: string; onDone: () 
 
 type Sent = { count: number; next: string; body: { startTime?: string; endTime: string } }
 
-/** What happened in a time is sent again, also what has been passed over: as much as may wait now, and the rest when asked. */
+/** Sends the events of a time again, skipped ones included. As many as may wait are sent now, and the rest on request. */
 function ReplayTime({ one, name, since, onDone }: ReplayProps) {
   const [sent, setSent] = useState<Sent>()
   const time = (typed: string | undefined) => (typed ? new Date(`${typed}Z`).toISOString() : undefined)
@@ -199,7 +199,7 @@ function ReplayTime({ one, name, since, onDone }: ReplayProps) {
         setSent({ ...from, count, next })
       } while (next !== '')
     } catch (error) {
-      // What was sent before it counts, and the rest is offered; nothing has come of it if nothing was.
+      // Events that were sent before the error count, and the rest is offered. If none were sent, the action has failed.
       if (count === from.count) throw error
     }
     onDone()

@@ -1,4 +1,4 @@
-// The organisations that the person may see.
+// Organizations of the person.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'

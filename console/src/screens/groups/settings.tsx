@@ -1,4 +1,4 @@
-// What a group says of itself, and its end, which it takes an empty group for.
+// Name and description of a group, and its deletion, which needs an empty group.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { isKnown, may } from '../../app/session.ts'
@@ -62,7 +62,7 @@ const lists: Record<Counted, string> = {
 
 type Count = { what: Counted; count: number | undefined }
 
-/** How many of a kind are in a group; `undefined` where that is not for this person to see. */
+/** Number of resources of a kind in a group; `undefined` if this person has no access to them. */
 async function countOf(what: Counted, group: string, signal: AbortSignal): Promise<Count> {
   const query = { 'uidp.childrenOf': group }
   const read = readPage(lists[what], what, { size: 1, query, signal })

@@ -1,4 +1,4 @@
-// Where somebody begins who may see no organisation, but folders in one.
+// First groups of a person who has access to no organization, but to folders in one.
 import { readPage } from '../../data/list.ts'
 import { namesOfGroup, parentOf } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'

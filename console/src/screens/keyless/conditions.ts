@@ -1,5 +1,5 @@
-// What an identity should want of the tokens of a build, from the address of its repository or from one of its tokens. The token
-// is taken apart here: only its claims are sent, and never its signature.
+// Conditions of an identity for the tokens of a build, from the address of its repository or from one of its tokens. The token is
+// parsed here: only its claims are sent, never its signature.
 export type Conditions = {
   issuer: string
   subject?: string
@@ -9,7 +9,7 @@ export type Conditions = {
 
 export type Plan = {
   platform: 'github' | 'gitlab' | 'other'
-  /** What the identity is called unless the person says otherwise. */
+  /** Name of the identity unless the person chooses another. */
   name: string
   conditions: Conditions
   /** The claims of the token that was pasted, as JSON. */
@@ -26,7 +26,7 @@ export function planOf(text: string): Plan | undefined {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(given) ? ofToken(given) : ofAddress(given)
 }
 
-/** What the API takes as the name of an identity. */
+/** Form of an identity's name in the API. */
 const nameOf = (text: string): string =>
   text
     .toLowerCase()

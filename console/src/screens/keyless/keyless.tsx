@@ -125,7 +125,7 @@ function Wanted({ conditions }: { conditions: Conditions }) {
   )
 }
 
-/** What would become of the token: told by its claims, without its signature. */
+/** Result of an exchange of the token, from its claims without its signature. */
 function DryRun({ group, claims, conditions }: { group: Group; claims: string; conditions: Conditions }) {
   const read = useLoad(`check ${claims}`, (signal) =>
     ask<ClaimChecks>('POST', `/control/v1/claimChecks/${group.uid}`, { body: { claims, match: conditions }, signal }),

@@ -1,4 +1,4 @@
-// What the build has to be told, to be pasted as it is.
+// Configuration of the build, to be pasted as it is.
 import type { Plan } from './conditions.ts'
 
 export function workflowOf(platform: Plan['platform'], uid: string, api: string): string {

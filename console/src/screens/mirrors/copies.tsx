@@ -1,4 +1,4 @@
-// Who holds a copy: repositories that copy others of this registry, and until when.
+// Copies: repositories that copy others of this registry, and the end of the copying.
 import { paths } from '../../app/paths.ts'
 import { ask } from '../../data/api.ts'
 import { isCopy, readCopies } from '../../data/copies.ts'
@@ -15,7 +15,7 @@ export function Copies({ group }: { group: string }) {
   return <CopyTable place={group} empty={words.noCopies} wants={() => true} />
 }
 
-/** What a repo copies, and which others of its organisation copy it. */
+/** Source of a repository, and the repositories of its organization that copy it. */
 export function CopiesOf({ repo }: { repo: Repo }) {
   return (
     <>
@@ -40,7 +40,7 @@ function Source({ repo: { uid, syncConfig } }: { repo: Repo }) {
   )
 }
 
-/** Where the copying stands. */
+/** Progress of the copying. */
 function CopyState({ repo }: { repo: string }) {
   const read = useLoad(`copying ${repo}`, (signal) =>
     ask<{ status?: string }>('GET', `/registry/v1/repos/${repo}:syncstatus`, { signal }),

@@ -1,4 +1,4 @@
-// What a repository follows at a registry elsewhere, how that goes, and the form that has it follow something.
+// Upstream of a repository, the state of the mirror, and the form that sets it.
 import { may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPlaced } from '../../data/placed.ts'

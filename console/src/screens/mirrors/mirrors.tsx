@@ -83,7 +83,7 @@ function FollowsTable({ items }: { items: readonly Named[] }) {
   )
 }
 
-/** How the following goes, and what went wrong. */
+/** State of the mirror, and its errors. */
 export function FollowState({ of: { state, problem } }: { of: Follow }) {
   const isFailed = state === 'STATE_FAILED'
   return (

@@ -1,4 +1,4 @@
-// People: who is invited, and with which providers an organisation signs its own in.
+// People: invitations, and the sign-in providers of an organization.
 import { useState } from 'preact/hooks'
 import { may, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

@@ -1,4 +1,4 @@
-// What is said of a sign-in provider when it is made or changed.
+// Fields of a sign-in provider when it is created or changed.
 import type { Provider, Role } from '../../data/types.ts'
 import type { Field } from '../../ui/form.tsx'
 import { words } from '../../words.ts'

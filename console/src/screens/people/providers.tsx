@@ -1,4 +1,4 @@
-// The providers of an organisation, the roles that their groups give, and whether they tell us who is there (SCIM).
+// Sign-in providers of an organization, the roles of their groups, and SCIM.
 import { useState } from 'preact/hooks'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
@@ -98,7 +98,7 @@ function Scim({ uid }: { uid: string }) {
     <Shown of={read}>
       {({ scim }) => {
         const [isOn, hasToken] = [scim?.enabled === true, live.includes(scim?.credentialState ?? '')]
-        // Whoever has changed it meanwhile is not overruled.
+        // Changes that another person made in the meantime are not overwritten.
         const etag = scim?.etag ?? ''
         return (
           <>
@@ -129,7 +129,7 @@ function Scim({ uid }: { uid: string }) {
   )
 }
 
-/** Who names a provider gives its people a role, and so may give roles. */
+/** A provider gives its people a role, so creating one needs the permission to grant roles. */
 const mayName = (name: 'identity_providers.create' | 'identity_providers.update', at: string): boolean =>
   may(name, at) && may('role_bindings.create', at)
 

@@ -1,4 +1,4 @@
-// The roles that somebody can be given in an organisation: those of the server, and its own.
+// Roles that can be granted in an organization: those of the server, and its own.
 import { readPage } from '../../data/list.ts'
 import type { Role } from '../../data/types.ts'
 

@@ -1,4 +1,4 @@
-// What a repository says of itself. Its text becomes elements of a few kinds, and never a document.
+// Readme of a repository. Its text becomes elements of a few kinds, and never a document.
 import { ask } from '../../data/api.ts'
 import { type Block, type Inline, readMarkdown } from '../../data/markdown.ts'
 import { useLoad } from '../../ui/load.ts'

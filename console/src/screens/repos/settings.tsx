@@ -1,4 +1,4 @@
-// What a repository is called and says, and its end.
+// Name and description of a repository, and its deletion.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { isKnown, may } from '../../app/session.ts'

@@ -19,7 +19,7 @@ type Given = {
   path: string
   member: string
   empty: string
-  /** How far ahead the day may be. */
+  /** Latest day of an exemption. */
   untilHint: string
   revokeText: string
   needs?: { create: CapabilityName; end: CapabilityName }

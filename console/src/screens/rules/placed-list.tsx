@@ -28,9 +28,9 @@ export type Kind<T extends Placed> = {
   scope?: Scope
   query?: Query
   columns: readonly Column<T>[]
-  /** What it takes to make, change and end one; `registry.settings.update` where nothing else is said. */
+  /** Permission to create, change and end one; `registry.settings.update` by default. */
   needs?: { create: CapabilityName; update?: CapabilityName; end: CapabilityName }
-  /** What to call one of them. */
+  /** Title of one of them. */
   nameOf: (item: T) => string
   create: {
     summary: string
@@ -40,13 +40,13 @@ export type Kind<T extends Placed> = {
   }
   /** Missing for what never changes. */
   update?: (item: T, values: Values) => Promise<void>
-  /** How it ends. */
+  /** Request that ends it. */
   end: { button: string; text: string; send: (item: T) => Promise<void>; isOver?: (item: T) => boolean }
 }
 
 const ofSettings: CapabilityName = 'registry.settings.update'
 
-/** Whether one of them can be changed or ended by this person. */
+/** Checks if this person can change or end one of them. */
 function mayAct<T extends Placed>({ needs, update }: Kind<T>, at: string): boolean {
   return may(needs?.end ?? ofSettings, at) || (update !== undefined && may(needs?.update ?? ofSettings, at))
 }
@@ -126,7 +126,7 @@ const actionsColumn = <T extends Placed>(
 ): Column<T> => ({
   title: words.actions,
   cell: (item) => {
-    // What is made above is changed there, by whoever may.
+    // Rules from a group above are changed there, with permission in that group.
     if (whereOf(item.uid, at.uid) === 'above' || end.isOver?.(item)) return null
     const name = nameOf(item)
     return (

@@ -1,4 +1,4 @@
-// Plans of what rules of retention let go: made, looked at, and applied by whoever types the name of the place.
+// Deletion plans of retention rules: created, viewed, and applied after typing the name of the group.
 import { useEffect } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'

@@ -1,4 +1,4 @@
-// What is kept at a place, and until when: rules, tags that do not move, holds, and what nobody may pull.
+// Retention in a group or repository: rules, immutable tags, holds, and quarantines.
 import { ask } from '../../data/api.ts'
 import type { Hold, Quarantined, RetentionRule, TagRule } from '../../data/types.ts'
 import type { Column } from '../../ui/table.tsx'

@@ -1,4 +1,4 @@
-// What rules of pulls hold back of a repository's tags now, also those that only observe.
+// Tags of a repository that cooldown policies hold back now, including policies that only observe.
 import { paths } from '../../app/paths.ts'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

@@ -1,4 +1,4 @@
-// How old what is pulled has to be, for whom, and what is let through all the same.
+// Cooldown policies: minimum ages, the identities that they apply to, and exemptions.
 import type { PullRule } from '../../data/types.ts'
 import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'

@@ -123,7 +123,7 @@ function kindOf(pem: string): string {
   return /^M.kwEwYHKoZIzj0CAQ/.test(key) ? 'ECDSA P-256' : 'RSA'
 }
 
-/** An identity by its name, for whoever may see that. */
+/** Name of an identity, if this person has access to it. */
 function Who({ uid }: { uid: string }) {
   const isMe = me.isOperator && uid === me.uid
   const read = useLoad(`identity ${uid}`, async () => (isMe ? words.operatorTitle : nameOfIdentity(uid)))

@@ -5,5 +5,5 @@ import { words } from '../../words.ts'
 export const untilField = (hint: string) =>
   ({ name: 'expireTime', label: words.untilUtc, hint, type: 'datetime-local' }) as const
 
-/** What was typed is in UTC. */
+/** The typed time is in UTC. */
 export const timeOf = (typed = '') => `${typed}:00Z`

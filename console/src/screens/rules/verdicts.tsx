@@ -1,4 +1,4 @@
-// What the gates say of images now, those that are only tried out too.
+// Verdicts of admission policies about images now, including policies in dry run.
 import { paths } from '../../app/paths.ts'
 import { may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -51,7 +51,7 @@ const tried = 10
 
 type Tried = Verdict & { tag: string }
 
-/** What would be refused of the tags that moved last, so that a gate can be tried before it refuses anything. */
+/** Recently updated tags that would be denied, so that a policy can be tried before it denies anything. */
 export function GatesTried({ names, repo }: { names: readonly string[]; repo: string }) {
   if (!may('repo.check_policies', repo) || !may('tag.list', repo)) return null
   return <Tries names={names} repo={repo} />

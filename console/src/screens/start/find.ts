@@ -1,4 +1,4 @@
-// What a search finds. What was typed says by itself what it is.
+// Search. The form of the typed text decides what it is.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -18,7 +18,7 @@ export type Found = {
   unknown: number
   /** Summary of what was not scanned for a vulnerability; empty if everything was compared. */
   unscanned: string
-  /** Where a search that can only mean one thing leads. */
+  /** Address of a search that can only mean one thing. */
   way?: string
 }
 
@@ -114,7 +114,7 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
 const labelOf = (names: readonly string[], name: string): string =>
   names.some((one) => one.startsWith('uid:')) ? name : names.join('/')
 
-/** What the person may not list has nothing to find. */
+/** Lists without permission give no result. */
 async function orNone<T>(asked: Promise<{ items: T[] }>): Promise<T[]> {
   try {
     return (await asked).items

@@ -1,4 +1,4 @@
-// Where everybody begins: the tags that moved last, wherever the person may look.
+// First screen: recent tag updates, in every group that the person has access to.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'
@@ -78,7 +78,7 @@ const columns: Column<FoundTag>[] = [
   },
 ]
 
-/** What pulls exactly this. */
+/** Command that pulls exactly this digest. */
 export function pinOf(names: readonly string[], digest: string): string {
   return `${me.host}/${names.join('/')}@${digest}`
 }

@@ -1,4 +1,4 @@
-// Which bar of a drawing a key leads to.
+// Bar of the timeline that a key selects.
 import type { Stay } from './moves.ts'
 
 /** Left and right go through time, up and down to the stay of the same digest before or after, Home and End to the ends. */

@@ -1,4 +1,4 @@
-// What a move of a tag has brought and taken away of vulnerabilities. What nobody knows is said, and never shown as none.
+// Vulnerabilities that a tag update added and removed. Unknown results are named, and never shown as none.
 import { paths } from '../../app/paths.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import type { Comparison, Move } from '../../data/types.ts'
@@ -12,7 +12,7 @@ export function Delta({ names, repo, move: { previousDigest: older, digest: newe
     const query = { baseDigest: older }
     return ask<Comparison>('GET', `/registry/v2/repos/${repo}/digests/${newer}/comparison`, { query, signal }).catch(
       (error: unknown) => {
-        // What the repository does not hold any more, or never held, as of an import.
+        // Digests that the repository no longer holds, or never held, as after an import.
         if (error instanceof Refusal && error.status === 404) return 'missing' as const
         throw error
       },

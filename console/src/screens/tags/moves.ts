@@ -34,7 +34,7 @@ export function readMoves(repo: string, wanted: Wanted, signal?: AbortSignal): P
 
 export const isDeletion = ({ event }: Move): boolean => event === 'EVENT_DELETED'
 
-/** Whether a move was seen at another registry, so that nobody knows when it happened, but that it was before it was seen. */
+/** True if an update was seen at another registry: it happened at an unknown time before it was seen. */
 export const isSeen = ({ source }: Move): boolean => source === 'SOURCE_UPSTREAM'
 
 /** From when to when a tag pointed to a digest; `end` is missing while it does. */
@@ -53,7 +53,7 @@ export function staysOf(records: readonly Move[]): Stay[] {
     .sort((a, b) => a.start - b.start)
 }
 
-/** Whether there is such a digest in the repo now; it is what a pin needs. */
+/** True if the repository has the digest now, as a pin needs it. */
 export function readArchitectures(
   repo: string,
   digest: string,

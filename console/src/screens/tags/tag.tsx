@@ -1,4 +1,4 @@
-// What a tag was, when, and who moved it.
+// A tag: its digests over time, and the user of each update.
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go, here } from '../../app/route.ts'
@@ -64,12 +64,12 @@ function instant(text: string | null): string | undefined {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
-/** What an input for a day and a time shows. */
+/** Value of an input for a day and a time. */
 const local = (iso: string): string => iso.slice(0, 16)
 
 type AsOfProps = { names: readonly string[]; repo: string; tag: string; at: string | undefined }
 
-/** What the tag was at a moment, now when none is given, with the pin of it. */
+/** Digest of the tag at a time, by default now, with its pinned name. */
 function AsOf({ names, repo, tag, at }: AsOfProps) {
   const moment = useLoad(`as of ${repo} ${tag} ${at}`, (signal) =>
     moveAt(repo, tag, at ?? new Date().toISOString(), signal).then((move) => ({ move })),
@@ -145,7 +145,7 @@ function History({ names, repo, items, at }: HistoryProps) {
   )
 }
 
-/** Of so many moves it is asked what they changed; of others the comparison tells. */
+/** Number of updates for which changes are requested. For others there is the comparison. */
 const compared = 10
 
 function Moves({ names, repo, items, at }: HistoryProps) {
@@ -162,7 +162,7 @@ function Moves({ names, repo, items, at }: HistoryProps) {
   )
 }
 
-/** Whether there was something before it to compare it with. */
+/** True if there was an earlier digest to compare with. */
 const isReplacing = (move: Move): boolean => !isDeletion(move) && move.previousDigest !== ''
 
 const deltaColumn = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move> => ({

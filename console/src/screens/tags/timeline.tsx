@@ -1,5 +1,5 @@
-// A tag over time, drawn: a lane for each digest, a bar for as long as the tag pointed to it. The table below it is the truth,
-// and whoever reads that misses nothing. Arrows go from bar to bar.
+// Timeline of a tag: a lane for each digest, a bar for as long as the tag pointed to it. The table below has the same content as
+// text. Arrow keys move from bar to bar.
 import { useState } from 'preact/hooks'
 import { dayText, short } from '../../ui/text.tsx'
 import { words } from '../../words.ts'

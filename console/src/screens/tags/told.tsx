@@ -1,4 +1,4 @@
-// What upstreams told of a tag, apart from what was seen from here.
+// Tag history that upstreams report, apart from the history that was seen from here.
 import { readNext } from '../../data/list.ts'
 import type { ToldMove } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'

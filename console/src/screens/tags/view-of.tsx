@@ -1,4 +1,4 @@
-// What a tag stands for in a view: the name that says so, what is served for it, what is passed over, and what comes next.
+// A tag in a view: its name there, the served digest, the skipped ones, and the next one.
 import { paths } from '../../app/paths.ts'
 import { go, here } from '../../app/route.ts'
 import { me } from '../../app/session.ts'

@@ -4,7 +4,7 @@ import { Time, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { isSeen } from './moves.ts'
 
-/** What was seen at another registry happened between two looks at it. */
+/** An update at another registry happened between two checks of it. */
 export function When({ move }: { move: Move }) {
   const { time, checkedBefore } = move
   if (!isSeen(move)) return <Time at={time} />
