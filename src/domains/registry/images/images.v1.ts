@@ -1,14 +1,19 @@
 // Version 1 of images: what manifests and configurations say of them, and what is in them.
 
 import type { Handlers } from '#app.ts'
-import type { ManifestMetadata } from '#gen/pinfold/registry/v1/images_pb.ts'
+import { ImageConfigSchema, ManifestMetadataListSchema } from '#gen/pinfold/registry/v1/images_pb.ts'
 import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
-import { ComponentGraph_Edge_Type, type Sbom2, Sbom2_Source } from '#gen/pinfold/tenant/v1/sboms_pb.ts'
-import { parseTimestamp, timestamp, toIso } from '#lib/timestamp.ts'
+import { ComponentGraph_Edge_Type, type Sbom2, Sbom2_Source, Sbom2Schema } from '#gen/pinfold/tenant/v1/sboms_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
+import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { countManifests } from '../manifests/manifests.service.ts'
 import { defaultArchitecture } from './images.model.ts'
 import * as service from './images.service.ts'
-import { getRawSbom, getSbom, type ImagePackages, listPackages, type Sbom } from './sboms.service.ts'
+import { getRawSbom, getSbom, listPackages, type Sbom } from './sboms.service.ts'
+
+const toConfig = messageOf(ImageConfigSchema)
+const toMetadata = messageOf(ManifestMetadataListSchema)
+const toSbom2 = messageOf(Sbom2Schema)
 
 export const imagesV1: Handlers<typeof Registry> = {
   async getArchs(call, { repoId, digest }) {
@@ -26,12 +31,7 @@ export const imagesV1: Handlers<typeof Registry> = {
   // Nothing is kept about an image that the registry does not have, so it makes no difference where it is read from.
   async getImageConfig(call, { repoId, digest, arch }) {
     const config = await service.getConfig(call, repoId, digest, arch || defaultArchitecture)
-    return {
-      $typeName: 'pinfold.platform.registry.ImageConfig',
-      ...config,
-      exposedPorts: keyedBy(config.exposedPorts, 'pinfold.platform.registry.ImageConfig.ExposedPort'),
-      volumes: keyedBy(config.volumes, 'pinfold.platform.registry.ImageConfig.Volume'),
-    }
+    return toConfig({ ...config, exposedPorts: keyedBy(config.exposedPorts), volumes: keyedBy(config.volumes) })
   },
 
   async getSbom(call, { repoId, digest, arch }) {
@@ -49,7 +49,10 @@ export const imagesV1: Handlers<typeof Registry> = {
       return { digest: filter.value?.digest ?? '', architecture: filter.value?.arch || defaultArchitecture }
     })
     const found = await listPackages(call, repoId, names)
-    return { $typeName: 'pinfold.platform.registry.ManifestMetadataList', items: found.map(toMetadata) }
+    const listed = found.map(({ digest, packages }) => {
+      return { digest, pkgMetadata: packages.map(({ purl, originPurl }) => ({ purl, originPurl, license: '' })) }
+    })
+    return toMetadata({ items: listed })
   },
 
   async getManifestDigestCount(call, { parentId }) {
@@ -58,56 +61,32 @@ export const imagesV1: Handlers<typeof Registry> = {
   },
 }
 
-/** Of a document that was not pushed there is nothing but the packages. */
+/** The SBOM that was pushed, or only the packages where none was. */
 function toSbom({ image, document, graph }: Sbom): Sbom2 {
-  const { format, name, tool, authors, packages, files, edges } = graph
+  const { packages, files, edges, ...rest } = graph
   const created = parseTimestamp(graph.created)
   const nodes = [
-    ...packages.map((value) => ({
-      case: 'package' as const,
-      value: { $typeName: 'pinfold.platform.tenant.Package2' as const, ...value },
-    })),
-    ...files.map((value) => ({
-      case: 'file' as const,
-      value: { $typeName: 'pinfold.platform.tenant.File2' as const, ...value },
-    })),
+    ...packages.map((value) => ({ case: 'package', value }) as const),
+    ...files.map((value) => ({ case: 'file', value }) as const),
   ]
-  return {
-    $typeName: 'pinfold.platform.tenant.Sbom2',
+  return toSbom2({
+    ...rest,
     id: image,
     rawSbom: Uint8Array.from(document?.bytes ?? []),
     graph: {
-      $typeName: 'pinfold.platform.tenant.ComponentGraph',
-      nodes: nodes.map((typedNode) => ({ $typeName: 'pinfold.platform.tenant.ComponentGraph.Node', typedNode })),
-      edges: edges.map(({ subject, predicate, type }) => ({
-        $typeName: 'pinfold.platform.tenant.ComponentGraph.Edge',
-        subjectId: subject,
-        predicateId: predicate,
-        type: ComponentGraph_Edge_Type[type],
-      })),
+      nodes: nodes.map((typedNode) => ({ typedNode })),
+      edges: edges.map(({ subject, predicate, type }) => {
+        return { subjectId: subject, predicateId: predicate, type: ComponentGraph_Edge_Type[type] }
+      }),
     },
-    tool,
-    format,
-    ...(created ? { generatedAt: timestamp(toIso(created)) } : {}),
-    authors,
+    generatedAt: created && toIso(created),
     source: document ? Sbom2_Source.INGESTED : Sbom2_Source.GENERATED,
-    name,
     description: '',
-    ...(document ? { digest: document.digest } : {}),
-  }
+    digest: document?.digest,
+  })
 }
 
-function toMetadata({ digest, packages }: ImagePackages): ManifestMetadata {
-  return {
-    $typeName: 'pinfold.platform.registry.ManifestMetadata',
-    digest,
-    pkgMetadata: packages.map(({ purl, originPurl }) => {
-      return { $typeName: 'pinfold.platform.registry.PkgMetadata', purl, originPurl, license: '' }
-    }),
-  }
-}
-
-/** A map whose keys say it all. */
-function keyedBy<N extends string>(keys: readonly string[], $typeName: N): Record<string, { $typeName: N }> {
-  return Object.fromEntries(keys.map((key) => [key, { $typeName }]))
+/** A map whose keys are all that is known. */
+function keyedBy(keys: readonly string[]): Record<string, object> {
+  return Object.fromEntries(keys.map((key) => [key, {}]))
 }

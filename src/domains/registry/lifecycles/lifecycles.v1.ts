@@ -1,9 +1,14 @@
 import type { Handlers } from '#app.ts'
-import type { EolTag as EolTagMessage, PackageVersion } from '#gen/pinfold/registry/v1/eol_tags_pb.ts'
+import {
+  type EolTag as EolTagMessage,
+  EolTagSchema,
+  type PackageVersion,
+  PackageVersionSchema,
+} from '#gen/pinfold/registry/v1/eol_tags_pb.ts'
 import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { isUid } from '#lib/uid.ts'
 import { shapes, tagFields } from '../tags/tags.model.ts'
 import { graceStatuses, tagStatuses } from './end-of-life.model.ts'
@@ -12,6 +17,13 @@ import { graceMonths, type Release } from './lifecycles.model.ts'
 import { linesOf } from './lifecycles.service.ts'
 import { upstreamVersion } from './upstream-version.model.ts'
 
+const toEolTag = messageOf(EolTagSchema)
+const toVersion = messageOf(PackageVersionSchema, {
+  version: 'cycle',
+  legacyLts: 'ltsDate',
+  eolBroken: 'broken',
+  latestVersion: 'latest',
+})
 const rules = { fields: tagFields, defaultOrder: 'uid' }
 
 export const lifecyclesV1: Handlers<typeof Registry> = {
@@ -46,37 +58,20 @@ export const lifecyclesV1: Handlers<typeof Registry> = {
 function toMessage({ tag, main, release, standing }: EolTag, now: string): EolTagMessage {
   const { tagStatus, graceStatus, expiry } = standing
   // An image in which the package is not found has no version of it.
-  const version = release
-    ? versionOf(release, true, now)
-    : main && main.version !== ''
-      ? bareVersion(main.version)
-      : undefined
-  return {
-    $typeName: 'pinfold.platform.registry.EolTag',
+  const bare = main && main.version !== '' ? bareVersion(main.version) : undefined
+  return toEolTag({
     id: tag.uid,
     name: tag.name,
     mainPackageName: main?.name ?? '',
-    ...(version ? { mainPackageVersion: version } : {}),
+    mainPackageVersion: release ? versionOf(release, true, now) : bare,
     tagStatus: tagStatuses[tagStatus],
     graceStatus: graceStatuses[graceStatus],
-    ...(expiry === undefined ? {} : { gracePeriodExpiryDate: timestamp(expiry) }),
-  }
+    gracePeriodExpiryDate: expiry,
+  })
 }
 
 function versionOf(release: Release, exists: boolean, now: string): PackageVersion {
-  const { cycle, eolDate, releaseDate, lts, ltsDate, latest, broken, fips } = release
-  return {
-    $typeName: 'pinfold.platform.registry.PackageVersion',
-    version: cycle,
-    exists,
-    fips,
-    lts: lts && ltsDate <= now.slice(0, 10),
-    legacyLts: ltsDate,
-    releaseDate,
-    eolDate,
-    eolBroken: broken,
-    latestVersion: latest,
-  }
+  return toVersion({ ...release, exists, lts: release.lts && release.ltsDate <= now.slice(0, 10) })
 }
 
 function bareVersion(version: string): PackageVersion {

@@ -1,18 +1,20 @@
 // Reports of vulnerabilities as version 1 has them. Our own has no name among its scanners.
 import type { Call, Handlers } from '#app.ts'
 import {
-  type Scanner,
+  RawVulnReportSchema,
   Scanner_Name,
   type VulnCountReport,
   type VulnCountReportFilter,
   type VulnCountReportList,
+  VulnCountReportSchema,
   type Vulnerabilities,
-  type Vulnerability,
   type VulnReport,
+  VulnReportSchema,
 } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { isDigest } from '#lib/digest.ts'
 import { invalid } from '#lib/errors.ts'
-import { timestamp, toIso } from '#lib/timestamp.ts'
+import { toIso } from '#lib/timestamp.ts'
 import {
   type CountReport,
   type ImageReport,
@@ -24,6 +26,10 @@ import { severityLevels } from '../records/records.model.ts'
 import { listCounts } from './count-reports.service.ts'
 import { listReports, roomForReports } from './image-reports.service.ts'
 import { findRaw } from './raw-reports.service.ts'
+
+const toVulnReport = messageOf(VulnReportSchema)
+const toRawReport = messageOf(RawVulnReportSchema)
+const toCountReport = messageOf(VulnCountReportSchema)
 
 export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {
@@ -43,14 +49,13 @@ export const vulnReports: Handlers<typeof Vulnerabilities> = {
     if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
     const time = createdAt ? toIso(createdAt) : ''
     const { report, text, ticket } = await findRaw(call, { digest, ours: isOurs(scanner), scanner, time })
-    return {
-      $typeName: 'pinfold.platform.registry.RawVulnReport',
+    return toRawReport({
       digest,
       scanner: scannerOf(report, call.app.version),
-      createdAt: timestamp(report.createTime),
+      createdAt: report.createTime,
       rawReport: text,
       rawReportUrl: ticket === '' ? '' : `${call.url}${rawReportPath}${ticket}`,
-    }
+    })
   },
 
   listVulnCountReports: (call, filter) => countsFor(call, filter, false),
@@ -81,60 +86,37 @@ async function countsFor(call: Call, filter: VulnCountReportFilter, cumulative: 
   return { $typeName: 'pinfold.platform.registry.VulnCountReportList', items }
 }
 
-function scannerOf({ buildTime, scanner }: Pick<ImageReport, 'buildTime' | 'scanner'>, version: string): Scanner {
-  return {
-    $typeName: 'pinfold.platform.registry.Scanner',
-    name: (scanner?.name ?? Scanner_Name.UNKNOWN) as Scanner_Name,
-    version: scanner?.version ?? `pinfold ${version}`,
-    ...(buildTime === '' ? {} : { dbBuildTime: timestamp(buildTime) }),
-  }
+function scannerOf({ buildTime, scanner }: Pick<ImageReport, 'buildTime' | 'scanner'>, version: string) {
+  const name = scanner?.name ?? Scanner_Name.UNKNOWN
+  return { name, version: scanner?.version ?? `pinfold ${version}`, dbBuildTime: buildTime }
 }
 
 function toReport(report: ImageReport, version: string): VulnReport {
-  return {
-    $typeName: 'pinfold.platform.registry.VulnReport',
-    digest: report.digest,
-    scanner: scannerOf(report, version),
-    createdAt: timestamp(report.createTime),
-    vulnerabilities: report.vulnerabilities.map(toVulnerability),
-  }
+  const { digest, createTime, vulnerabilities } = report
+  const shown = vulnerabilities.map(shownVulnerability)
+  return toVulnReport({ digest, scanner: scannerOf(report, version), createdAt: createTime, vulnerabilities: shown })
 }
 
-function toVulnerability(one: ReportedVulnerability): Vulnerability {
-  const { id, aliases, packages, summary, details, severity, cvss, fix, references, locations } = one
-  return {
-    $typeName: 'pinfold.platform.registry.Vulnerability',
-    id,
-    aliases,
-    purls: packages.map(({ purl }) => purl),
-    description: summary,
-    details,
-    severity: severity as Vulnerability['severity'],
-    cvss: cvss.flatMap(({ type, vector, score }) => {
-      if (score === undefined) return []
-      const version = /^CVSS:(\d\.\d)\//.exec(vector)?.[1] ?? `${type.at(-1)}.0`
-      return [{ $typeName: 'pinfold.platform.registry.Vulnerability.CVSS' as const, score: String(score), version }]
-    }),
-    fix: { $typeName: 'pinfold.platform.registry.Vulnerability.Fix', ...fix },
-    relatedUrls: references,
-    locations,
-  }
+function shownVulnerability({ packages, summary, references, ...one }: ReportedVulnerability) {
+  const cvss = one.cvss.flatMap(({ type, vector, score }) => {
+    if (score === undefined) return []
+    return [{ score: String(score), version: /^CVSS:(\d\.\d)\//.exec(vector)?.[1] ?? `${type.at(-1)}.0` }]
+  })
+  return { ...one, purls: packages.map(({ purl }) => purl), description: summary, cvss, relatedUrls: references }
 }
 
 function toCounts({ repo, tag, date, sizeBytes, ids }: CountReport): VulnCountReport {
   const { low, medium, high, critical, negligible } = severityLevels
   const of = (level: number) => ids.get(level) ?? []
-  return {
-    $typeName: 'pinfold.platform.registry.VulnCountReport',
+  return toCountReport({
     repo,
     tag,
-    date: timestamp(date),
+    date,
     vulnCounts: [critical, high, medium, low, negligible, 0].map((severity) => ({
-      $typeName: 'pinfold.platform.registry.VulnCount',
-      severity: severity as Vulnerability['severity'],
+      severity,
       count: of(severity).length,
     })),
-    sizeBytes: BigInt(sizeBytes),
+    sizeBytes,
     cveIds: [...ids.values()].flat().sort(),
     lowCveIds: of(low),
     medCveIds: of(medium),
@@ -142,5 +124,5 @@ function toCounts({ repo, tag, date, sizeBytes, ids }: CountReport): VulnCountRe
     critCveIds: of(critical),
     negligibleCveIds: of(negligible),
     unknownCveIds: of(0),
-  }
+  })
 }
