@@ -1,6 +1,5 @@
-import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { parentOf } from '#lib/uid.ts'
+import { nodeTable } from '#db/node-table.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Upstream } from './upstreams.model.ts'
 
 type Row = Omit<Upstream, 'hasPassword' | 'allow' | 'makeRepos'> & {
@@ -12,24 +11,25 @@ type Row = Omit<Upstream, 'hasPassword' | 'allow' | 'makeRepos'> & {
 const columns = sql`
   t.uid, t.name, t.url, t.prefix, t.username, CASE WHEN length(t.password) > 0 THEN 1 ELSE 0 END AS "hasPassword",
   t.allow, t.requests_per_second AS "requestsPerSecond", t.make_repos AS "makeRepos", t.create_time AS "createTime", t.update_time AS "updateTime"`
-const kind = 'upstreams'
-const listing: Listing = { kind, table: 'upstreams', columns }
-
 function fromRow(row: Row): Upstream {
   const { hasPassword, makeRepos, allow } = row
   return { ...row, hasPassword: hasPassword === 1, makeRepos: makeRepos === 1, allow: JSON.parse(allow) as string[] }
 }
 
-const keysOf = ({ name, createTime, updateTime }: Upstream): Keys => ({
-  name,
-  create_time: createTime,
-  update_time: updateTime,
-})
+export type UpstreamFilter = { name: string }
 
-export async function findUpstream(reader: Reader, uid: string): Promise<Upstream | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM upstreams t WHERE t.uid = ${uid}`)
-  return row && fromRow(row)
-}
+const upstreams = nodeTable(
+  {
+    table: 'upstreams',
+    columns,
+    sorted: ['name', 'create_time', 'update_time'],
+    filters: { name: 'name' },
+    unique: ['parent_uid', 'name'],
+  },
+  fromRow,
+)
+
+export const { list: upstreamList, find: findUpstream, delete: deleteUpstream } = upstreams
 
 /** Sealed; empty when there is none. */
 export async function sealedPasswordOf(reader: Reader, uid: string): Promise<Uint8Array> {
@@ -46,53 +46,30 @@ export async function upstreamsMaking(reader: Reader, groups: readonly string[])
   return rows.map(fromRow)
 }
 
-export type UpstreamFilter = { name: string }
-
-export const upstreamList = nodeList(listing, fromRow, conditions)
-
-function conditions({ name }: UpstreamFilter): Sql[] {
-  return name === '' ? [] : [sql`t.name = ${name}`]
-}
-
 export async function countUpstreams(reader: Reader, organization: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM upstreams WHERE uid > ${`${organization}/`} AND uid < ${`${organization}0`}`)
   return row!.total
 }
 
-/** `false` when another upstream of the group has the name. */
-export async function insertUpstream(tx: Tx, one: Upstream, password: Uint8Array): Promise<boolean> {
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO upstreams
-           (uid, parent_uid, name, url, prefix, username, password, allow, requests_per_second, make_repos, create_time,
-            update_time)
-    VALUES (${one.uid}, ${parentOf(one.uid)}, ${one.name}, ${one.url}, ${one.prefix}, ${one.username}, ${password},
-            ${JSON.stringify(one.allow)}, ${one.requestsPerSecond}, ${one.makeRepos ? 1 : 0}, ${one.createTime},
-            ${one.updateTime})
-        ON CONFLICT (parent_uid, name) DO NOTHING
-    RETURNING id`)
-  if (!row) return false
-  await addToLists(tx, kind, one.uid, row.id, keysOf(one))
-  return true
+const valuesOf = (one: Upstream, password: Uint8Array) => ({
+  name: one.name,
+  url: one.url,
+  prefix: one.prefix,
+  username: one.username,
+  password,
+  allow: JSON.stringify(one.allow),
+  requests_per_second: one.requestsPerSecond,
+  make_repos: one.makeRepos ? 1 : 0,
+  update_time: one.updateTime,
+})
+
+/** False when another upstream of the group has the name. */
+export function insertUpstream(tx: Tx, one: Upstream, password: Uint8Array): Promise<boolean> {
+  return upstreams.insert(tx, one, { ...valuesOf(one, password), create_time: one.createTime })
 }
 
-/** `false` when another upstream of the group has the new name. */
-export async function patchUpstream(tx: Tx, before: Upstream, after: Upstream, password: Uint8Array): Promise<boolean> {
-  const taken = await tx.get(sql`
-    SELECT 1 AS found FROM upstreams
-     WHERE parent_uid = ${parentOf(after.uid)} AND name = ${after.name} AND uid <> ${after.uid}`)
-  if (taken) return false
-  await tx.run(sql`
-    UPDATE upstreams
-       SET name = ${after.name}, url = ${after.url}, prefix = ${after.prefix}, username = ${after.username},
-           password = ${password}, allow = ${JSON.stringify(after.allow)},
-           requests_per_second = ${after.requestsPerSecond}, make_repos = ${after.makeRepos ? 1 : 0}, update_time = ${after.updateTime}
-     WHERE uid = ${after.uid}`)
-  await moveInLists(tx, kind, after.uid, keysOf(before), keysOf(after))
-  return true
-}
-
-export async function deleteUpstream(tx: Tx, one: Upstream): Promise<void> {
-  await tx.run(sql`DELETE FROM upstreams WHERE uid = ${one.uid}`)
-  await removeFromLists(tx, kind, one.uid, keysOf(one))
+/** False when another upstream of the group has the new name. */
+export function patchUpstream(tx: Tx, before: Upstream, after: Upstream, password: Uint8Array): Promise<boolean> {
+  return upstreams.update(tx, before, after, valuesOf(after, password))
 }
