@@ -3,6 +3,9 @@ import { capabilities, capabilityNumber } from './capabilities.ts'
 
 export type BuiltInRole = { uid: string; name: string; description: string; capabilities: readonly number[] }
 
+/** The capabilities to create, update and delete resources of a kind. */
+const changes = (kind: string): string[] => [`${kind}.create`, `${kind}.update`, `${kind}.delete`]
+
 /** What the roles of the same names hold for existing clients in areas that are not served. */
 const unserved = {
   consoleViewer: [
@@ -29,13 +32,7 @@ const unserved = {
     'actions.list',
   ],
   viewer: ['guardener.dfc.convert', 'guardener.association.list', 'guardener.actions.migrate'],
-  editor: [
-    'libraries.request_groups.create',
-    'libraries.request_groups.update',
-    'libraries.request_groups.delete',
-    'libraries.request_groups.items.update',
-    'registry.overlays.edit',
-  ],
+  editor: [...changes('libraries.request_groups'), 'libraries.request_groups.items.update', 'registry.overlays.edit'],
   owner: [
     'apk.create',
     'apk.delete',
@@ -56,12 +53,8 @@ const unserved = {
     'registry.entitlements.images.add',
     'registry.entitlements.images.remove',
     'registry.entitlements.images.swap',
-    'policies.policy.create',
-    'policies.policy.update',
-    'policies.policy.delete',
-    'policies.binding.create',
-    'policies.binding.update',
-    'policies.binding.delete',
+    ...changes('policies.policy'),
+    ...changes('policies.binding'),
     'policies.override.create',
     'policies.override.delete',
     'repo.check_policies',
@@ -72,12 +65,8 @@ const unserved = {
     'skills.harden.read',
     'skills.harden.write',
     'skills.harden.cancel',
-    'libraries.policy.create',
-    'libraries.policy.update',
-    'libraries.policy.delete',
-    'libraries.policy.binding.create',
-    'libraries.policy.binding.update',
-    'libraries.policy.binding.delete',
+    ...changes('libraries.policy'),
+    ...changes('libraries.policy.binding'),
   ],
 }
 
@@ -109,46 +98,21 @@ const consoleViewer = [
   'registry.deployments.list',
 ]
 const viewer = [...consoleViewer, ...unserved.viewer, 'repo.blobs.get', 'apk.blobs.get', 'terms.list']
-const editor = [
-  ...viewer,
-  ...unserved.editor,
-  'subscriptions.create',
-  'subscriptions.update',
-  'subscriptions.delete',
-  'repo.create',
-  'repo.update',
-  'repo.delete',
-]
+const editor = [...viewer, ...unserved.editor, ...changes('subscriptions'), ...changes('repo')]
 const owner = [
   ...editor,
   ...unserved.owner,
-  'groups.create',
-  'groups.update',
-  'groups.delete',
+  ...changes('groups'),
   'group_invites.create',
   'group_invites.delete',
-  'roles.create',
-  'roles.update',
-  'roles.delete',
-  'role_bindings.create',
-  'role_bindings.update',
-  'role_bindings.delete',
-  'account_associations.create',
-  'account_associations.update',
-  'account_associations.delete',
-  'identity.create',
-  'identity.update',
-  'identity.delete',
-  'identity_providers.create',
-  'identity_providers.update',
-  'identity_providers.delete',
+  ...changes('roles'),
+  ...changes('role_bindings'),
+  ...changes('account_associations'),
+  ...changes('identity'),
+  ...changes('identity_providers'),
   'identity_providers.scim.manage',
-  'manifest.create',
-  'manifest.update',
-  'manifest.delete',
-  'tag.create',
-  'tag.update',
-  'tag.delete',
+  ...changes('manifest'),
+  ...changes('tag'),
   'vuln_report.create',
   'vuln.create',
   'registry.settings.update',
@@ -172,19 +136,7 @@ const registryPull = [
   'manifest.metadata.list',
   'referrers.list',
 ]
-const registryPush = [
-  ...registryPull,
-  'groups.create',
-  'repo.create',
-  'repo.update',
-  'repo.delete',
-  'manifest.create',
-  'manifest.update',
-  'manifest.delete',
-  'tag.create',
-  'tag.update',
-  'tag.delete',
-]
+const registryPush = [...registryPull, 'groups.create', ...changes('repo'), ...changes('manifest'), ...changes('tag')]
 const pullTokenCreator = [
   ...registryPull,
   'roles.list',
