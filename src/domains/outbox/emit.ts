@@ -3,8 +3,8 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import type { EventName } from '#gen/event-names.ts'
 import type { Cause } from '#lib/cause.ts'
-import type { Resource } from '#lib/events/event-body.ts'
-import { newUid } from '#lib/uid.ts'
+import { aDeletion, type Resource } from '#lib/events/event-body.ts'
+import { newUid, parentOf } from '#lib/uid.ts'
 import { isAudited, maxUserAgent } from './audit.model.ts'
 import { insertEntry } from './audit.store.ts'
 import { insertEvents, type OutboxEvent } from './outbox.store.ts'
@@ -45,6 +45,11 @@ export async function emit(
   const event = newEvent(app, cause, name, input)
   await queueEvents(tx, app, event)
   if (isAudited(name)) await audit(tx, cause, whoOf(cause, input.actor), event)
+}
+
+/** Queues the event of a deletion for the subscriptions of the parent. */
+export function emitDeleted(tx: Tx, work: Pick<Work, 'app' | 'cause'>, name: EventName, uid: string): Promise<void> {
+  return emit(tx, work, name, { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
 }
 
 /** The same for several of one kind, with few statements however many there are; none that is audited. */

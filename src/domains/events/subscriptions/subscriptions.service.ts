@@ -3,13 +3,12 @@ import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { type FieldViolation, found, notFound } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
 import { routeBacklog, routeEverything, tellRouted } from '../routing/routing.ts'
 import { newSecret } from './secrets.ts'
 import {
@@ -74,8 +73,7 @@ export async function deleteSubscription(call: Call, uid: string): Promise<void>
     async (tx) => {
       const found = await store.findSubscription(tx, uid)
       if (!found || !(await store.deleteSubscription(tx, found))) throw notFound(subscriptionType, uid)
-      const resource = aDeletion({ uid })
-      await emit(tx, call, 'events.subscription.deleted', { subject: uid, group: parentOf(uid), resource })
+      await emitDeleted(tx, call, 'events.subscription.deleted', uid)
     },
     { isolation: 'rowLocks' },
   )

@@ -1,6 +1,6 @@
 import type { Call, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import {
   type AppError,
   alreadyExists,
@@ -12,7 +12,6 @@ import {
   type PreconditionViolation,
   permissionDenied,
 } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Branch, Listed } from '#lib/lists/paging.ts'
@@ -188,7 +187,7 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     if (first) throw failedPrecondition(first, ...more)
     for (const hook of call.app.hooks.groupDeleting) await hook(tx, uid)
     await store.deleteGroup(tx, group)
-    await emit(tx, call, 'iam.group.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
+    await emitDeleted(tx, call, 'iam.group.deleted', uid)
   })
   call.log.info('group deleted', { uid })
 }

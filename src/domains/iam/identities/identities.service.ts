@@ -1,8 +1,7 @@
 import type { App, Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { found, invalid, permissionDenied } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -142,11 +141,7 @@ export async function removeIdentity(tx: Tx, { app }: Pick<Call, 'app'>, deletio
   const { uid } = identity
   for (const hook of app.hooks.identityDeleting) await hook(tx, deletion)
   await store.deleteIdentity(tx, identity)
-  await emit(tx, { app, cause }, 'iam.identity.deleted', {
-    subject: uid,
-    group: parentOf(uid),
-    resource: aDeletion({ uid }),
-  })
+  await emitDeleted(tx, { app, cause }, 'iam.identity.deleted', uid)
 }
 
 function checkIdentity(identity: Identity, life: number, before?: Identity): void {

@@ -1,8 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { AppError, alreadyExists, type FieldViolation, found, invalid, limitExceeded } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, maxNameLength, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -170,8 +169,7 @@ export async function deleteIdentityProvider(call: Call, uid: string): Promise<v
     await endPushTokensOfProvider(tx, call, uid)
     for (const hook of call.app.hooks.providerDeleting) await hook(tx, uid)
     await store.deleteProvider(tx, provider)
-    const resource = aDeletion({ uid })
-    await emit(tx, call, 'iam.identity_providers.deleted', { subject: uid, group: parentOf(uid), resource })
+    await emitDeleted(tx, call, 'iam.identity_providers.deleted', uid)
   })
   call.log.info('identity provider deleted', { uid })
 }

@@ -1,12 +1,11 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { type FieldViolation, failedPrecondition, found, invalid, permissionDenied } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
+import { isUid, newUid, top } from '#lib/uid.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { addGroup, checkNewGroup, requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
@@ -111,11 +110,7 @@ export async function deleteGroupInvite(call: Call, uid: string): Promise<void> 
   await call.app.db.tx(async (tx) => {
     const invite = found(await store.findInvite(tx, uid), groupInviteType, uid)
     await store.deleteInvite(tx, invite)
-    await emit(tx, call, 'iam.group_invite.deleted', {
-      subject: uid,
-      group: parentOf(uid),
-      resource: aDeletion({ uid }),
-    })
+    await emitDeleted(tx, call, 'iam.group_invite.deleted', uid)
   })
   call.log.info('group invite deleted', { uid })
 }

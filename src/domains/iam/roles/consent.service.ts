@@ -3,9 +3,8 @@
 // tells nobody who it is for.
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { AppError, found, notFound } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf, rootOf, top } from '#lib/uid.ts'
@@ -90,8 +89,7 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
     await store.deleteBinding(tx, binding)
     const { app, cause } = call
     const untold = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
-    const event = { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) }
-    await emit(tx, untold, 'iam.rolebindings.deleted', event)
+    await emitDeleted(tx, untold, 'iam.rolebindings.deleted', uid)
   })
   call.log.info('role binding refused', { uid })
 }

@@ -1,9 +1,8 @@
 // Who owns an organisation, and that somebody always does.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emitDeleted } from '#domains/outbox/emit.ts'
 import { failedPrecondition } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { ownerRole } from '../access/built-in-roles.ts'
 import type { RoleBinding } from './role-bindings.model.ts'
@@ -59,10 +58,6 @@ export async function unbindIdentity(tx: Tx, work: Pick<Work, 'app' | 'cause'>, 
     await store.deleteBinding(tx, binding)
   }
   for (const { uid } of bindings) {
-    await emit(tx, work, 'iam.rolebindings.deleted', {
-      subject: uid,
-      group: parentOf(uid),
-      resource: aDeletion({ uid }),
-    })
+    await emitDeleted(tx, work, 'iam.rolebindings.deleted', uid)
   }
 }

@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import {
   type AppError,
   alreadyExists,
@@ -10,7 +10,6 @@ import {
   notFound,
   refuseIfAny,
 } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -142,11 +141,7 @@ export async function deleteRoleBinding(call: Call, uid: string): Promise<void> 
     if (!binding) return false
     await keepAnOwner(tx, binding)
     await store.deleteBinding(tx, binding)
-    await emit(tx, call, 'iam.rolebindings.deleted', {
-      subject: uid,
-      group: parentOf(uid),
-      resource: aDeletion({ uid }),
-    })
+    await emitDeleted(tx, call, 'iam.rolebindings.deleted', uid)
     return true
   })
   if (deleted) call.log.info('role binding deleted', { uid })

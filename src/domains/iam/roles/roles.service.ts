@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Db, Reader } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import {
   type AppError,
   alreadyExists,
@@ -11,7 +11,6 @@ import {
   notFound,
   permissionDenied,
 } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -88,7 +87,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
     const use = await useOf(tx, call, uid)
     if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
     await store.deleteRole(tx, role)
-    await emit(tx, call, 'iam.roles.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
+    await emitDeleted(tx, call, 'iam.roles.deleted', uid)
   })
   call.log.info('role deleted', { uid })
 }

@@ -3,9 +3,8 @@ import type { App, Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, failedPrecondition, found, invalid, limitExceeded } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -103,8 +102,7 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
       throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description })
     }
     await store.deleteUpstream(tx, upstream)
-    const event = { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) }
-    await emit(tx, call, 'control.registry.upstream.deleted', event)
+    await emitDeleted(tx, call, 'control.registry.upstream.deleted', uid)
   })
   call.log.info('upstream deleted', { uid })
 }
