@@ -1,8 +1,10 @@
+import { hasOption } from '@bufbuild/protobuf'
 import type { Access } from '#app.ts'
 import type { Caller } from '#caller.ts'
+import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { invalid, permissionDenied } from '#lib/errors.ts'
 import { isUid, top } from '#lib/uid.ts'
-import { capabilityNames } from './capability-names.ts'
+import { optionOf } from './option-of.ts'
 
 /**
  * What the contract declares for a method, decided before its handler runs and before anything is looked up, so that a
@@ -33,4 +35,15 @@ export function reachOf(access: Access, caller: Caller): readonly string[] {
   if (access.mode !== 'unscoped' || access.capabilities.length === 0) return []
   const roots = caller.rights.roots(access.capabilities)
   return roots.includes(top) ? [top] : roots
+}
+
+const names: ReadonlyMap<number, string> = new Map(
+  CapabilitySchema.values
+    .filter((value) => hasOption(value, capability))
+    .map((value) => [value.number, optionOf(value, capability).name]),
+)
+
+/** What people call capabilities, such as `repo.create`. */
+function capabilityNames(numbers: readonly number[]): string[] {
+  return numbers.map((number) => names.get(number) ?? String(number))
 }

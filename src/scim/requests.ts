@@ -1,12 +1,90 @@
 // Requests of SCIM 2.0, routed by path and method.
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
+import { type ScimGroup, type ScimGroupChange, versionOfGroup } from '#domains/iam/scim/scim-groups.model.ts'
+import {
+  changeScimGroup,
+  createScimGroup,
+  deleteScimGroup,
+  getScimGroup,
+  groupsOfScimUsers,
+  listScimGroups,
+  membersOfScimGroups,
+} from '#domains/iam/scim/scim-groups.service.ts'
+import { type ScimInput, type ScimUser, versionOf } from '#domains/iam/scim/scim-users.model.ts'
+import {
+  changeScimUser,
+  createScimUser,
+  deleteScimUser,
+  getScimUser,
+  listScimUsers,
+} from '#domains/iam/scim/scim-users.service.ts'
 import { resourceTypes, schemas, serviceProviderConfig } from './documents.ts'
 import { ScimError } from './errors.ts'
 import { type Answer, type Asked, listOf, ok } from './exchange.ts'
-import { groupRoutes } from './group-requests.ts'
-import type { Routes } from './resource-routes.ts'
-import { userRoutes } from './user-requests.ts'
+import { groupFilters, userFilters } from './filter.ts'
+import { groupResourceOf, readGroup, readGroupPatch, readMembers, replaceGroup } from './group-resource.ts'
+import { groupKind, userKind } from './kinds.ts'
+import { readPatch } from './patch.ts'
+import { isShown } from './projection.ts'
+import { readResource, replaceResource, resourceOf } from './resource.ts'
+import { createRoutes, type Routes } from './resource-routes.ts'
+
+const userRoutes = createRoutes<ScimUser, ScimInput>({
+  kind: userKind,
+  filters: userFilters,
+  versionOf,
+  async list(work, provider, { filter, skip, limit }) {
+    const { total, users } = await listScimUsers(work, provider, filter, { skip, limit })
+    return { total, found: users }
+  },
+  get: getScimUser,
+  create: (work, provider, given) => createScimUser(work, provider, readResource(given)),
+  change: changeScimUser,
+  delete: deleteScimUser,
+  /** Keeps `active` and `externalId` if the request leaves them out, so that it cannot open a closed account by omission. */
+  readReplacement:
+    (given) =>
+    ({ resource }) =>
+      replaceResource(resource, given),
+  readPatch(body) {
+    const apply = readPatch(body)
+    return ({ resource, id }) => readResource(apply(resource, id), resource.active === true)
+  },
+  async describe(work, users, shown, url) {
+    const ids = isShown(shown, 'groups') ? users.map(({ id }) => id) : []
+    const groups = await groupsOfScimUsers(work, ids)
+    return users.map((user) => resourceOf(user, url, groups.get(user.id)))
+  },
+})
+
+const groupRoutes = createRoutes<ScimGroup, ScimGroupChange>({
+  kind: groupKind,
+  filters: groupFilters,
+  versionOf: versionOfGroup,
+  async list(work, provider, { filter, skip, limit, shown }) {
+    const withMembers = isShown(shown, 'members')
+    const { total, groups } = await listScimGroups(work, provider, { filter, skip, limit, withMembers })
+    return { total, found: groups }
+  },
+  get: getScimGroup,
+  create: (work, provider, given) => createScimGroup(work, provider, readGroup(given), readMembers(given).ids),
+  change: changeScimGroup,
+  delete: deleteScimGroup,
+  readReplacement(given) {
+    const members = [readMembers(given)]
+    return ({ resource }) => ({ input: replaceGroup(resource, given), members })
+  },
+  readPatch(body) {
+    const { members, apply } = readGroupPatch(body)
+    return ({ resource, id }) => ({ input: apply(resource, id), members })
+  },
+  async describe(work, groups, shown, url) {
+    const ids = isShown(shown, 'members') ? groups.map(({ id }) => id) : []
+    const members = await membersOfScimGroups(work, ids)
+    return groups.map((group) => groupResourceOf(group, members.get(group.id) ?? [], url))
+  },
+})
 
 const routes: Readonly<Record<string, Routes>> = {
   Users: userRoutes.all,

@@ -6,11 +6,13 @@ import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { readBody } from '#edge/read-body.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { toolsMetadataPath, toolsPath } from '#issuer/discovery.ts'
-import { AppError, codes } from '#lib/errors.ts'
-import { type Api, fail } from '../door.ts'
+import { AppError, codes, permissionDenied } from '#lib/errors.ts'
+import { type Api, fail, invoke } from '../door.ts'
 import { errorJson } from '../errors.ts'
 import type { Endpoint } from '../methods.ts'
-import { callTool } from './call-tool.ts'
+import { jsonText } from '../transcoding/json-write.ts'
+import { asWritten } from '../transcoding/spelling.ts'
+import { readWhole } from '../transcoding/transcode.ts'
 import {
   agreedVersion,
   errorText,
@@ -26,6 +28,7 @@ import {
   resultText,
   versions,
 } from './messages.ts'
+import { withoutSecrets } from './secrets.ts'
 import { createTools, type Tools } from './tools.ts'
 
 /** What every call of a tool takes, beside what its method does. */
@@ -164,4 +167,41 @@ function rpcCodeOf(code: AppError['code'], error: unknown): number {
 function send(arrival: HttpArrival, { code, http, text }: Answer, headers: Record<string, string> = {}): void {
   const type = text === '' ? {} : { 'content-type': 'application/json' }
   reply(arrival, http, text, { ...type, ...headers, ...afterUnread(arrival) }, code)
+}
+
+/** Of the JSON of one answer, which a result holds twice: more than any page of 200 has in practice. */
+const maxResultBytes = 1024 * 1024
+
+type ToolAnswer = { code: string; result: string }
+
+/** What goes wrong is part of the result, for the agent to read; the call of a tool never throws. */
+async function callTool(
+  api: Api,
+  endpoint: Endpoint,
+  args: unknown,
+  arrival: HttpArrival,
+  numbers: readonly number[],
+): Promise<ToolAnswer> {
+  try {
+    // The rights are those that hold together with this one, so nowhere it is held, nothing is.
+    if (arrival.caller.rights.roots(numbers).length === 0) throw permissionDenied()
+    const { request, bodyKeys } = readWhole(endpoint.desc.input, args)
+    const response = await invoke(api, endpoint, request, bodyKeys, arrival)
+    const json = jsonText(endpoint.desc.output, withoutSecrets(endpoint.desc.output, response))
+    const bytes = Buffer.byteLength(json)
+    if (bytes > maxResultBytes) throw tooLarge(bytes)
+    return { code: 'OK', result: `"content":[${textOf(json)}],"structuredContent":${json},"isError":false` }
+  } catch (error) {
+    const rendered = fail(api, asWritten(error, '', Buffer.from(JSON.stringify(args ?? {}))), arrival)
+    return { code: rendered.code, result: `"content":[${textOf(errorJson(rendered))}],"isError":true` }
+  }
+}
+
+function textOf(json: string): string {
+  return `{"type":"text","text":${JSON.stringify(json)}}`
+}
+
+function tooLarge(bytes: number): AppError {
+  const message = `the answer has ${bytes} bytes, and a tool answers with ${maxResultBytes} at most; ask for a smaller page. What was asked for is done`
+  return new AppError('RESOURCE_EXHAUSTED', message)
 }

@@ -6,7 +6,6 @@ import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'nod
 import { lateBody } from '#edge/request-limits.ts'
 import { Slots } from '#lib/caches/slots.ts'
 import type { AppError } from '#lib/errors.ts'
-import { dropUnreadBody } from './unread-body.ts'
 
 export type SlowBodies = {
   /** Call it for each request. `refuse` answers it with an error; without it, the request is just cut off. */
@@ -88,4 +87,29 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     },
     stop: () => clearInterval(timer),
   }
+}
+
+const longestMs = 1000
+const mostBytes = 32 * 1024 * 1024
+
+/**
+ * Closes the stream of a request that is answered while its body is still coming (RFC 9113, 8.1). A reset right after the
+ * answer would keep back the frame that ends it, and clients drop an answer without an end. So the rest of the body is read
+ * and dropped for a moment first.
+ */
+function dropUnreadBody(req: IncomingMessage, stream: ServerHttp2Stream): void {
+  // Node itself resets a stream that is finished while nobody reads it.
+  stream.once('prefinish', () => {
+    if (req.complete || stream.destroyed) return
+    let bytes = 0
+    const stop = (): void => stream.close(constants.NGHTTP2_NO_ERROR)
+    const timer = setTimeout(stop, longestMs)
+    stream.once('close', () => clearTimeout(timer))
+    req.once('end', () => clearTimeout(timer))
+    req.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > mostBytes) stop()
+    })
+    req.resume()
+  })
 }

@@ -7,9 +7,16 @@ import { type Session, sessionOfCookie } from '#issuer/people/sessions.ts'
 import { accountPage, endSession, signOutPage } from './account.ts'
 import { assetsPath, type Console, openConsole, sendAsset, sendConsole } from './console.ts'
 import { readCookie } from './cookies.ts'
-import { confirmDevicePage, decideDevice, devicePage, takeDeviceCode } from './device.ts'
+import {
+  confirmDevicePage,
+  decideDevice,
+  devicePage,
+  headlessPage,
+  headlessPath,
+  letHeadlessIn,
+  takeDeviceCode,
+} from './device.ts'
 import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
-import { headlessPage, headlessPath, letHeadlessIn } from './headless.ts'
 import { homePage } from './home.ts'
 import { refusePage } from './oauth-door.ts'
 import { isAtUrl, send, sendOn } from './page.ts'

@@ -25,7 +25,7 @@ import {
 import { invalid, retryHeaders } from '#lib/errors.ts'
 import { toAppError } from '../errors.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
-import { headlessPath } from './headless.ts'
+import { headlessPath } from './device.ts'
 import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
 import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'

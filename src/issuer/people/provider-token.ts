@@ -7,8 +7,8 @@ import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { checkInput, type Exchanged, type ExchangeInput, exchange, type Issuing } from '../exchange.ts'
+import { sessionOfIdToken } from '../id-token.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from '../outside-token.ts'
-import { exchangeAny } from './exchange-id-token.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
 import { provenBy } from './sign-in.ts'
 import { accessTokenOf, checkWish } from './tokens.ts'
@@ -57,4 +57,30 @@ async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: s
   if (!token.audience.includes(clientId) || (azp !== undefined && azp !== clientId)) throw refused('the audience')
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(issuer, token.kid))
   return token
+}
+
+/** As `exchange`; an ID token of ours becomes an access token of the person's own session. */
+async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exchanged> {
+  const { credential } = input
+  if (credential === undefined || !isOurs(issuing.issuer, credential)) return exchange(issuing, input)
+  const { app, issuer, source } = issuing
+  app.limits.check('source', source)
+  checkInput(issuer, input)
+  const session = await countRefusals(app.limits, source, () => sessionOfIdToken(issuing, credential))
+  const subject = session.identityUid
+  app.limits.check('identity', subject)
+  if (input.identity !== '' && input.identity !== subject) {
+    throw permissionDenied('the token may not be exchanged for this identity')
+  }
+  return { ...(await accessTokenOf(issuing, session, input)), subject }
+}
+
+/** Whether the token says so; it is proven later. */
+function isOurs(issuer: string, credential: string): boolean {
+  try {
+    const claims = Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()
+    return (JSON.parse(claims) as { iss?: unknown } | null)?.iss === issuer
+  } catch {
+    return false
+  }
 }
