@@ -2,7 +2,7 @@
 // @generated from file google/api/http.proto (package google.api, syntax proto3)
 /* eslint-disable */
 
-// The HTTP binding of an rpc. Same names and numbers as the public definition; the text is ours.
+// HTTP binding of an rpc. Names and numbers are the same as in the public definition; the comments are our own.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -15,20 +15,20 @@ export const file_google_api_http: GenFile = /*@__PURE__*/
   fileDesc("ChVnb29nbGUvYXBpL2h0dHAucHJvdG8SCmdvb2dsZS5hcGkigQIKCEh0dHBSdWxlEhAKCHNlbGVjdG9yGAEgASgJEg0KA2dldBgCIAEoCUgAEg0KA3B1dBgDIAEoCUgAEg4KBHBvc3QYBCABKAlIABIQCgZkZWxldGUYBSABKAlIABIPCgVwYXRjaBgGIAEoCUgAEi8KBmN1c3RvbRgIIAEoCzIdLmdvb2dsZS5hcGkuQ3VzdG9tSHR0cFBhdHRlcm5IABIMCgRib2R5GAcgASgJEhUKDXJlc3BvbnNlX2JvZHkYDCABKAkSMQoTYWRkaXRpb25hbF9iaW5kaW5ncxgLIAMoCzIULmdvb2dsZS5hcGkuSHR0cFJ1bGVCCQoHcGF0dGVybiIvChFDdXN0b21IdHRwUGF0dGVybhIMCgRraW5kGAEgASgJEgwKBHBhdGgYAiABKAliBnByb3RvMw");
 
 /**
- * How one rpc maps to an HTTP request.
+ * Mapping of one rpc to an HTTP request.
  *
  * @generated from message google.api.HttpRule
  */
 export type HttpRule = Message<"google.api.HttpRule"> & {
   /**
-   * The method selector of a service configuration file; not used here.
+   * Method selector of a service configuration file. Not used here.
    *
    * @generated from field: string selector = 1;
    */
   selector: string;
 
   /**
-   * The HTTP method and its path template.
+   * HTTP method and its path template.
    *
    * @generated from oneof google.api.HttpRule.pattern
    */
@@ -71,21 +71,21 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The request field that the HTTP body fills; `*` for every field that the path leaves.
+   * Request field that the HTTP body fills. `*` stands for every field that is not in the path.
    *
    * @generated from field: string body = 7;
    */
   body: string;
 
   /**
-   * The response field sent as the HTTP body; empty for the whole message.
+   * Response field sent as the HTTP body. Empty for the whole message.
    *
    * @generated from field: string response_body = 12;
    */
   responseBody: string;
 
   /**
-   * Further bindings of the same rpc.
+   * More bindings of the same rpc.
    *
    * @generated from field: repeated google.api.HttpRule additional_bindings = 11;
    */
@@ -93,13 +93,13 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
 };
 
 /**
- * How one rpc maps to an HTTP request.
+ * Mapping of one rpc to an HTTP request.
  *
  * @generated from message google.api.HttpRule
  */
 export type HttpRuleJson = {
   /**
-   * The method selector of a service configuration file; not used here.
+   * Method selector of a service configuration file. Not used here.
    *
    * @generated from field: string selector = 1;
    */
@@ -136,21 +136,21 @@ export type HttpRuleJson = {
   custom?: CustomHttpPatternJson;
 
   /**
-   * The request field that the HTTP body fills; `*` for every field that the path leaves.
+   * Request field that the HTTP body fills. `*` stands for every field that is not in the path.
    *
    * @generated from field: string body = 7;
    */
   body?: string;
 
   /**
-   * The response field sent as the HTTP body; empty for the whole message.
+   * Response field sent as the HTTP body. Empty for the whole message.
    *
    * @generated from field: string response_body = 12;
    */
   responseBody?: string;
 
   /**
-   * Further bindings of the same rpc.
+   * More bindings of the same rpc.
    *
    * @generated from field: repeated google.api.HttpRule additional_bindings = 11;
    */
@@ -165,7 +165,7 @@ export const HttpRuleSchema: GenMessage<HttpRule, {jsonType: HttpRuleJson}> = /*
   messageDesc(file_google_api_http, 0);
 
 /**
- * An HTTP method that has no field of its own in HttpRule.
+ * HTTP method without a field of its own in HttpRule.
  *
  * @generated from message google.api.CustomHttpPattern
  */
@@ -182,7 +182,7 @@ export type CustomHttpPattern = Message<"google.api.CustomHttpPattern"> & {
 };
 
 /**
- * An HTTP method that has no field of its own in HttpRule.
+ * HTTP method without a field of its own in HttpRule.
  *
  * @generated from message google.api.CustomHttpPattern
  */

@@ -2,7 +2,7 @@
 // @generated from file google/rpc/error_details.proto (package google.rpc, syntax proto3)
 /* eslint-disable */
 
-// The typed details of an error (AIP-193).
+// Typed details of an error (AIP-193).
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -17,27 +17,27 @@ export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
   fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpUBChNQcmVjb25kaXRpb25GYWlsdXJlEj0KCnZpb2xhdGlvbnMYASADKAsyKS5nb29nbGUucnBjLlByZWNvbmRpdGlvbkZhaWx1cmUuVmlvbGF0aW9uGj8KCVZpb2xhdGlvbhIMCgR0eXBlGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkigwEKCkJhZFJlcXVlc3QSPwoQZmllbGRfdmlvbGF0aW9ucxgBIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbho0Cg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCSJgCgxSZXNvdXJjZUluZm8SFQoNcmVzb3VyY2VfdHlwZRgBIAEoCRIVCg1yZXNvdXJjZV9uYW1lGAIgASgJEg0KBW93bmVyGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJYgZwcm90bzM", [file_google_protobuf_duration]);
 
 /**
- * Why the call failed, in a form for machines. Every error carries one.
+ * Reason of an error in machine-readable form. Every error has one.
  *
  * @generated from message google.rpc.ErrorInfo
  */
 export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   /**
-   * An UPPER_SNAKE_CASE word that is stable within the domain.
+   * Reason code in UPPER_SNAKE_CASE, stable within the domain.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * Who defines the reason.
+   * Domain that defines the reason.
    *
    * @generated from field: string domain = 2;
    */
   domain: string;
 
   /**
-   * Facts about this failure, such as the request id.
+   * Facts about this error, such as the request id.
    *
    * @generated from field: map<string, string> metadata = 3;
    */
@@ -45,27 +45,27 @@ export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
 };
 
 /**
- * Why the call failed, in a form for machines. Every error carries one.
+ * Reason of an error in machine-readable form. Every error has one.
  *
  * @generated from message google.rpc.ErrorInfo
  */
 export type ErrorInfoJson = {
   /**
-   * An UPPER_SNAKE_CASE word that is stable within the domain.
+   * Reason code in UPPER_SNAKE_CASE, stable within the domain.
    *
    * @generated from field: string reason = 1;
    */
   reason?: string;
 
   /**
-   * Who defines the reason.
+   * Domain that defines the reason.
    *
    * @generated from field: string domain = 2;
    */
   domain?: string;
 
   /**
-   * Facts about this failure, such as the request id.
+   * Facts about this error, such as the request id.
    *
    * @generated from field: map<string, string> metadata = 3;
    */
@@ -80,7 +80,7 @@ export const ErrorInfoSchema: GenMessage<ErrorInfo, {jsonType: ErrorInfoJson}> =
   messageDesc(file_google_rpc_error_details, 0);
 
 /**
- * After how long the same call may succeed.
+ * Delay after which the same call may succeed.
  *
  * @generated from message google.rpc.RetryInfo
  */
@@ -92,7 +92,7 @@ export type RetryInfo = Message<"google.rpc.RetryInfo"> & {
 };
 
 /**
- * After how long the same call may succeed.
+ * Delay after which the same call may succeed.
  *
  * @generated from message google.rpc.RetryInfo
  */
@@ -111,7 +111,7 @@ export const RetryInfoSchema: GenMessage<RetryInfo, {jsonType: RetryInfoJson}> =
   messageDesc(file_google_rpc_error_details, 1);
 
 /**
- * What stands in the way of the call.
+ * Conditions that prevent the call.
  *
  * @generated from message google.rpc.PreconditionFailure
  */
@@ -123,7 +123,7 @@ export type PreconditionFailure = Message<"google.rpc.PreconditionFailure"> & {
 };
 
 /**
- * What stands in the way of the call.
+ * Conditions that prevent the call.
  *
  * @generated from message google.rpc.PreconditionFailure
  */
@@ -146,14 +146,14 @@ export const PreconditionFailureSchema: GenMessage<PreconditionFailure, {jsonTyp
  */
 export type PreconditionFailure_Violation = Message<"google.rpc.PreconditionFailure.Violation"> & {
   /**
-   * An UPPER_SNAKE_CASE word, such as RESOURCE_NOT_EMPTY.
+   * Type of the violation in UPPER_SNAKE_CASE, such as RESOURCE_NOT_EMPTY.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * What the violation is about, relative to the type.
+   * Subject of the violation, relative to the type.
    *
    * @generated from field: string subject = 2;
    */
@@ -170,14 +170,14 @@ export type PreconditionFailure_Violation = Message<"google.rpc.PreconditionFail
  */
 export type PreconditionFailure_ViolationJson = {
   /**
-   * An UPPER_SNAKE_CASE word, such as RESOURCE_NOT_EMPTY.
+   * Type of the violation in UPPER_SNAKE_CASE, such as RESOURCE_NOT_EMPTY.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * What the violation is about, relative to the type.
+   * Subject of the violation, relative to the type.
    *
    * @generated from field: string subject = 2;
    */
@@ -197,7 +197,7 @@ export const PreconditionFailure_ViolationSchema: GenMessage<PreconditionFailure
   messageDesc(file_google_rpc_error_details, 2, 0);
 
 /**
- * Which fields of the request are wrong, and how.
+ * Invalid fields of the request.
  *
  * @generated from message google.rpc.BadRequest
  */
@@ -209,7 +209,7 @@ export type BadRequest = Message<"google.rpc.BadRequest"> & {
 };
 
 /**
- * Which fields of the request are wrong, and how.
+ * Invalid fields of the request.
  *
  * @generated from message google.rpc.BadRequest
  */
@@ -269,20 +269,20 @@ export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolati
   messageDesc(file_google_rpc_error_details, 3, 0);
 
 /**
- * The resource that an error is about.
+ * Resource that an error is about.
  *
  * @generated from message google.rpc.ResourceInfo
  */
 export type ResourceInfo = Message<"google.rpc.ResourceInfo"> & {
   /**
-   * Such as registry.pinfold.dev/Repo.
+   * Type of the resource, such as registry.pinfold.dev/Repo.
    *
    * @generated from field: string resource_type = 1;
    */
   resourceType: string;
 
   /**
-   * The uid, or the name where there is no uid yet.
+   * The uid of the resource, or its name if it has no uid yet.
    *
    * @generated from field: string resource_name = 2;
    */
@@ -300,20 +300,20 @@ export type ResourceInfo = Message<"google.rpc.ResourceInfo"> & {
 };
 
 /**
- * The resource that an error is about.
+ * Resource that an error is about.
  *
  * @generated from message google.rpc.ResourceInfo
  */
 export type ResourceInfoJson = {
   /**
-   * Such as registry.pinfold.dev/Repo.
+   * Type of the resource, such as registry.pinfold.dev/Repo.
    *
    * @generated from field: string resource_type = 1;
    */
   resourceType?: string;
 
   /**
-   * The uid, or the name where there is no uid yet.
+   * The uid of the resource, or its name if it has no uid yet.
    *
    * @generated from field: string resource_name = 2;
    */

@@ -2,7 +2,7 @@
 // @generated from file google/rpc/status.proto (package google.rpc, syntax proto3)
 /* eslint-disable */
 
-// How a failed call is described, over REST and over gRPC (AIP-193).
+// Description of a failed call, over REST and gRPC (AIP-193).
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,14 +21,14 @@ export const file_google_rpc_status: GenFile = /*@__PURE__*/
  */
 export type Status = Message<"google.rpc.Status"> & {
   /**
-   * A google.rpc.Code number.
+   * Number from google.rpc.Code.
    *
    * @generated from field: int32 code = 1;
    */
   code: number;
 
   /**
-   * What went wrong, for the developer who reads it.
+   * Error message for developers.
    *
    * @generated from field: string message = 2;
    */
@@ -47,14 +47,14 @@ export type Status = Message<"google.rpc.Status"> & {
  */
 export type StatusJson = {
   /**
-   * A google.rpc.Code number.
+   * Number from google.rpc.Code.
    *
    * @generated from field: int32 code = 1;
    */
   code?: number;
 
   /**
-   * What went wrong, for the developer who reads it.
+   * Error message for developers.
    *
    * @generated from field: string message = 2;
    */

@@ -2,8 +2,8 @@
 // @generated from file pinfold/annotations/annotations.proto (package pinfold.annotations, syntax proto3)
 /* eslint-disable */
 
-// What the contract says about a method beyond its messages: who may call it, which event it writes, and how an
-// agent may use it. The server, the OpenAPI document and the tests all read these options; none repeats them.
+// Options of the contract for each method: its permissions, its event, and its use by agents. The server, the OpenAPI
+// document and the tests all read these options, so they are defined only here.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,20 +20,20 @@ export const file_pinfold_annotations_annotations: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL2Fubm90YXRpb25zL2Fubm90YXRpb25zLnByb3RvEhNwaW5mb2xkLmFubm90YXRpb25zIicKCVF1ZXJ5Rm9ybRIMCgRoZWFkGAEgASgJEgwKBGxpc3QYAiABKAki2gEKA0lBTRI1CghkaXNhYmxlZBgBIAEoCzIhLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkRpc2FibGVkSAASMwoHZW5hYmxlZBgCIAEoCzIgLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkVuYWJsZWRIABoKCghEaXNhYmxlZBpTCgdFbmFibGVkEjYKDGNhcGFiaWxpdGllcxgBIAMoDjIgLnBpbmZvbGQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHkSEAoIdW5zY29wZWQYAiABKAhCBgoEbW9kZSKyAQoFRXZlbnQSDAoEdHlwZRgBIAEoCRISCgpleHRlbnNpb25zGAIgAygJEjUKCGF1ZGllbmNlGAMgASgOMiMucGluZm9sZC5hbm5vdGF0aW9ucy5FdmVudC5BdWRpZW5jZRIOCgZzb3VyY2UYBCABKAkiQAoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIMCghDVVNUT01FUhABEgwKCElOVEVSTkFMEAIiywEKBFRvb2wSEwoLZGVzY3JpcHRpb24YASABKAkSDgoGaGlkZGVuGAIgASgIEhYKCXJlYWRfb25seRgDIAEoCEgAiAEBEhgKC2Rlc3RydWN0aXZlGAQgASgISAGIAQESFwoKaWRlbXBvdGVudBgFIAEoCEgCiAEBEhcKCm9wZW5fd29ybGQYBiABKAhIA4gBAUIMCgpfcmVhZF9vbmx5Qg4KDF9kZXN0cnVjdGl2ZUINCgtfaWRlbXBvdGVudEINCgtfb3Blbl93b3JsZDpMCgNpYW0SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhgucGluZm9sZC5hbm5vdGF0aW9ucy5JQU1SA2lhbTpSCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgVldmVudDpPCgR0b29sEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAEoCzIZLnBpbmZvbGQuYW5ub3RhdGlvbnMuVG9vbFIEdG9vbDpXCgdlbWl0dGVkEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNeGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgdlbWl0dGVkOjwKCWlhbV9zY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIaWFtU2NvcGU6SAoPY29tbWFfc2VwYXJhdGVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUg5jb21tYVNlcGFyYXRlZDpeCgpxdWVyeV9mb3JtEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgLMh4ucGluZm9sZC5hbm5vdGF0aW9ucy5RdWVyeUZvcm1SCXF1ZXJ5Rm9ybWIGcHJvdG8z", [file_google_protobuf_descriptor, file_pinfold_capabilities_capabilities]);
 
 /**
- * A message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
+ * Form of a message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
  *
  * @generated from message pinfold.annotations.QueryForm
  */
 export type QueryForm = Message<"pinfold.annotations.QueryForm"> & {
   /**
-   * The text field before the colon, which holds none itself.
+   * Text field before the colon. It cannot contain a colon.
    *
    * @generated from field: string head = 1;
    */
   head: string;
 
   /**
-   * The repeated text field after the colon, whose elements hold no comma.
+   * Repeated text field after the colon. Its elements cannot contain a comma.
    *
    * @generated from field: string list = 2;
    */
@@ -41,20 +41,20 @@ export type QueryForm = Message<"pinfold.annotations.QueryForm"> & {
 };
 
 /**
- * A message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
+ * Form of a message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
  *
  * @generated from message pinfold.annotations.QueryForm
  */
 export type QueryFormJson = {
   /**
-   * The text field before the colon, which holds none itself.
+   * Text field before the colon. It cannot contain a colon.
    *
    * @generated from field: string head = 1;
    */
   head?: string;
 
   /**
-   * The repeated text field after the colon, whose elements hold no comma.
+   * Repeated text field after the colon. Its elements cannot contain a comma.
    *
    * @generated from field: string list = 2;
    */
@@ -69,19 +69,19 @@ export const QueryFormSchema: GenMessage<QueryForm, {jsonType: QueryFormJson}> =
   messageDesc(file_pinfold_annotations_annotations, 0);
 
 /**
- * Exactly one mode.
+ * Required permissions. Exactly one mode.
  *
  * @generated from message pinfold.annotations.IAM
  */
 export type IAM = Message<"pinfold.annotations.IAM"> & {
   /**
-   * Whether a token is needed.
+   * Kind of authentication.
    *
    * @generated from oneof pinfold.annotations.IAM.mode
    */
   mode: {
     /**
-     * No token.
+     * No token is required.
      *
      * @generated from field: pinfold.annotations.IAM.Disabled disabled = 1;
      */
@@ -89,7 +89,7 @@ export type IAM = Message<"pinfold.annotations.IAM"> & {
     case: "disabled";
   } | {
     /**
-     * A token, and what it must allow.
+     * A token with certain capabilities is required.
      *
      * @generated from field: pinfold.annotations.IAM.Enabled enabled = 2;
      */
@@ -99,20 +99,20 @@ export type IAM = Message<"pinfold.annotations.IAM"> & {
 };
 
 /**
- * Exactly one mode.
+ * Required permissions. Exactly one mode.
  *
  * @generated from message pinfold.annotations.IAM
  */
 export type IAMJson = {
   /**
-   * No token.
+   * No token is required.
    *
    * @generated from field: pinfold.annotations.IAM.Disabled disabled = 1;
    */
   disabled?: IAM_DisabledJson;
 
   /**
-   * A token, and what it must allow.
+   * A token with certain capabilities is required.
    *
    * @generated from field: pinfold.annotations.IAM.Enabled enabled = 2;
    */
@@ -127,7 +127,7 @@ export const IAMSchema: GenMessage<IAM, {jsonType: IAMJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_annotations_annotations, 1);
 
 /**
- * No credential is looked at.
+ * No credential is checked.
  *
  * @generated from message pinfold.annotations.IAM.Disabled
  */
@@ -135,7 +135,7 @@ export type IAM_Disabled = Message<"pinfold.annotations.IAM.Disabled"> & {
 };
 
 /**
- * No credential is looked at.
+ * No credential is checked.
  *
  * @generated from message pinfold.annotations.IAM.Disabled
  */
@@ -150,20 +150,20 @@ export const IAM_DisabledSchema: GenMessage<IAM_Disabled, {jsonType: IAM_Disable
   messageDesc(file_pinfold_annotations_annotations, 1, 0);
 
 /**
- * A valid bearer token of the API's audience is needed.
+ * A valid bearer token for the API's audience is required.
  *
  * @generated from message pinfold.annotations.IAM.Enabled
  */
 export type IAM_Enabled = Message<"pinfold.annotations.IAM.Enabled"> & {
   /**
-   * The caller must hold all of them at the scope or above it. Empty: any authenticated caller.
+   * Capabilities that the caller must all hold on the scope or above it. Empty: any authenticated caller.
    *
    * @generated from field: repeated pinfold.capabilities.Capability capabilities = 1;
    */
   capabilities: Capability[];
 
   /**
-   * There is no scope field: the method limits itself to where the caller holds the capabilities.
+   * True: there is no scope field. The method limits its result to groups in which the caller holds the capabilities.
    *
    * @generated from field: bool unscoped = 2;
    */
@@ -171,20 +171,20 @@ export type IAM_Enabled = Message<"pinfold.annotations.IAM.Enabled"> & {
 };
 
 /**
- * A valid bearer token of the API's audience is needed.
+ * A valid bearer token for the API's audience is required.
  *
  * @generated from message pinfold.annotations.IAM.Enabled
  */
 export type IAM_EnabledJson = {
   /**
-   * The caller must hold all of them at the scope or above it. Empty: any authenticated caller.
+   * Capabilities that the caller must all hold on the scope or above it. Empty: any authenticated caller.
    *
    * @generated from field: repeated pinfold.capabilities.Capability capabilities = 1;
    */
   capabilities?: CapabilityJson[];
 
   /**
-   * There is no scope field: the method limits itself to where the caller holds the capabilities.
+   * True: there is no scope field. The method limits its result to groups in which the caller holds the capabilities.
    *
    * @generated from field: bool unscoped = 2;
    */
@@ -199,35 +199,35 @@ export const IAM_EnabledSchema: GenMessage<IAM_Enabled, {jsonType: IAM_EnabledJs
   messageDesc(file_pinfold_annotations_annotations, 1, 1);
 
 /**
- * What is written to the outbox.
+ * Event that is written to the outbox.
  *
  * @generated from message pinfold.annotations.Event
  */
 export type Event = Message<"pinfold.annotations.Event"> & {
   /**
-   * The CloudEvents type. Calls through v1 and v2 write the same one.
+   * CloudEvents type. Calls through v1 and v2 write the same type.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * CloudEvents extension attributes that the event carries.
+   * CloudEvents extension attributes of the event.
    *
    * @generated from field: repeated string extensions = 2;
    */
   extensions: string[];
 
   /**
-   * Who may receive it.
+   * Audience of the event.
    *
    * @generated from field: pinfold.annotations.Event.Audience audience = 3;
    */
   audience: Event_Audience;
 
   /**
-   * Of a message: the path below the API's URL that the event comes from; empty when each event says it itself. Events of
-   * a method come from the collection of its path.
+   * Source of a message's event: the path below the API's URL. Empty if each event has its own source. Events of a
+   * method have the collection of its path as their source.
    *
    * @generated from field: string source = 4;
    */
@@ -235,35 +235,35 @@ export type Event = Message<"pinfold.annotations.Event"> & {
 };
 
 /**
- * What is written to the outbox.
+ * Event that is written to the outbox.
  *
  * @generated from message pinfold.annotations.Event
  */
 export type EventJson = {
   /**
-   * The CloudEvents type. Calls through v1 and v2 write the same one.
+   * CloudEvents type. Calls through v1 and v2 write the same type.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * CloudEvents extension attributes that the event carries.
+   * CloudEvents extension attributes of the event.
    *
    * @generated from field: repeated string extensions = 2;
    */
   extensions?: string[];
 
   /**
-   * Who may receive it.
+   * Audience of the event.
    *
    * @generated from field: pinfold.annotations.Event.Audience audience = 3;
    */
   audience?: Event_AudienceJson;
 
   /**
-   * Of a message: the path below the API's URL that the event comes from; empty when each event says it itself. Events of
-   * a method come from the collection of its path.
+   * Source of a message's event: the path below the API's URL. Empty if each event has its own source. Events of a
+   * method have the collection of its path as their source.
    *
    * @generated from field: string source = 4;
    */
@@ -278,7 +278,7 @@ export const EventSchema: GenMessage<Event, {jsonType: EventJson}> = /*@__PURE__
   messageDesc(file_pinfold_annotations_annotations, 2);
 
 /**
- * Who may receive an event.
+ * Audience of an event.
  *
  * @generated from enum pinfold.annotations.Event.Audience
  */
@@ -306,14 +306,14 @@ export const Event_Audience = {
 } as const;
 
 /**
- * Who may receive an event.
+ * Audience of an event.
  *
  * @generated from enum pinfold.annotations.Event.Audience
  */
 export type Event_Audience = (typeof Event_Audience)[keyof typeof Event_Audience] | UnknownEnum;
 
 /**
- * Who may receive an event.
+ * Audience of an event.
  *
  * @generated from enum pinfold.annotations.Event.Audience
  */
@@ -326,48 +326,48 @@ export const Event_AudienceSchema: GenEnum<Event_Audience, Event_AudienceJson> =
   enumDesc(file_pinfold_annotations_annotations, 2, 0);
 
 /**
- * An unset destructive or open_world counts as true.
+ * Hints for agents. If not set, `destructive` and `open_world` count as true.
  *
  * @generated from message pinfold.annotations.Tool
  */
 export type Tool = Message<"pinfold.annotations.Tool"> & {
   /**
-   * What the tool does; the comment of the method when empty.
+   * Description of the tool. Empty: the comment of the method.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Not offered as a tool.
+   * True: not offered as a tool.
    *
    * @generated from field: bool hidden = 2;
    */
   hidden: boolean;
 
   /**
-   * It changes nothing.
+   * True: the method changes nothing.
    *
    * @generated from field: optional bool read_only = 3;
    */
   readOnly?: boolean | undefined;
 
   /**
-   * It may take away or overwrite something.
+   * True: the method may delete or overwrite data.
    *
    * @generated from field: optional bool destructive = 4;
    */
   destructive?: boolean | undefined;
 
   /**
-   * A repetition has no further effect.
+   * True: a repeated call has no further effect.
    *
    * @generated from field: optional bool idempotent = 5;
    */
   idempotent?: boolean | undefined;
 
   /**
-   * It reaches beyond this server.
+   * True: the method contacts systems outside this server.
    *
    * @generated from field: optional bool open_world = 6;
    */
@@ -375,48 +375,48 @@ export type Tool = Message<"pinfold.annotations.Tool"> & {
 };
 
 /**
- * An unset destructive or open_world counts as true.
+ * Hints for agents. If not set, `destructive` and `open_world` count as true.
  *
  * @generated from message pinfold.annotations.Tool
  */
 export type ToolJson = {
   /**
-   * What the tool does; the comment of the method when empty.
+   * Description of the tool. Empty: the comment of the method.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Not offered as a tool.
+   * True: not offered as a tool.
    *
    * @generated from field: bool hidden = 2;
    */
   hidden?: boolean;
 
   /**
-   * It changes nothing.
+   * True: the method changes nothing.
    *
    * @generated from field: optional bool read_only = 3;
    */
   readOnly?: boolean;
 
   /**
-   * It may take away or overwrite something.
+   * True: the method may delete or overwrite data.
    *
    * @generated from field: optional bool destructive = 4;
    */
   destructive?: boolean;
 
   /**
-   * A repetition has no further effect.
+   * True: a repeated call has no further effect.
    *
    * @generated from field: optional bool idempotent = 5;
    */
   idempotent?: boolean;
 
   /**
-   * It reaches beyond this server.
+   * True: the method contacts systems outside this server.
    *
    * @generated from field: optional bool open_world = 6;
    */
@@ -431,7 +431,7 @@ export const ToolSchema: GenMessage<Tool, {jsonType: ToolJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_annotations_annotations, 3);
 
 /**
- * Who may call. A method without this option is refused at start.
+ * Permissions that the method requires. The server does not start if a method lacks this option.
  *
  * @generated from extension: pinfold.annotations.IAM iam = 50001;
  */
@@ -439,7 +439,7 @@ export const iam: GenExtension<MethodOptions, IAM> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 0);
 
 /**
- * The event that a successful call writes, in the transaction of the change.
+ * Event that a successful call writes, in the transaction of the change.
  *
  * @generated from extension: pinfold.annotations.Event event = 50002;
  */
@@ -455,7 +455,8 @@ export const tool: GenExtension<MethodOptions, Tool> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 2);
 
 /**
- * The event whose body the message is, where no method of this API causes it or the method answers with something else.
+ * Event whose body is this message. Used for events that no method of this API causes, or whose method returns a
+ * different message.
  *
  * @generated from extension: pinfold.annotations.Event emitted = 50007;
  */
@@ -463,7 +464,8 @@ export const emitted: GenExtension<MessageOptions, Event> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 3);
 
 /**
- * The field holds the uid at which the required capabilities must be held. In a message field, its `uid` does.
+ * True: the field has the uid on which the caller must hold the required capabilities. For a message field, its `uid`
+ * does.
  *
  * @generated from extension: bool iam_scope = 50004;
  */
@@ -471,7 +473,7 @@ export const iam_scope: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 4);
 
 /**
- * A repeated query parameter that also accepts one value with commas, since no element can contain one.
+ * True: the query parameter can be repeated, or be one value with commas, because no element can contain a comma.
  *
  * @generated from extension: bool comma_separated = 50005;
  */
@@ -479,7 +481,7 @@ export const comma_separated: GenExtension<FieldOptions, boolean> = /*@__PURE__*
   extDesc(file_pinfold_annotations_annotations, 5);
 
 /**
- * How one element of a repeated message is written as a query parameter; without this it cannot be.
+ * Form of one element of a repeated message as a query parameter. Without it, the field cannot be a query parameter.
  *
  * @generated from extension: pinfold.annotations.QueryForm query_form = 50006;
  */

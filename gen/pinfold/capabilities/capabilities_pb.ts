@@ -15,27 +15,27 @@ export const file_pinfold_capabilities_capabilities: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2NhcGFiaWxpdGllcy9jYXBhYmlsaXRpZXMucHJvdG8SFHBpbmZvbGQuY2FwYWJpbGl0aWVzIkUKEUNhcGFiaWxpdHlPcHRpb25zEgwKBG5hbWUYASABKAkSCwoDYml0GAIgASgNEhUKDWludGVybmFsX29ubHkYAyABKAgqhHAKCkNhcGFiaWxpdHkSDwoLQ0FQX1VOS05PV04QABIiCgxDQVBfSU5URVJOQUwQAhoQ2rUYDAoIaW50ZXJuYWwQXxIwChVDQVBfSUFNX0dST1VQU19DUkVBVEUQZRoV2rUYEQoNZ3JvdXBzLmNyZWF0ZRABEjAKFUNBUF9JQU1fR1JPVVBTX1VQREFURRBmGhXatRgRCg1ncm91cHMudXBkYXRlEAISLAoTQ0FQX0lBTV9HUk9VUFNfTElTVBBnGhPatRgPCgtncm91cHMubGlzdBADEjAKFUNBUF9JQU1fR1JPVVBTX0RFTEVURRBoGhXatRgRCg1ncm91cHMuZGVsZXRlEAQSPwocQ0FQX0lBTV9HUk9VUF9JTlZJVEVTX0NSRUFURRDJARoc2rUYGAoUZ3JvdXBfaW52aXRlcy5jcmVhdGUQBRI7ChpDQVBfSUFNX0dST1VQX0lOVklURVNfTElTVBDLARoa2rUYFgoSZ3JvdXBfaW52aXRlcy5saXN0EAYSPwocQ0FQX0lBTV9HUk9VUF9JTlZJVEVTX0RFTEVURRDMARoc2rUYGAoUZ3JvdXBfaW52aXRlcy5kZWxldGUQBxIvChRDQVBfSUFNX1JPTEVTX0NSRUFURRCtAhoU2rUYEAoMcm9sZXMuY3JlYXRlEAgSLwoUQ0FQX0lBTV9ST0xFU19VUERBVEUQrgIaFNq1GBAKDHJvbGVzLnVwZGF0ZRAJEisKEkNBUF9JQU1fUk9MRVNfTElTVBCvAhoS2rUYDgoKcm9sZXMubGlzdBAKEi8KFENBUF9JQU1fUk9MRVNfREVMRVRFELACGhTatRgQCgxyb2xlcy5kZWxldGUQCxI/ChxDQVBfSUFNX1JPTEVfQklORElOR1NfQ1JFQVRFEJEDGhzatRgYChRyb2xlX2JpbmRpbmdzLmNyZWF0ZRAMEj8KHENBUF9JQU1fUk9MRV9CSU5ESU5HU19VUERBVEUQkgMaHNq1GBgKFHJvbGVfYmluZGluZ3MudXBkYXRlEA0SOwoaQ0FQX0lBTV9ST0xFX0JJTkRJTkdTX0xJU1QQkwMaGtq1GBYKEnJvbGVfYmluZGluZ3MubGlzdBAOEj8KHENBUF9JQU1fUk9MRV9CSU5ESU5HU19ERUxFVEUQlAMaHNq1GBgKFHJvbGVfYmluZGluZ3MuZGVsZXRlEA8SRgohQ0FQX1RFTkFOVF9SRUNPUkRfU0lHTkFUVVJFU19MSVNUEO8EGh7atRgaChZyZWNvcmRfc2lnbmF0dXJlcy5saXN0EDESLgoVQ0FQX1RFTkFOVF9TQk9NU19MSVNUEIoFGhLatRgOCgpzYm9tcy5saXN0EEUSPAocQ0FQX1RFTkFOVF9WVUxOX1JFUE9SVFNfTElTVBCUBRoZ2rUYFQoRdnVsbl9yZXBvcnRzLmxpc3QQRhI8ChxDQVBfVEVOQU5UX0FUVEVTVEFUSU9OU19MSVNUEJ4FGhnatRgVChFhdHRlc3RhdGlvbnMubGlzdBBHEk0KI0NBUF9JQU1fQUNDT1VOVF9BU1NPQ0lBVElPTlNfQ1JFQVRFEL0FGiPatRgfChthY2NvdW50X2Fzc29jaWF0aW9ucy5jcmVhdGUQFRJNCiNDQVBfSUFNX0FDQ09VTlRfQVNTT0NJQVRJT05TX1VQREFURRC+BRoj2rUYHwobYWNjb3VudF9hc3NvY2lhdGlvbnMudXBkYXRlEBYSSQohQ0FQX0lBTV9BQ0NPVU5UX0FTU09DSUFUSU9OU19MSVNUEL8FGiHatRgdChlhY2NvdW50X2Fzc29jaWF0aW9ucy5saXN0EBcSTQojQ0FQX0lBTV9BQ0NPVU5UX0FTU09DSUFUSU9OU19ERUxFVEUQwAUaI9q1GB8KG2FjY291bnRfYXNzb2NpYXRpb25zLmRlbGV0ZRAYEjUKF0NBUF9JQU1fSURFTlRJVFlfQ1JFQVRFEIUHGhfatRgTCg9pZGVudGl0eS5jcmVhdGUQHRI1ChdDQVBfSUFNX0lERU5USVRZX1VQREFURRCGBxoX2rUYEwoPaWRlbnRpdHkudXBkYXRlEB4SMQoVQ0FQX0lBTV9JREVOVElUWV9MSVNUEIcHGhXatRgRCg1pZGVudGl0eS5saXN0EB8SNQoXQ0FQX0lBTV9JREVOVElUWV9ERUxFVEUQiAcaF9q1GBMKD2lkZW50aXR5LmRlbGV0ZRAgEkkKIUNBUF9JQU1fSURFTlRJVFlfUFJPVklERVJTX0NSRUFURRCVChoh2rUYHQoZaWRlbnRpdHlfcHJvdmlkZXJzLmNyZWF0ZRA0EkkKIUNBUF9JQU1fSURFTlRJVFlfUFJPVklERVJTX1VQREFURRCWChoh2rUYHQoZaWRlbnRpdHlfcHJvdmlkZXJzLnVwZGF0ZRA1EkUKH0NBUF9JQU1fSURFTlRJVFlfUFJPVklERVJTX0xJU1QQlwoaH9q1GBsKF2lkZW50aXR5X3Byb3ZpZGVycy5saXN0EDYSSQohQ0FQX0lBTV9JREVOVElUWV9QUk9WSURFUlNfREVMRVRFEJgKGiHatRgdChlpZGVudGl0eV9wcm92aWRlcnMuZGVsZXRlEDcSQQoTQ0FQX0lBTV9TQ0lNX01BTkFHRRCZChon2rUYIwoeaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW0ubWFuYWdlEL8BEkEKHkNBUF9FVkVOVFNfU1VCU0NSSVBUSU9OX0NSRUFURRDdCxoc2rUYGAoUc3Vic2NyaXB0aW9ucy5jcmVhdGUQJBJBCh5DQVBfRVZFTlRTX1NVQlNDUklQVElPTl9VUERBVEUQ3gsaHNq1GBgKFHN1YnNjcmlwdGlvbnMudXBkYXRlECUSPQocQ0FQX0VWRU5UU19TVUJTQ1JJUFRJT05fTElTVBDfCxoa2rUYFgoSc3Vic2NyaXB0aW9ucy5saXN0ECYSQQoeQ0FQX0VWRU5UU19TVUJTQ1JJUFRJT05fREVMRVRFEOALGhzatRgYChRzdWJzY3JpcHRpb25zLmRlbGV0ZRAnEi8KEkNBUF9SRVBPX0JMT0JTX0dFVBDADBoW2rUYEgoOcmVwby5ibG9icy5nZXQQaxIpCg9DQVBfUkVQT19DUkVBVEUQwwwaE9q1GA8KC3JlcG8uY3JlYXRlEDgSKQoPQ0FQX1JFUE9fVVBEQVRFEMQMGhPatRgPCgtyZXBvLnVwZGF0ZRA5EiUKDUNBUF9SRVBPX0xJU1QQxQwaEdq1GA0KCXJlcG8ubGlzdBA6EikKD0NBUF9SRVBPX0RFTEVURRDGDBoT2rUYDwoLcmVwby5kZWxldGUQOxIxChNDQVBfTUFOSUZFU1RfQ1JFQVRFEMcMGhfatRgTCg9tYW5pZmVzdC5jcmVhdGUQPBIxChNDQVBfTUFOSUZFU1RfVVBEQVRFEMgMGhfatRgTCg9tYW5pZmVzdC51cGRhdGUQPRItChFDQVBfTUFOSUZFU1RfTElTVBDJDBoV2rUYEQoNbWFuaWZlc3QubGlzdBA+EjEKE0NBUF9NQU5JRkVTVF9ERUxFVEUQygwaF9q1GBMKD21hbmlmZXN0LmRlbGV0ZRA/EicKDkNBUF9UQUdfQ1JFQVRFEMsMGhLatRgOCgp0YWcuY3JlYXRlEEASJwoOQ0FQX1RBR19VUERBVEUQzAwaEtq1GA4KCnRhZy51cGRhdGUQQRIjCgxDQVBfVEFHX0xJU1QQzQwaENq1GAwKCHRhZy5saXN0EEISJwoOQ0FQX1RBR19ERUxFVEUQzgwaEtq1GA4KCnRhZy5kZWxldGUQQxI/ChpDQVBfTUFOSUZFU1RfTUVUQURBVEFfTElTVBDPDBoe2rUYGgoWbWFuaWZlc3QubWV0YWRhdGEubGlzdBBIEi8KEkNBUF9SRUZFUlJFUlNfTElTVBDQDBoW2rUYEgoOcmVmZXJyZXJzLmxpc3QQfBI8ChdDQVBfUkVQT19JTlRFUk5BTF9BRE1JThDRDBoe2rUYGgoTcmVwby5pbnRlcm5hbC5hZG1pbhCoARgBEi0KEUNBUF9BUEtfQkxPQlNfR0VUEPcMGhXatRgRCg1hcGsuYmxvYnMuZ2V0EGwSIwoMQ0FQX0FQS19MSVNUEPQMGhDatRgMCghhcGsubGlzdBBLEisKEENBUF9WRVJTSU9OX0xJU1QQ9gwaFNq1GBAKDHZlcnNpb24ubGlzdBBNEjcKFkNBUF9WVUxOX1JFUE9SVF9DUkVBVEUQ/AwaGtq1GBYKEnZ1bG5fcmVwb3J0LmNyZWF0ZRBOEjMKFENBUF9WVUxOX1JFUE9SVF9MSVNUEP0MGhjatRgUChB2dWxuX3JlcG9ydC5saXN0EE8SKQoPQ0FQX1ZVTE5fQ1JFQVRFEP4MGhPatRgPCgt2dWxuLmNyZWF0ZRBQEjUKFUNBUF9CVUlMRF9SRVBPUlRfTElTVBCGDRoZ2rUYFQoRYnVpbGRfcmVwb3J0Lmxpc3QQURJDChxDQVBfTElCUkFSSUVTX0FSVElGQUNUU19MSVNUEIsOGiDatRgcChhsaWJyYXJpZXMuYXJ0aWZhY3RzLmxpc3QQXhI9ChlDQVBfTElCUkFSSUVTX1BZVEhPTl9MSVNUEJIOGh3atRgZChVsaWJyYXJpZXMucHl0aG9uLmxpc3QQVRJBChtDQVBfTElCUkFSSUVTX1BZVEhPTl9DUkVBVEUQkw4aH9q1GBsKF2xpYnJhcmllcy5weXRob24uY3JlYXRlEG8SOQoXQ0FQX0xJQlJBUklFU19KQVZBX0xJU1QQnA4aG9q1GBcKE2xpYnJhcmllcy5qYXZhLmxpc3QQVhI9ChlDQVBfTElCUkFSSUVTX0pBVkFfQ1JFQVRFEJ0OGh3atRgZChVsaWJyYXJpZXMuamF2YS5jcmVhdGUQbhI/ChpDQVBfUkVHSVNUUllfU0VUVElOR1NfTElTVBCTDRoe2rUYGgoWcmVnaXN0cnkuc2V0dGluZ3MubGlzdBBlEkMKHENBUF9SRUdJU1RSWV9TRVRUSU5HU19VUERBVEUQlA0aINq1GBwKGHJlZ2lzdHJ5LnNldHRpbmdzLnVwZGF0ZRBmEjUKFUNBUF9BRFZJU09SSUVTX0NSRUFURRDsDhoZ2rUYFQoRYWR2aXNvcmllcy5jcmVhdGUQWRI1ChVDQVBfQURWSVNPUklFU19VUERBVEUQ7Q4aGdq1GBUKEWFkdmlzb3JpZXMudXBkYXRlEFoSMQoTQ0FQX0FEVklTT1JJRVNfTElTVBDuDhoX2rUYEwoPYWR2aXNvcmllcy5saXN0EFsSNQoVQ0FQX0FEVklTT1JJRVNfREVMRVRFEO8OGhnatRgVChFhZHZpc29yaWVzLmRlbGV0ZRBcEjcKFkNBUF9BRFZJU09SSUVTX0FQUFJPVkUQ8A4aGtq1GBYKEmFkdmlzb3JpZXMuYXBwcm92ZRBdEkkKH0NBUF9SRUdJU1RSWV9ERVBMT1lNRU5UU19DUkVBVEUQng8aI9q1GB8KG3JlZ2lzdHJ5LmRlcGxveW1lbnRzLmNyZWF0ZRBiEksKH0NBUF9SRUdJU1RSWV9ERVBMT1lNRU5UU19VUERBVEUQnw8aJdq1GCEKG3JlZ2lzdHJ5LmRlcGxveW1lbnRzLnVwZGF0ZRBjGAESRQodQ0FQX1JFR0lTVFJZX0RFUExPWU1FTlRTX0xJU1QQoA8aIdq1GB0KGXJlZ2lzdHJ5LmRlcGxveW1lbnRzLmxpc3QQZBIrChBDQVBfVEVSTVNfQUNDRVBUEJkRGhTatRgQCgx0ZXJtcy5hY2NlcHQQfRInCg5DQVBfVEVSTVNfTElTVBCaERoS2rUYDgoKdGVybXMubGlzdBB+Ei4KEUNBUF9NQ1BfVE9PTF9DQUxMEOESGhbatRgSCg1tY3AudG9vbC5jYWxsEIABEjoKGkNBUF9URU5BTlRfQ0xVU1RFUlNfQ1JFQVRFEPUDGhkIAdq1GBMKD2NsdXN0ZXJzLmNyZWF0ZRAQEjoKGkNBUF9URU5BTlRfQ0xVU1RFUlNfVVBEQVRFEPYDGhkIAdq1GBMKD2NsdXN0ZXJzLnVwZGF0ZRAREjYKGENBUF9URU5BTlRfQ0xVU1RFUlNfTElTVBD3AxoXCAHatRgRCg1jbHVzdGVycy5saXN0EBISOgoaQ0FQX1RFTkFOVF9DTFVTVEVSU19ERUxFVEUQ+AMaGQgB2rUYEwoPY2x1c3RlcnMuZGVsZXRlEBMSPgocQ0FQX1RFTkFOVF9DTFVTVEVSU19ESVNDT1ZFUhD5AxobCAHatRgVChFjbHVzdGVycy5kaXNjb3ZlchAzEjQKF0NBUF9URU5BTlRfUkVDT1JEU19MSVNUENsEGhYIAdq1GBAKDHJlY29yZHMubGlzdBAUEkQKH0NBUF9URU5BTlRfUkVDT1JEX0NPTlRFWFRTX0xJU1QQ5QQaHggB2rUYGAoUcmVjb3JkX2NvbnRleHRzLmxpc3QQMBJQCiVDQVBfVEVOQU5UX1JFQ09SRF9QT0xJQ1lfUkVTVUxUU19MSVNUEPkEGiQIAdq1GB4KGnJlY29yZF9wb2xpY3lfcmVzdWx0cy5saXN0EDISMAoVQ0FQX1RFTkFOVF9SSVNLU19MSVNUEIAFGhQIAdq1GA4KCnJpc2tzLmxpc3QQRBIzChVDQVBfSUFNX1BPTElDWV9DUkVBVEUQoQYaFwgB2rUYEQoNcG9saWN5LmNyZWF0ZRAZEjMKFUNBUF9JQU1fUE9MSUNZX1VQREFURRCiBhoXCAHatRgRCg1wb2xpY3kudXBkYXRlEBoSLwoTQ0FQX0lBTV9QT0xJQ1lfTElTVBCjBhoVCAHatRgPCgtwb2xpY3kubGlzdBAbEjMKFUNBUF9JQU1fUE9MSUNZX0RFTEVURRCkBhoXCAHatRgRCg1wb2xpY3kuZGVsZXRlEBwSMAoVQ0FQX1RFTkFOVF9OT0RFU19MSVNUEOsHGhQIAdq1GA4KCm5vZGVzLmxpc3QQIRI6ChpDQVBfVEVOQU5UX05BTUVTUEFDRVNfTElTVBDPCBoZCAHatRgTCg9uYW1lc3BhY2VzLmxpc3QQIhI4ChlDQVBfVEVOQU5UX1dPUktMT0FEU19MSVNUELMJGhgIAdq1GBIKDndvcmtsb2Fkcy5saXN0ECMSJwoOQ0FQX0FQS19DUkVBVEUQ8gwaEtq1GA4KCmFway5jcmVhdGUQSRInCg5DQVBfQVBLX1VQREFURRDzDBoS2rUYDgoKYXBrLnVwZGF0ZRBKEicKDkNBUF9BUEtfREVMRVRFEPUMGhLatRgOCgphcGsuZGVsZXRlEEwSRwoeQ0FQX1JFR0lTVFJZX0VOVElUTEVNRU5UU19MSVNUEJANGiLatRgeChpyZWdpc3RyeS5lbnRpdGxlbWVudHMubGlzdBBXEksKIENBUF9SRUdJU1RSWV9FTlRJVExFTUVOVFNfQ1JFQVRFEJENGiTatRggChxyZWdpc3RyeS5lbnRpdGxlbWVudHMuY3JlYXRlEGASSwogQ0FQX1JFR0lTVFJZX0VOVElUTEVNRU5UU19ERUxFVEUQkg0aJNq1GCAKHHJlZ2lzdHJ5LmVudGl0bGVtZW50cy5kZWxldGUQYRJUCiRDQVBfUkVHSVNUUllfRU5USVRMRU1FTlRTX0lNQUdFU19BREQQlQ0aKdq1GCUKIHJlZ2lzdHJ5LmVudGl0bGVtZW50cy5pbWFnZXMuYWRkEIUBEloKJ0NBUF9SRUdJU1RSWV9FTlRJVExFTUVOVFNfSU1BR0VTX1JFTU9WRRCWDRos2rUYKAojcmVnaXN0cnkuZW50aXRsZW1lbnRzLmltYWdlcy5yZW1vdmUQqQESVgolQ0FQX1JFR0lTVFJZX0VOVElUTEVNRU5UU19JTUFHRVNfU1dBUBCXDRoq2rUYJgohcmVnaXN0cnkuZW50aXRsZW1lbnRzLmltYWdlcy5zd2FwEMoBEkAKGkNBUF9SRUdJU1RSWV9PVkVSTEFZU19MSVNUEJgNGh/atRgbChZyZWdpc3RyeS5vdmVybGF5cy5saXN0EM8BEkAKGkNBUF9SRUdJU1RSWV9PVkVSTEFZU19FRElUEJkNGh/atRgbChZyZWdpc3RyeS5vdmVybGF5cy5lZGl0ENABEjMKE0NBUF9TSUdTVE9SRV9DUkVBVEUQpQ0aGQgB2rUYEwoPc2lnc3RvcmUuY3JlYXRlECoSMwoTQ0FQX1NJR1NUT1JFX1VQREFURRCmDRoZCAHatRgTCg9zaWdzdG9yZS51cGRhdGUQKxIvChFDQVBfU0lHU1RPUkVfTElTVBCnDRoXCAHatRgRCg1zaWdzdG9yZS5saXN0ECwSMwoTQ0FQX1NJR1NUT1JFX0RFTEVURRCoDRoZCAHatRgTCg9zaWdzdG9yZS5kZWxldGUQLRJLCh9DQVBfU0lHU1RPUkVfQ0VSVElGSUNBVEVfQ1JFQVRFEKkNGiUIAdq1GB8KG3NpZ3N0b3JlLmNlcnRpZmljYXRlLmNyZWF0ZRAuEk0KIUNBUF9MSUJSQVJJRVNfRU5USVRMRU1FTlRTX0NSRUFURRCIDhol2rUYIQodbGlicmFyaWVzLmVudGl0bGVtZW50cy5jcmVhdGUQUhJJCh9DQVBfTElCUkFSSUVTX0VOVElUTEVNRU5UU19MSVNUEIkOGiPatRgfChtsaWJyYXJpZXMuZW50aXRsZW1lbnRzLmxpc3QQUxJNCiFDQVBfTElCUkFSSUVTX0VOVElUTEVNRU5UU19ERUxFVEUQig4aJdq1GCEKHWxpYnJhcmllcy5lbnRpdGxlbWVudHMuZGVsZXRlEFQSRQodQ0FQX0xJQlJBUklFU19KQVZBU0NSSVBUX0xJU1QQpg4aIdq1GB0KGWxpYnJhcmllcy5qYXZhc2NyaXB0Lmxpc3QQWBJJCh9DQVBfTElCUkFSSUVTX0pBVkFTQ1JJUFRfQ1JFQVRFEKcOGiPatRgfChtsaWJyYXJpZXMuamF2YXNjcmlwdC5jcmVhdGUQbRI+ChlDQVBfTElCUkFSSUVTX0RPVE5FVF9MSVNUEKgOGh7atRgaChVsaWJyYXJpZXMuZG90bmV0Lmxpc3QQxAESQgobQ0FQX0xJQlJBUklFU19ET1RORVRfQ1JFQVRFEKkOGiDatRgcChdsaWJyYXJpZXMuZG90bmV0LmNyZWF0ZRDFARI2ChVDQVBfTElCUkFSSUVTX0dPX0xJU1QQqg4aGtq1GBYKEWxpYnJhcmllcy5nby5saXN0EM0BEjoKF0NBUF9MSUJSQVJJRVNfR09fQ1JFQVRFEKsOGhzatRgYChNsaWJyYXJpZXMuZ28uY3JlYXRlEM4BElsKJ0NBUF9MSUJSQVJJRVNfUkVCVUlMREVSX1JFUVVFU1RTX0NSRUFURRCwDhot2rUYKQojbGlicmFyaWVzLnJlYnVpbGRlci5yZXF1ZXN0cy5jcmVhdGUQZxgBElcKJUNBUF9MSUJSQVJJRVNfUkVCVUlMREVSX1JFUVVFU1RTX0xJU1QQsQ4aK9q1GCcKIWxpYnJhcmllcy5yZWJ1aWxkZXIucmVxdWVzdHMubGlzdBBoGAESWwonQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfUkVRVUVTVFNfQ0FOQ0VMELIOGi3atRgpCiNsaWJyYXJpZXMucmVidWlsZGVyLnJlcXVlc3RzLmNhbmNlbBBpGAESZwotQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfUkVRVUVTVFNfR1JPVVBfVVBEQVRFELMOGjPatRgvCilsaWJyYXJpZXMucmVidWlsZGVyLnJlcXVlc3RzLmdyb3VwLnVwZGF0ZRB5GAESZQosQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfQVJUSUZBQ1RTX0lOVkFMSURBVEUQug4aMtq1GC4KKGxpYnJhcmllcy5yZWJ1aWxkZXIuYXJ0aWZhY3RzLmludmFsaWRhdGUQahgBEl8KKUNBUF9MSUJSQVJJRVNfUkVCVUlMREVSX0VYQ0xVU0lPTlNfTUFOQUdFELsOGi/atRgrCiVsaWJyYXJpZXMucmVidWlsZGVyLmV4Y2x1c2lvbnMubWFuYWdlEHAYARJTCiNDQVBfTElCUkFSSUVTX1JFQlVJTERFUl9CVUlMRFNfUkVBRBC8Dhop2rUYJQofbGlicmFyaWVzLnJlYnVpbGRlci5idWlsZHMucmVhZBB6GAESZAorQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfQlVJTERTX1RPS0VOU19GRVRDSBC9Dhoy2rUYLgonbGlicmFyaWVzLnJlYnVpbGRlci5idWlsZHMudG9rZW5zLmZldGNoEIIBGAESXgooQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfQlVJTERTX1VOVFJVU1RFRBC+Dhov2rUYKwokbGlicmFyaWVzLnJlYnVpbGRlci5idWlsZHMudW50cnVzdGVkEIMBGAEScAoxQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfUkVNRURJQVRFRF9BUlRJRkFDVFNfUkVBRBC/Dho42rUYNAotbGlicmFyaWVzLnJlYnVpbGRlci5yZW1lZGlhdGVkX2FydGlmYWN0cy5yZWFkEIQBGAESYAopQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfTkVXX1ZFUlNJT05TX1JFQUQQwA4aMNq1GCwKJWxpYnJhcmllcy5yZWJ1aWxkZXIubmV3X3ZlcnNpb25zLnJlYWQQjQEYARJmCixDQVBfTElCUkFSSUVTX1JFQlVJTERFUl9ORVdfVkVSU0lPTlNfUkVGUkVTSBDBDhoz2rUYLwoobGlicmFyaWVzLnJlYnVpbGRlci5uZXdfdmVyc2lvbnMucmVmcmVzaBCOARgBEmQKK0NBUF9MSUJSQVJJRVNfUkVCVUlMREVSX01BTFdBUkVfU1RBVFVTX1JFQUQQwg4aMtq1GC4KJ2xpYnJhcmllcy5yZWJ1aWxkZXIubWFsd2FyZS5zdGF0dXMucmVhZBCdARgBEmgKLUNBUF9MSUJSQVJJRVNfUkVCVUlMREVSX0NWRV9SRU1FRElBVElPTlNfTElTVBDDDho02rUYMAopbGlicmFyaWVzLnJlYnVpbGRlci5jdmVfcmVtZWRpYXRpb25zLmxpc3QQsQEYARJICh5DQVBfTElCUkFSSUVTX0NBQ0hFX0lOVkFMSURBVEUQxA4aI9q1GB8KGmxpYnJhcmllcy5jYWNoZS5pbnZhbGlkYXRlEIEBEmwKL0NBUF9MSUJSQVJJRVNfUkVCVUlMREVSX0NWRV9SRU1FRElBVElPTlNfVVBEQVRFEMUOGjbatRgyCitsaWJyYXJpZXMucmVidWlsZGVyLmN2ZV9yZW1lZGlhdGlvbnMudXBkYXRlELIBGAESPAoYQ0FQX0xJQlJBUklFU19DQUNIRV9MSVNUEMYOGh3atRgZChRsaWJyYXJpZXMuY2FjaGUubGlzdBDAARJuCjBDQVBfTElCUkFSSUVTX1JFQlVJTERFUl9TT1VSQ0VfQ09PUkRJTkFURVNfV1JJVEUQxw4aN9q1GDMKLGxpYnJhcmllcy5yZWJ1aWxkZXIuc291cmNlX2Nvb3JkaW5hdGVzLndyaXRlEMgBGAEScgoyQ0FQX0xJQlJBUklFU19SRUJVSUxERVJfU09VUkNFX0NPT1JESU5BVEVTX1JFU09MVkUQyA4aOdq1GDUKLmxpYnJhcmllcy5yZWJ1aWxkZXIuc291cmNlX2Nvb3JkaW5hdGVzLnJlc29sdmUQyQEYARJwCjJDQVBfTElCUkFSSUVTX0FXU19NQVJLRVRQTEFDRV9TVUJTQ1JJUFRJT05TX0NSRUFURRDODho32rUYMwoubGlicmFyaWVzLmF3c19tYXJrZXRwbGFjZS5zdWJzY3JpcHRpb25zLmNyZWF0ZRClARJwCjJDQVBfTElCUkFSSUVTX0FXU19NQVJLRVRQTEFDRV9TVUJTQ1JJUFRJT05TX1VQREFURRDPDho32rUYMwoubGlicmFyaWVzLmF3c19tYXJrZXRwbGFjZS5zdWJzY3JpcHRpb25zLnVwZGF0ZRCmARJsCjBDQVBfTElCUkFSSUVTX0FXU19NQVJLRVRQTEFDRV9TVUJTQ1JJUFRJT05TX0xJU1QQ0A4aNdq1GDEKLGxpYnJhcmllcy5hd3NfbWFya2V0cGxhY2Uuc3Vic2NyaXB0aW9ucy5saXN0EKcBElIKI0NBUF9MSUJSQVJJRVNfUkVRVUVTVF9HUk9VUFNfQ1JFQVRFENIOGijatRgkCh9saWJyYXJpZXMucmVxdWVzdF9ncm91cHMuY3JlYXRlENEBEk4KIUNBUF9MSUJSQVJJRVNfUkVRVUVTVF9HUk9VUFNfTElTVBDTDhom2rUYIgodbGlicmFyaWVzLnJlcXVlc3RfZ3JvdXBzLmxpc3QQ0gESUgojQ0FQX0xJQlJBUklFU19SRVFVRVNUX0dST1VQU19VUERBVEUQ1A4aKNq1GCQKH2xpYnJhcmllcy5yZXF1ZXN0X2dyb3Vwcy51cGRhdGUQ0wESUgojQ0FQX0xJQlJBUklFU19SRVFVRVNUX0dST1VQU19ERUxFVEUQ1Q4aKNq1GCQKH2xpYnJhcmllcy5yZXF1ZXN0X2dyb3Vwcy5kZWxldGUQ1AESUgojQ0FQX0xJQlJBUklFU19SRVFVRVNUX0dST1VQU19TVUJNSVQQ1g4aKNq1GCQKH2xpYnJhcmllcy5yZXF1ZXN0X2dyb3Vwcy5zdWJtaXQQ1QESXgopQ0FQX0xJQlJBUklFU19SRVFVRVNUX0dST1VQU19JVEVNU19VUERBVEUQ1w4aLtq1GCoKJWxpYnJhcmllcy5yZXF1ZXN0X2dyb3Vwcy5pdGVtcy51cGRhdGUQ1gESaAotQ0FQX0xJQlJBUklFU19SRVFVRVNUX0dST1VQU19SRUZSRVNIX0NPVkVSQUdFENgOGjTatRgwCilsaWJyYXJpZXMucmVxdWVzdF9ncm91cHMucmVmcmVzaF9jb3ZlcmFnZRDXARgBEmgKLUNBUF9MSUJSQVJJRVNfUkVRVUVTVF9HUk9VUFNfREVMRVRFX1NVQk1JVFRFRBDZDho02rUYMAopbGlicmFyaWVzLnJlcXVlc3RfZ3JvdXBzLmRlbGV0ZV9zdWJtaXR0ZWQQ2AEYARJYCiZDQVBfTElCUkFSSUVTX1JFTU9URV9SRUdJU1RSSUVTX0NSRUFURRDaDhor2rUYJwoibGlicmFyaWVzLnJlbW90ZV9yZWdpc3RyaWVzLmNyZWF0ZRDbARJUCiRDQVBfTElCUkFSSUVTX1JFTU9URV9SRUdJU1RSSUVTX0xJU1QQ2w4aKdq1GCUKIGxpYnJhcmllcy5yZW1vdGVfcmVnaXN0cmllcy5saXN0ENwBElgKJkNBUF9MSUJSQVJJRVNfUkVNT1RFX1JFR0lTVFJJRVNfREVMRVRFENwOGivatRgnCiJsaWJyYXJpZXMucmVtb3RlX3JlZ2lzdHJpZXMuZGVsZXRlEN0BEj8KGkNBUF9QT0xJQ0lFU19QT0xJQ1lfQ1JFQVRFENEPGh7atRgaChZwb2xpY2llcy5wb2xpY3kuY3JlYXRlEHESPwoaQ0FQX1BPTElDSUVTX1BPTElDWV9VUERBVEUQ0g8aHtq1GBoKFnBvbGljaWVzLnBvbGljeS51cGRhdGUQchI7ChhDQVBfUE9MSUNJRVNfUE9MSUNZX0xJU1QQ0w8aHNq1GBgKFHBvbGljaWVzLnBvbGljeS5saXN0EHMSPwoaQ0FQX1BPTElDSUVTX1BPTElDWV9ERUxFVEUQ1A8aHtq1GBoKFnBvbGljaWVzLnBvbGljeS5kZWxldGUQdBJBChtDQVBfUE9MSUNJRVNfQklORElOR19DUkVBVEUQ2w8aH9q1GBsKF3BvbGljaWVzLmJpbmRpbmcuY3JlYXRlEHUSQQobQ0FQX1BPTElDSUVTX0JJTkRJTkdfVVBEQVRFENwPGh/atRgbChdwb2xpY2llcy5iaW5kaW5nLnVwZGF0ZRB2Ej0KGUNBUF9QT0xJQ0lFU19CSU5ESU5HX0xJU1QQ3Q8aHdq1GBkKFXBvbGljaWVzLmJpbmRpbmcubGlzdBB3EkEKG0NBUF9QT0xJQ0lFU19CSU5ESU5HX0RFTEVURRDeDxof2rUYGwoXcG9saWNpZXMuYmluZGluZy5kZWxldGUQeBJAChpDQVBfUE9MSUNJRVNfREVDSVNJT05fTElTVBDfDxof2rUYGwoWcG9saWNpZXMuZGVjaXNpb24ubGlzdBCtARJEChxDQVBfUE9MSUNJRVNfT1ZFUlJJREVfQ1JFQVRFEOAPGiHatRgdChhwb2xpY2llcy5vdmVycmlkZS5jcmVhdGUQrgESQAoaQ0FQX1BPTElDSUVTX09WRVJSSURFX0xJU1QQ4Q8aH9q1GBsKFnBvbGljaWVzLm92ZXJyaWRlLmxpc3QQrwESRAocQ0FQX1BPTElDSUVTX09WRVJSSURFX0RFTEVURRDiDxoh2rUYHQoYcG9saWNpZXMub3ZlcnJpZGUuZGVsZXRlELABEjoKF0NBUF9SRVBPX0NIRUNLX1BPTElDSUVTEOQPGhzatRgYChNyZXBvLmNoZWNrX3BvbGljaWVzEIYBEkcKHkNBUF9QQUNLQUdFU19FTlRJVExFTUVOVFNfTElTVBC0EBoi2rUYHgoacGFja2FnZXMuZW50aXRsZW1lbnRzLmxpc3QQexI9ChlDQVBfR1VBUkRFTkVSX0RGQ19DT05WRVJUEP0RGh3atRgZChVndWFyZGVuZXIuZGZjLmNvbnZlcnQQfxJMCiBDQVBfR1VBUkRFTkVSX0FTU09DSUFUSU9OX01BTkFHRRD+ERol2rUYIQocZ3VhcmRlbmVyLmFzc29jaWF0aW9uLm1hbmFnZRCqARJICh5DQVBfR1VBUkRFTkVSX0FTU09DSUFUSU9OX0xJU1QQ/xEaI9q1GB8KGmd1YXJkZW5lci5hc3NvY2lhdGlvbi5saXN0ELUBEk4KIENBUF9HVUFSREVORVJfRU5USVRMRU1FTlRfTUFOQUdFEIASGifatRgjChxndWFyZGVuZXIuZW50aXRsZW1lbnQubWFuYWdlELkBGAESSAoeQ0FQX0dVQVJERU5FUl9FTlRJVExFTUVOVF9MSVNUEIESGiPatRgfChpndWFyZGVuZXIuZW50aXRsZW1lbnQubGlzdBC6ARJGCh1DQVBfR1VBUkRFTkVSX0FDVElPTlNfTUlHUkFURRCCEhoi2rUYHgoZZ3VhcmRlbmVyLmFjdGlvbnMubWlncmF0ZRC8ARI6ChdDQVBfR1VBUkRFTkVSX1NDQU5fTElTVBCDEhoc2rUYGAoTZ3VhcmRlbmVyLnNjYW4ubGlzdBDZARI4ChZDQVBfR1VBUkRFTkVSX1NDQU5fR0VUEIQSGhvatRgXChJndWFyZGVuZXIuc2Nhbi5nZXQQ2gESMAoSQ0FQX1NLSUxMU19QVUJMSVNIEMUTGhfatRgTCg5za2lsbHMucHVibGlzaBCJARJICh5DQVBfU0tJTExTX0VOVElUTEVNRU5UU19DUkVBVEUQxhMaI9q1GB8KGnNraWxscy5lbnRpdGxlbWVudHMuY3JlYXRlEIoBEkQKHENBUF9TS0lMTFNfRU5USVRMRU1FTlRTX0xJU1QQxxMaIdq1GB0KGHNraWxscy5lbnRpdGxlbWVudHMubGlzdBCLARJICh5DQVBfU0tJTExTX0VOVElUTEVNRU5UU19ERUxFVEUQyBMaI9q1GB8KGnNraWxscy5lbnRpdGxlbWVudHMuZGVsZXRlEIwBEi4KEENBUF9TS0lMTFNfV1JJVEUQyRMaF9q1GBMKDHNraWxscy53cml0ZRDBARgBEjAKEUNBUF9TS0lMTFNfREVMRVRFEMoTGhjatRgUCg1za2lsbHMuZGVsZXRlEMIBGAESKgoPQ0FQX1NLSUxMU19MSVNUEMsTGhTatRgQCgtza2lsbHMubGlzdBDDARI4ChZDQVBfU0tJTExTX0hBUkRFTl9SRUFEEMwTGhvatRgXChJza2lsbHMuaGFyZGVuLnJlYWQQxwESOgoXQ0FQX1NLSUxMU19IQVJERU5fV1JJVEUQzRMaHNq1GBgKE3NraWxscy5oYXJkZW4ud3JpdGUQywESPAoYQ0FQX1NLSUxMU19IQVJERU5fQ0FOQ0VMEM4TGh3atRgZChRza2lsbHMuaGFyZGVuLmNhbmNlbBDMARJAChpDQVBfQVJHT1NfRE9DVU1FTlRTX0NSRUFURRCpFBof2rUYGwoWYXJnb3MuZG9jdW1lbnRzLmNyZWF0ZRCQARI8ChhDQVBfQVJHT1NfRE9DVU1FTlRTX0xJU1QQqhQaHdq1GBkKFGFyZ29zLmRvY3VtZW50cy5saXN0EJEBEkAKGkNBUF9BUkdPU19ET0NVTUVOVFNfREVMRVRFEKsUGh/atRgbChZhcmdvcy5kb2N1bWVudHMuZGVsZXRlEJIBEjAKEkNBUF9BUkdPU19PU1ZfUkVBRBCsFBoX2rUYEwoOYXJnb3Mub3N2LnJlYWQQkwESQgobQ0FQX0xJQlJBUklFU19QT0xJQ1lfQ1JFQVRFEK0UGiDatRgcChdsaWJyYXJpZXMucG9saWN5LmNyZWF0ZRCUARJCChtDQVBfTElCUkFSSUVTX1BPTElDWV9VUERBVEUQrhQaINq1GBwKF2xpYnJhcmllcy5wb2xpY3kudXBkYXRlEJUBEj4KGUNBUF9MSUJSQVJJRVNfUE9MSUNZX0xJU1QQrxQaHtq1GBoKFWxpYnJhcmllcy5wb2xpY3kubGlzdBCWARJCChtDQVBfTElCUkFSSUVTX1BPTElDWV9ERUxFVEUQsBQaINq1GBwKF2xpYnJhcmllcy5wb2xpY3kuZGVsZXRlEJcBElIKI0NBUF9MSUJSQVJJRVNfUE9MSUNZX0JJTkRJTkdfQ1JFQVRFELEUGijatRgkCh9saWJyYXJpZXMucG9saWN5LmJpbmRpbmcuY3JlYXRlEJgBElIKI0NBUF9MSUJSQVJJRVNfUE9MSUNZX0JJTkRJTkdfVVBEQVRFELIUGijatRgkCh9saWJyYXJpZXMucG9saWN5LmJpbmRpbmcudXBkYXRlEJkBEk4KIUNBUF9MSUJSQVJJRVNfUE9MSUNZX0JJTkRJTkdfTElTVBCzFBom2rUYIgodbGlicmFyaWVzLnBvbGljeS5iaW5kaW5nLmxpc3QQmgESUgojQ0FQX0xJQlJBUklFU19QT0xJQ1lfQklORElOR19ERUxFVEUQtBQaKNq1GCQKH2xpYnJhcmllcy5wb2xpY3kuYmluZGluZy5kZWxldGUQmwESVgolQ0FQX0xJQlJBUklFU19QT0xJQ1lfQkxPQ0tfRVZFTlRfTElTVBC1FBoq2rUYJgohbGlicmFyaWVzLnBvbGljeS5ibG9ja19ldmVudC5saXN0EJwBEjAKEkNBUF9BUkdPU19PU1ZfRFVNUBC2FBoX2rUYEwoOYXJnb3Mub3N2LmR1bXAQxgESLAoQQ0FQX0FDVElPTlNfTElTVBCMFRoV2rUYEQoMYWN0aW9ucy5saXN0EKQBEkAKGUNBUF9CVUlMREFQSV9CVUlMRF9DUkVBVEUQjRUaINq1GBwKFWJ1aWxkYXBpLmJ1aWxkLmNyZWF0ZRCeARgBEjwKF0NBUF9CVUlMREFQSV9CVUlMRF9MSVNUEI4VGh7atRgaChNidWlsZGFwaS5idWlsZC5saXN0EJ8BGAESPgoYQ0FQX0JVSUxEQVBJX1dPUktFUl9TWU5DEI8VGh/atRgbChRidWlsZGFwaS53b3JrZXIuc3luYxCiARgBEkAKGUNBUF9CVUlMREFQSV9CVUlMRF9DQU5DRUwQkBUaINq1GBwKFWJ1aWxkYXBpLmJ1aWxkLmNhbmNlbBCjARgBEkAKGUNBUF9SRVhfRVhFQ1VUSU9OU19DUkVBVEUQkRUaINq1GBwKFXJleC5leGVjdXRpb25zLmNyZWF0ZRC2ARgBEjwKF0NBUF9SRVhfRVhFQ1VUSU9OU19MSVNUEJIVGh7atRgaChNyZXguZXhlY3V0aW9ucy5saXN0ELcBGAESPAoXQ0FQX1JFWF9XT1JLRVJTX0NPTk5FQ1QQkxUaHtq1GBoKE3JleC53b3JrZXJzLmNvbm5lY3QQuAEYARIwChFDQVBfUkVYX0NMQVNTX1VTRRCUFRoY2rUYFAoNcmV4LmNsYXNzLnVzZRC9ARgBEjQKE0NBUF9SRVhfQ0xBU1NfU0VSVkUQlRUaGtq1GBYKD3JleC5jbGFzcy5zZXJ2ZRC+ARgBEjQKE0NBUF9DQVNTSUVfQ0FTX1JFQUQQ8RUaGtq1GBYKD2Nhc3NpZS5jYXMucmVhZBCgARgBEjYKFENBUF9DQVNTSUVfQ0FTX1dSSVRFEPIVGhvatRgXChBjYXNzaWUuY2FzLndyaXRlEKEBGAESNAoTQ0FQX0NBU1NJRV9BQ19XUklURRDzFRoa2rUYFgoPY2Fzc2llLmFjLndyaXRlEKsBGAESMgoSQ0FQX0NBU1NJRV9BQ19SRUFEEPQVGhnatRgVCg5jYXNzaWUuYWMucmVhZBCsARgBEjYKFENBUF9MT0dHSUVfTE9HU19SRUFEENUWGhvatRgXChBsb2dnaWUubG9ncy5yZWFkELMBGAESOAoVQ0FQX0xPR0dJRV9MT0dTX1dSSVRFENYWGhzatRgYChFsb2dnaWUubG9ncy53cml0ZRC0ARgBEjoKFkNBUF9MT0dHSUVfTE9HU19DUkVBVEUQ1xYaHdq1GBkKEmxvZ2dpZS5sb2dzLmNyZWF0ZRC7ARgBEicKDkNBUF9HVUxGU1RSRUFNEJBOGhLatRgOCgpndWxmc3RyZWFtEC86bAoKY2FwYWJpbGl0eRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGNuGAyABKAsyJy5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5T3B0aW9uc1IKY2FwYWJpbGl0eWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
- * What belongs to a capability besides its number.
+ * Properties of a capability besides its number.
  *
  * @generated from message pinfold.capabilities.CapabilityOptions
  */
 export type CapabilityOptions = Message<"pinfold.capabilities.CapabilityOptions"> & {
   /**
-   * The dotted name, such as `groups.list`. Roles in v1, tokens and the command line use it.
+   * Dotted name, such as `groups.list`. Roles in v1, tokens and the command line use it.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The place in the capability set of an access token. Never used twice.
+   * Bit in the capability set of an access token. Never reused.
    *
    * @generated from field: uint32 bit = 2;
    */
   bit: number;
 
   /**
-   * Only a role that also has `internal` may hold it, so that customers can neither have nor grant it.
+   * True: only a role that also has `internal` can have it. Customers can neither hold nor grant it.
    *
    * @generated from field: bool internal_only = 3;
    */
@@ -43,27 +43,27 @@ export type CapabilityOptions = Message<"pinfold.capabilities.CapabilityOptions"
 };
 
 /**
- * What belongs to a capability besides its number.
+ * Properties of a capability besides its number.
  *
  * @generated from message pinfold.capabilities.CapabilityOptions
  */
 export type CapabilityOptionsJson = {
   /**
-   * The dotted name, such as `groups.list`. Roles in v1, tokens and the command line use it.
+   * Dotted name, such as `groups.list`. Roles in v1, tokens and the command line use it.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The place in the capability set of an access token. Never used twice.
+   * Bit in the capability set of an access token. Never reused.
    *
    * @generated from field: uint32 bit = 2;
    */
   bit?: number;
 
   /**
-   * Only a role that also has `internal` may hold it, so that customers can neither have nor grant it.
+   * True: only a role that also has `internal` can have it. Customers can neither hold nor grant it.
    *
    * @generated from field: bool internal_only = 3;
    */
@@ -78,20 +78,21 @@ export const CapabilityOptionsSchema: GenMessage<CapabilityOptions, {jsonType: C
   messageDesc(file_pinfold_capabilities_capabilities, 0);
 
 /**
- * One permission each. A role is a set of them, and a role binding grants the set on a group and everything below it.
+ * Capability: a single permission. A role is a set of capabilities. A role binding grants the role on a group and
+ * everything below it.
  *
  * @generated from enum pinfold.capabilities.Capability
  */
 export const Capability = {
   /**
-   * A name or number that is not known. Never grants anything.
+   * Unknown name or number. Never grants anything.
    *
    * @generated from enum value: CAP_UNKNOWN = 0;
    */
   CAP_UNKNOWN: 0,
 
   /**
-   * Marks a role of the operator, which may hold internal capabilities.
+   * Marks an operator role, which can have internal capabilities.
    *
    * @generated from enum value: CAP_INTERNAL = 2;
    */
@@ -315,7 +316,7 @@ export const Capability = {
   CAP_IAM_IDENTITY_PROVIDERS_DELETE: 1304,
 
   /**
-   * Issue and revoke SCIM tokens, and switch SCIM on and off.
+   * Issue and revoke SCIM tokens, and enable or disable SCIM.
    *
    * @generated from enum value: CAP_IAM_SCIM_MANAGE = 1305;
    */
@@ -448,7 +449,7 @@ export const Capability = {
   CAP_MANIFEST_METADATA_LIST: 1615,
 
   /**
-   * See what refers to an image.
+   * See referrers of an image.
    *
    * @generated from enum value: CAP_REFERRERS_LIST = 1616;
    */
@@ -630,14 +631,14 @@ export const Capability = {
   CAP_TERMS_LIST: 2202,
 
   /**
-   * Call methods as an agent's tools, in addition to what the method itself needs.
+   * Call methods as an agent's tools, in addition to the capabilities of the method itself.
    *
    * @generated from enum value: CAP_MCP_TOOL_CALL = 2401;
    */
   CAP_MCP_TOOL_CALL: 2401,
 
   /**
-   * `clusters.create`, of an area that is not served.
+   * `clusters.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_CLUSTERS_CREATE = 501 [deprecated = true];
    * @deprecated
@@ -645,7 +646,7 @@ export const Capability = {
   CAP_TENANT_CLUSTERS_CREATE: 501,
 
   /**
-   * `clusters.update`, of an area that is not served.
+   * `clusters.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_CLUSTERS_UPDATE = 502 [deprecated = true];
    * @deprecated
@@ -653,7 +654,7 @@ export const Capability = {
   CAP_TENANT_CLUSTERS_UPDATE: 502,
 
   /**
-   * `clusters.list`, of an area that is not served.
+   * `clusters.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_CLUSTERS_LIST = 503 [deprecated = true];
    * @deprecated
@@ -661,7 +662,7 @@ export const Capability = {
   CAP_TENANT_CLUSTERS_LIST: 503,
 
   /**
-   * `clusters.delete`, of an area that is not served.
+   * `clusters.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_CLUSTERS_DELETE = 504 [deprecated = true];
    * @deprecated
@@ -669,7 +670,7 @@ export const Capability = {
   CAP_TENANT_CLUSTERS_DELETE: 504,
 
   /**
-   * `clusters.discover`, of an area that is not served.
+   * `clusters.discover`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_CLUSTERS_DISCOVER = 505 [deprecated = true];
    * @deprecated
@@ -677,7 +678,7 @@ export const Capability = {
   CAP_TENANT_CLUSTERS_DISCOVER: 505,
 
   /**
-   * `records.list`, of an area that is not served.
+   * `records.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_RECORDS_LIST = 603 [deprecated = true];
    * @deprecated
@@ -685,7 +686,7 @@ export const Capability = {
   CAP_TENANT_RECORDS_LIST: 603,
 
   /**
-   * `record_contexts.list`, of an area that is not served.
+   * `record_contexts.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_RECORD_CONTEXTS_LIST = 613 [deprecated = true];
    * @deprecated
@@ -693,7 +694,7 @@ export const Capability = {
   CAP_TENANT_RECORD_CONTEXTS_LIST: 613,
 
   /**
-   * `record_policy_results.list`, of an area that is not served.
+   * `record_policy_results.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_RECORD_POLICY_RESULTS_LIST = 633 [deprecated = true];
    * @deprecated
@@ -701,7 +702,7 @@ export const Capability = {
   CAP_TENANT_RECORD_POLICY_RESULTS_LIST: 633,
 
   /**
-   * `risks.list`, of an area that is not served.
+   * `risks.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_RISKS_LIST = 640 [deprecated = true];
    * @deprecated
@@ -709,7 +710,7 @@ export const Capability = {
   CAP_TENANT_RISKS_LIST: 640,
 
   /**
-   * `policy.create`, of an area that is not served.
+   * `policy.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_IAM_POLICY_CREATE = 801 [deprecated = true];
    * @deprecated
@@ -717,7 +718,7 @@ export const Capability = {
   CAP_IAM_POLICY_CREATE: 801,
 
   /**
-   * `policy.update`, of an area that is not served.
+   * `policy.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_IAM_POLICY_UPDATE = 802 [deprecated = true];
    * @deprecated
@@ -725,7 +726,7 @@ export const Capability = {
   CAP_IAM_POLICY_UPDATE: 802,
 
   /**
-   * `policy.list`, of an area that is not served.
+   * `policy.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_IAM_POLICY_LIST = 803 [deprecated = true];
    * @deprecated
@@ -733,7 +734,7 @@ export const Capability = {
   CAP_IAM_POLICY_LIST: 803,
 
   /**
-   * `policy.delete`, of an area that is not served.
+   * `policy.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_IAM_POLICY_DELETE = 804 [deprecated = true];
    * @deprecated
@@ -741,7 +742,7 @@ export const Capability = {
   CAP_IAM_POLICY_DELETE: 804,
 
   /**
-   * `nodes.list`, of an area that is not served.
+   * `nodes.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_NODES_LIST = 1003 [deprecated = true];
    * @deprecated
@@ -749,7 +750,7 @@ export const Capability = {
   CAP_TENANT_NODES_LIST: 1003,
 
   /**
-   * `namespaces.list`, of an area that is not served.
+   * `namespaces.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_NAMESPACES_LIST = 1103 [deprecated = true];
    * @deprecated
@@ -757,7 +758,7 @@ export const Capability = {
   CAP_TENANT_NAMESPACES_LIST: 1103,
 
   /**
-   * `workloads.list`, of an area that is not served.
+   * `workloads.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_TENANT_WORKLOADS_LIST = 1203 [deprecated = true];
    * @deprecated
@@ -765,84 +766,84 @@ export const Capability = {
   CAP_TENANT_WORKLOADS_LIST: 1203,
 
   /**
-   * `apk.create`, of an area that is not served.
+   * `apk.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_APK_CREATE = 1650;
    */
   CAP_APK_CREATE: 1650,
 
   /**
-   * `apk.update`, of an area that is not served.
+   * `apk.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_APK_UPDATE = 1651;
    */
   CAP_APK_UPDATE: 1651,
 
   /**
-   * `apk.delete`, of an area that is not served.
+   * `apk.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_APK_DELETE = 1653;
    */
   CAP_APK_DELETE: 1653,
 
   /**
-   * `registry.entitlements.list`, of an area that is not served.
+   * `registry.entitlements.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_ENTITLEMENTS_LIST = 1680;
    */
   CAP_REGISTRY_ENTITLEMENTS_LIST: 1680,
 
   /**
-   * `registry.entitlements.create`, of an area that is not served.
+   * `registry.entitlements.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_ENTITLEMENTS_CREATE = 1681;
    */
   CAP_REGISTRY_ENTITLEMENTS_CREATE: 1681,
 
   /**
-   * `registry.entitlements.delete`, of an area that is not served.
+   * `registry.entitlements.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_ENTITLEMENTS_DELETE = 1682;
    */
   CAP_REGISTRY_ENTITLEMENTS_DELETE: 1682,
 
   /**
-   * `registry.entitlements.images.add`, of an area that is not served.
+   * `registry.entitlements.images.add`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_ENTITLEMENTS_IMAGES_ADD = 1685;
    */
   CAP_REGISTRY_ENTITLEMENTS_IMAGES_ADD: 1685,
 
   /**
-   * `registry.entitlements.images.remove`, of an area that is not served.
+   * `registry.entitlements.images.remove`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_ENTITLEMENTS_IMAGES_REMOVE = 1686;
    */
   CAP_REGISTRY_ENTITLEMENTS_IMAGES_REMOVE: 1686,
 
   /**
-   * `registry.entitlements.images.swap`, of an area that is not served.
+   * `registry.entitlements.images.swap`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_ENTITLEMENTS_IMAGES_SWAP = 1687;
    */
   CAP_REGISTRY_ENTITLEMENTS_IMAGES_SWAP: 1687,
 
   /**
-   * `registry.overlays.list`, of an area that is not served.
+   * `registry.overlays.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_OVERLAYS_LIST = 1688;
    */
   CAP_REGISTRY_OVERLAYS_LIST: 1688,
 
   /**
-   * `registry.overlays.edit`, of an area that is not served.
+   * `registry.overlays.edit`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_REGISTRY_OVERLAYS_EDIT = 1689;
    */
   CAP_REGISTRY_OVERLAYS_EDIT: 1689,
 
   /**
-   * `sigstore.create`, of an area that is not served.
+   * `sigstore.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SIGSTORE_CREATE = 1701 [deprecated = true];
    * @deprecated
@@ -850,7 +851,7 @@ export const Capability = {
   CAP_SIGSTORE_CREATE: 1701,
 
   /**
-   * `sigstore.update`, of an area that is not served.
+   * `sigstore.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SIGSTORE_UPDATE = 1702 [deprecated = true];
    * @deprecated
@@ -858,7 +859,7 @@ export const Capability = {
   CAP_SIGSTORE_UPDATE: 1702,
 
   /**
-   * `sigstore.list`, of an area that is not served.
+   * `sigstore.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SIGSTORE_LIST = 1703 [deprecated = true];
    * @deprecated
@@ -866,7 +867,7 @@ export const Capability = {
   CAP_SIGSTORE_LIST: 1703,
 
   /**
-   * `sigstore.delete`, of an area that is not served.
+   * `sigstore.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SIGSTORE_DELETE = 1704 [deprecated = true];
    * @deprecated
@@ -874,7 +875,7 @@ export const Capability = {
   CAP_SIGSTORE_DELETE: 1704,
 
   /**
-   * `sigstore.certificate.create`, of an area that is not served.
+   * `sigstore.certificate.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SIGSTORE_CERTIFICATE_CREATE = 1705 [deprecated = true];
    * @deprecated
@@ -882,742 +883,742 @@ export const Capability = {
   CAP_SIGSTORE_CERTIFICATE_CREATE: 1705,
 
   /**
-   * `libraries.entitlements.create`, of an area that is not served.
+   * `libraries.entitlements.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_ENTITLEMENTS_CREATE = 1800;
    */
   CAP_LIBRARIES_ENTITLEMENTS_CREATE: 1800,
 
   /**
-   * `libraries.entitlements.list`, of an area that is not served.
+   * `libraries.entitlements.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_ENTITLEMENTS_LIST = 1801;
    */
   CAP_LIBRARIES_ENTITLEMENTS_LIST: 1801,
 
   /**
-   * `libraries.entitlements.delete`, of an area that is not served.
+   * `libraries.entitlements.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_ENTITLEMENTS_DELETE = 1802;
    */
   CAP_LIBRARIES_ENTITLEMENTS_DELETE: 1802,
 
   /**
-   * `libraries.javascript.list`, of an area that is not served.
+   * `libraries.javascript.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_JAVASCRIPT_LIST = 1830;
    */
   CAP_LIBRARIES_JAVASCRIPT_LIST: 1830,
 
   /**
-   * `libraries.javascript.create`, of an area that is not served.
+   * `libraries.javascript.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_JAVASCRIPT_CREATE = 1831;
    */
   CAP_LIBRARIES_JAVASCRIPT_CREATE: 1831,
 
   /**
-   * `libraries.dotnet.list`, of an area that is not served.
+   * `libraries.dotnet.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_DOTNET_LIST = 1832;
    */
   CAP_LIBRARIES_DOTNET_LIST: 1832,
 
   /**
-   * `libraries.dotnet.create`, of an area that is not served.
+   * `libraries.dotnet.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_DOTNET_CREATE = 1833;
    */
   CAP_LIBRARIES_DOTNET_CREATE: 1833,
 
   /**
-   * `libraries.go.list`, of an area that is not served.
+   * `libraries.go.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_GO_LIST = 1834;
    */
   CAP_LIBRARIES_GO_LIST: 1834,
 
   /**
-   * `libraries.go.create`, of an area that is not served.
+   * `libraries.go.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_GO_CREATE = 1835;
    */
   CAP_LIBRARIES_GO_CREATE: 1835,
 
   /**
-   * `libraries.rebuilder.requests.create`, of an area that is not served. Internal.
+   * `libraries.rebuilder.requests.create`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_REQUESTS_CREATE = 1840;
    */
   CAP_LIBRARIES_REBUILDER_REQUESTS_CREATE: 1840,
 
   /**
-   * `libraries.rebuilder.requests.list`, of an area that is not served. Internal.
+   * `libraries.rebuilder.requests.list`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_REQUESTS_LIST = 1841;
    */
   CAP_LIBRARIES_REBUILDER_REQUESTS_LIST: 1841,
 
   /**
-   * `libraries.rebuilder.requests.cancel`, of an area that is not served. Internal.
+   * `libraries.rebuilder.requests.cancel`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_REQUESTS_CANCEL = 1842;
    */
   CAP_LIBRARIES_REBUILDER_REQUESTS_CANCEL: 1842,
 
   /**
-   * `libraries.rebuilder.requests.group.update`, of an area that is not served. Internal.
+   * `libraries.rebuilder.requests.group.update`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_REQUESTS_GROUP_UPDATE = 1843;
    */
   CAP_LIBRARIES_REBUILDER_REQUESTS_GROUP_UPDATE: 1843,
 
   /**
-   * `libraries.rebuilder.artifacts.invalidate`, of an area that is not served. Internal.
+   * `libraries.rebuilder.artifacts.invalidate`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_ARTIFACTS_INVALIDATE = 1850;
    */
   CAP_LIBRARIES_REBUILDER_ARTIFACTS_INVALIDATE: 1850,
 
   /**
-   * `libraries.rebuilder.exclusions.manage`, of an area that is not served. Internal.
+   * `libraries.rebuilder.exclusions.manage`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_EXCLUSIONS_MANAGE = 1851;
    */
   CAP_LIBRARIES_REBUILDER_EXCLUSIONS_MANAGE: 1851,
 
   /**
-   * `libraries.rebuilder.builds.read`, of an area that is not served. Internal.
+   * `libraries.rebuilder.builds.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_BUILDS_READ = 1852;
    */
   CAP_LIBRARIES_REBUILDER_BUILDS_READ: 1852,
 
   /**
-   * `libraries.rebuilder.builds.tokens.fetch`, of an area that is not served. Internal.
+   * `libraries.rebuilder.builds.tokens.fetch`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_BUILDS_TOKENS_FETCH = 1853;
    */
   CAP_LIBRARIES_REBUILDER_BUILDS_TOKENS_FETCH: 1853,
 
   /**
-   * `libraries.rebuilder.builds.untrusted`, of an area that is not served. Internal.
+   * `libraries.rebuilder.builds.untrusted`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_BUILDS_UNTRUSTED = 1854;
    */
   CAP_LIBRARIES_REBUILDER_BUILDS_UNTRUSTED: 1854,
 
   /**
-   * `libraries.rebuilder.remediated_artifacts.read`, of an area that is not served. Internal.
+   * `libraries.rebuilder.remediated_artifacts.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_REMEDIATED_ARTIFACTS_READ = 1855;
    */
   CAP_LIBRARIES_REBUILDER_REMEDIATED_ARTIFACTS_READ: 1855,
 
   /**
-   * `libraries.rebuilder.new_versions.read`, of an area that is not served. Internal.
+   * `libraries.rebuilder.new_versions.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_NEW_VERSIONS_READ = 1856;
    */
   CAP_LIBRARIES_REBUILDER_NEW_VERSIONS_READ: 1856,
 
   /**
-   * `libraries.rebuilder.new_versions.refresh`, of an area that is not served. Internal.
+   * `libraries.rebuilder.new_versions.refresh`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_NEW_VERSIONS_REFRESH = 1857;
    */
   CAP_LIBRARIES_REBUILDER_NEW_VERSIONS_REFRESH: 1857,
 
   /**
-   * `libraries.rebuilder.malware.status.read`, of an area that is not served. Internal.
+   * `libraries.rebuilder.malware.status.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_MALWARE_STATUS_READ = 1858;
    */
   CAP_LIBRARIES_REBUILDER_MALWARE_STATUS_READ: 1858,
 
   /**
-   * `libraries.rebuilder.cve_remediations.list`, of an area that is not served. Internal.
+   * `libraries.rebuilder.cve_remediations.list`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_CVE_REMEDIATIONS_LIST = 1859;
    */
   CAP_LIBRARIES_REBUILDER_CVE_REMEDIATIONS_LIST: 1859,
 
   /**
-   * `libraries.cache.invalidate`, of an area that is not served.
+   * `libraries.cache.invalidate`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_CACHE_INVALIDATE = 1860;
    */
   CAP_LIBRARIES_CACHE_INVALIDATE: 1860,
 
   /**
-   * `libraries.rebuilder.cve_remediations.update`, of an area that is not served. Internal.
+   * `libraries.rebuilder.cve_remediations.update`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_CVE_REMEDIATIONS_UPDATE = 1861;
    */
   CAP_LIBRARIES_REBUILDER_CVE_REMEDIATIONS_UPDATE: 1861,
 
   /**
-   * `libraries.cache.list`, of an area that is not served.
+   * `libraries.cache.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_CACHE_LIST = 1862;
    */
   CAP_LIBRARIES_CACHE_LIST: 1862,
 
   /**
-   * `libraries.rebuilder.source_coordinates.write`, of an area that is not served. Internal.
+   * `libraries.rebuilder.source_coordinates.write`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_SOURCE_COORDINATES_WRITE = 1863;
    */
   CAP_LIBRARIES_REBUILDER_SOURCE_COORDINATES_WRITE: 1863,
 
   /**
-   * `libraries.rebuilder.source_coordinates.resolve`, of an area that is not served. Internal.
+   * `libraries.rebuilder.source_coordinates.resolve`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REBUILDER_SOURCE_COORDINATES_RESOLVE = 1864;
    */
   CAP_LIBRARIES_REBUILDER_SOURCE_COORDINATES_RESOLVE: 1864,
 
   /**
-   * `libraries.aws_marketplace.subscriptions.create`, of an area that is not served.
+   * `libraries.aws_marketplace.subscriptions.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_AWS_MARKETPLACE_SUBSCRIPTIONS_CREATE = 1870;
    */
   CAP_LIBRARIES_AWS_MARKETPLACE_SUBSCRIPTIONS_CREATE: 1870,
 
   /**
-   * `libraries.aws_marketplace.subscriptions.update`, of an area that is not served.
+   * `libraries.aws_marketplace.subscriptions.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_AWS_MARKETPLACE_SUBSCRIPTIONS_UPDATE = 1871;
    */
   CAP_LIBRARIES_AWS_MARKETPLACE_SUBSCRIPTIONS_UPDATE: 1871,
 
   /**
-   * `libraries.aws_marketplace.subscriptions.list`, of an area that is not served.
+   * `libraries.aws_marketplace.subscriptions.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_AWS_MARKETPLACE_SUBSCRIPTIONS_LIST = 1872;
    */
   CAP_LIBRARIES_AWS_MARKETPLACE_SUBSCRIPTIONS_LIST: 1872,
 
   /**
-   * `libraries.request_groups.create`, of an area that is not served.
+   * `libraries.request_groups.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_CREATE = 1874;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_CREATE: 1874,
 
   /**
-   * `libraries.request_groups.list`, of an area that is not served.
+   * `libraries.request_groups.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_LIST = 1875;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_LIST: 1875,
 
   /**
-   * `libraries.request_groups.update`, of an area that is not served.
+   * `libraries.request_groups.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_UPDATE = 1876;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_UPDATE: 1876,
 
   /**
-   * `libraries.request_groups.delete`, of an area that is not served.
+   * `libraries.request_groups.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_DELETE = 1877;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_DELETE: 1877,
 
   /**
-   * `libraries.request_groups.submit`, of an area that is not served.
+   * `libraries.request_groups.submit`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_SUBMIT = 1878;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_SUBMIT: 1878,
 
   /**
-   * `libraries.request_groups.items.update`, of an area that is not served.
+   * `libraries.request_groups.items.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_ITEMS_UPDATE = 1879;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_ITEMS_UPDATE: 1879,
 
   /**
-   * `libraries.request_groups.refresh_coverage`, of an area that is not served. Internal.
+   * `libraries.request_groups.refresh_coverage`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_REFRESH_COVERAGE = 1880;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_REFRESH_COVERAGE: 1880,
 
   /**
-   * `libraries.request_groups.delete_submitted`, of an area that is not served. Internal.
+   * `libraries.request_groups.delete_submitted`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LIBRARIES_REQUEST_GROUPS_DELETE_SUBMITTED = 1881;
    */
   CAP_LIBRARIES_REQUEST_GROUPS_DELETE_SUBMITTED: 1881,
 
   /**
-   * `libraries.remote_registries.create`, of an area that is not served.
+   * `libraries.remote_registries.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REMOTE_REGISTRIES_CREATE = 1882;
    */
   CAP_LIBRARIES_REMOTE_REGISTRIES_CREATE: 1882,
 
   /**
-   * `libraries.remote_registries.list`, of an area that is not served.
+   * `libraries.remote_registries.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REMOTE_REGISTRIES_LIST = 1883;
    */
   CAP_LIBRARIES_REMOTE_REGISTRIES_LIST: 1883,
 
   /**
-   * `libraries.remote_registries.delete`, of an area that is not served.
+   * `libraries.remote_registries.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_REMOTE_REGISTRIES_DELETE = 1884;
    */
   CAP_LIBRARIES_REMOTE_REGISTRIES_DELETE: 1884,
 
   /**
-   * Create gates.
+   * Create admission policies.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_CREATE = 2001;
    */
   CAP_POLICIES_POLICY_CREATE: 2001,
 
   /**
-   * Change gates.
+   * Change admission policies.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_UPDATE = 2002;
    */
   CAP_POLICIES_POLICY_UPDATE: 2002,
 
   /**
-   * See gates.
+   * See admission policies.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_LIST = 2003;
    */
   CAP_POLICIES_POLICY_LIST: 2003,
 
   /**
-   * Delete gates.
+   * Delete admission policies.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_DELETE = 2004;
    */
   CAP_POLICIES_POLICY_DELETE: 2004,
 
   /**
-   * `policies.binding.create`, of an area that is not served.
+   * `policies.binding.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_POLICIES_BINDING_CREATE = 2011;
    */
   CAP_POLICIES_BINDING_CREATE: 2011,
 
   /**
-   * `policies.binding.update`, of an area that is not served.
+   * `policies.binding.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_POLICIES_BINDING_UPDATE = 2012;
    */
   CAP_POLICIES_BINDING_UPDATE: 2012,
 
   /**
-   * `policies.binding.list`, of an area that is not served.
+   * `policies.binding.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_POLICIES_BINDING_LIST = 2013;
    */
   CAP_POLICIES_BINDING_LIST: 2013,
 
   /**
-   * `policies.binding.delete`, of an area that is not served.
+   * `policies.binding.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_POLICIES_BINDING_DELETE = 2014;
    */
   CAP_POLICIES_BINDING_DELETE: 2014,
 
   /**
-   * `policies.decision.list`, of an area that is not served.
+   * `policies.decision.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_POLICIES_DECISION_LIST = 2015;
    */
   CAP_POLICIES_DECISION_LIST: 2015,
 
   /**
-   * Let digests through gates.
+   * Create exemptions from admission policies.
    *
    * @generated from enum value: CAP_POLICIES_OVERRIDE_CREATE = 2016;
    */
   CAP_POLICIES_OVERRIDE_CREATE: 2016,
 
   /**
-   * See what is let through gates.
+   * See exemptions from admission policies.
    *
    * @generated from enum value: CAP_POLICIES_OVERRIDE_LIST = 2017;
    */
   CAP_POLICIES_OVERRIDE_LIST: 2017,
 
   /**
-   * End what is let through gates.
+   * Revoke exemptions from admission policies.
    *
    * @generated from enum value: CAP_POLICIES_OVERRIDE_DELETE = 2018;
    */
   CAP_POLICIES_OVERRIDE_DELETE: 2018,
 
   /**
-   * Ask gates about images.
+   * Check images against admission policies.
    *
    * @generated from enum value: CAP_REPO_CHECK_POLICIES = 2020;
    */
   CAP_REPO_CHECK_POLICIES: 2020,
 
   /**
-   * `packages.entitlements.list`, of an area that is not served.
+   * `packages.entitlements.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_PACKAGES_ENTITLEMENTS_LIST = 2100;
    */
   CAP_PACKAGES_ENTITLEMENTS_LIST: 2100,
 
   /**
-   * `guardener.dfc.convert`, of an area that is not served.
+   * `guardener.dfc.convert`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_DFC_CONVERT = 2301;
    */
   CAP_GUARDENER_DFC_CONVERT: 2301,
 
   /**
-   * `guardener.association.manage`, of an area that is not served.
+   * `guardener.association.manage`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_ASSOCIATION_MANAGE = 2302;
    */
   CAP_GUARDENER_ASSOCIATION_MANAGE: 2302,
 
   /**
-   * `guardener.association.list`, of an area that is not served.
+   * `guardener.association.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_ASSOCIATION_LIST = 2303;
    */
   CAP_GUARDENER_ASSOCIATION_LIST: 2303,
 
   /**
-   * `guardener.entitlement.manage`, of an area that is not served. Internal.
+   * `guardener.entitlement.manage`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_GUARDENER_ENTITLEMENT_MANAGE = 2304;
    */
   CAP_GUARDENER_ENTITLEMENT_MANAGE: 2304,
 
   /**
-   * `guardener.entitlement.list`, of an area that is not served.
+   * `guardener.entitlement.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_ENTITLEMENT_LIST = 2305;
    */
   CAP_GUARDENER_ENTITLEMENT_LIST: 2305,
 
   /**
-   * `guardener.actions.migrate`, of an area that is not served.
+   * `guardener.actions.migrate`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_ACTIONS_MIGRATE = 2306;
    */
   CAP_GUARDENER_ACTIONS_MIGRATE: 2306,
 
   /**
-   * `guardener.scan.list`, of an area that is not served.
+   * `guardener.scan.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_SCAN_LIST = 2307;
    */
   CAP_GUARDENER_SCAN_LIST: 2307,
 
   /**
-   * `guardener.scan.get`, of an area that is not served.
+   * `guardener.scan.get`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GUARDENER_SCAN_GET = 2308;
    */
   CAP_GUARDENER_SCAN_GET: 2308,
 
   /**
-   * `skills.publish`, of an area that is not served.
+   * `skills.publish`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_PUBLISH = 2501;
    */
   CAP_SKILLS_PUBLISH: 2501,
 
   /**
-   * `skills.entitlements.create`, of an area that is not served.
+   * `skills.entitlements.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_ENTITLEMENTS_CREATE = 2502;
    */
   CAP_SKILLS_ENTITLEMENTS_CREATE: 2502,
 
   /**
-   * `skills.entitlements.list`, of an area that is not served.
+   * `skills.entitlements.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_ENTITLEMENTS_LIST = 2503;
    */
   CAP_SKILLS_ENTITLEMENTS_LIST: 2503,
 
   /**
-   * `skills.entitlements.delete`, of an area that is not served.
+   * `skills.entitlements.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_ENTITLEMENTS_DELETE = 2504;
    */
   CAP_SKILLS_ENTITLEMENTS_DELETE: 2504,
 
   /**
-   * `skills.write`, of an area that is not served. Internal.
+   * `skills.write`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_SKILLS_WRITE = 2505;
    */
   CAP_SKILLS_WRITE: 2505,
 
   /**
-   * `skills.delete`, of an area that is not served. Internal.
+   * `skills.delete`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_SKILLS_DELETE = 2506;
    */
   CAP_SKILLS_DELETE: 2506,
 
   /**
-   * `skills.list`, of an area that is not served.
+   * `skills.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_LIST = 2507;
    */
   CAP_SKILLS_LIST: 2507,
 
   /**
-   * `skills.harden.read`, of an area that is not served.
+   * `skills.harden.read`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_HARDEN_READ = 2508;
    */
   CAP_SKILLS_HARDEN_READ: 2508,
 
   /**
-   * `skills.harden.write`, of an area that is not served.
+   * `skills.harden.write`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_HARDEN_WRITE = 2509;
    */
   CAP_SKILLS_HARDEN_WRITE: 2509,
 
   /**
-   * `skills.harden.cancel`, of an area that is not served.
+   * `skills.harden.cancel`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_SKILLS_HARDEN_CANCEL = 2510;
    */
   CAP_SKILLS_HARDEN_CANCEL: 2510,
 
   /**
-   * `argos.documents.create`, of an area that is not served.
+   * `argos.documents.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_ARGOS_DOCUMENTS_CREATE = 2601;
    */
   CAP_ARGOS_DOCUMENTS_CREATE: 2601,
 
   /**
-   * `argos.documents.list`, of an area that is not served.
+   * `argos.documents.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_ARGOS_DOCUMENTS_LIST = 2602;
    */
   CAP_ARGOS_DOCUMENTS_LIST: 2602,
 
   /**
-   * `argos.documents.delete`, of an area that is not served.
+   * `argos.documents.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_ARGOS_DOCUMENTS_DELETE = 2603;
    */
   CAP_ARGOS_DOCUMENTS_DELETE: 2603,
 
   /**
-   * `argos.osv.read`, of an area that is not served.
+   * `argos.osv.read`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_ARGOS_OSV_READ = 2604;
    */
   CAP_ARGOS_OSV_READ: 2604,
 
   /**
-   * `libraries.policy.create`, of an area that is not served.
+   * `libraries.policy.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_CREATE = 2605;
    */
   CAP_LIBRARIES_POLICY_CREATE: 2605,
 
   /**
-   * `libraries.policy.update`, of an area that is not served.
+   * `libraries.policy.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_UPDATE = 2606;
    */
   CAP_LIBRARIES_POLICY_UPDATE: 2606,
 
   /**
-   * `libraries.policy.list`, of an area that is not served.
+   * `libraries.policy.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_LIST = 2607;
    */
   CAP_LIBRARIES_POLICY_LIST: 2607,
 
   /**
-   * `libraries.policy.delete`, of an area that is not served.
+   * `libraries.policy.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_DELETE = 2608;
    */
   CAP_LIBRARIES_POLICY_DELETE: 2608,
 
   /**
-   * `libraries.policy.binding.create`, of an area that is not served.
+   * `libraries.policy.binding.create`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_BINDING_CREATE = 2609;
    */
   CAP_LIBRARIES_POLICY_BINDING_CREATE: 2609,
 
   /**
-   * `libraries.policy.binding.update`, of an area that is not served.
+   * `libraries.policy.binding.update`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_BINDING_UPDATE = 2610;
    */
   CAP_LIBRARIES_POLICY_BINDING_UPDATE: 2610,
 
   /**
-   * `libraries.policy.binding.list`, of an area that is not served.
+   * `libraries.policy.binding.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_BINDING_LIST = 2611;
    */
   CAP_LIBRARIES_POLICY_BINDING_LIST: 2611,
 
   /**
-   * `libraries.policy.binding.delete`, of an area that is not served.
+   * `libraries.policy.binding.delete`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_BINDING_DELETE = 2612;
    */
   CAP_LIBRARIES_POLICY_BINDING_DELETE: 2612,
 
   /**
-   * `libraries.policy.block_event.list`, of an area that is not served.
+   * `libraries.policy.block_event.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_LIBRARIES_POLICY_BLOCK_EVENT_LIST = 2613;
    */
   CAP_LIBRARIES_POLICY_BLOCK_EVENT_LIST: 2613,
 
   /**
-   * `argos.osv.dump`, of an area that is not served.
+   * `argos.osv.dump`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_ARGOS_OSV_DUMP = 2614;
    */
   CAP_ARGOS_OSV_DUMP: 2614,
 
   /**
-   * `actions.list`, of an area that is not served.
+   * `actions.list`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_ACTIONS_LIST = 2700;
    */
   CAP_ACTIONS_LIST: 2700,
 
   /**
-   * `buildapi.build.create`, of an area that is not served. Internal.
+   * `buildapi.build.create`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_BUILDAPI_BUILD_CREATE = 2701;
    */
   CAP_BUILDAPI_BUILD_CREATE: 2701,
 
   /**
-   * `buildapi.build.list`, of an area that is not served. Internal.
+   * `buildapi.build.list`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_BUILDAPI_BUILD_LIST = 2702;
    */
   CAP_BUILDAPI_BUILD_LIST: 2702,
 
   /**
-   * `buildapi.worker.sync`, of an area that is not served. Internal.
+   * `buildapi.worker.sync`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_BUILDAPI_WORKER_SYNC = 2703;
    */
   CAP_BUILDAPI_WORKER_SYNC: 2703,
 
   /**
-   * `buildapi.build.cancel`, of an area that is not served. Internal.
+   * `buildapi.build.cancel`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_BUILDAPI_BUILD_CANCEL = 2704;
    */
   CAP_BUILDAPI_BUILD_CANCEL: 2704,
 
   /**
-   * `rex.executions.create`, of an area that is not served. Internal.
+   * `rex.executions.create`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_REX_EXECUTIONS_CREATE = 2705;
    */
   CAP_REX_EXECUTIONS_CREATE: 2705,
 
   /**
-   * `rex.executions.list`, of an area that is not served. Internal.
+   * `rex.executions.list`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_REX_EXECUTIONS_LIST = 2706;
    */
   CAP_REX_EXECUTIONS_LIST: 2706,
 
   /**
-   * `rex.workers.connect`, of an area that is not served. Internal.
+   * `rex.workers.connect`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_REX_WORKERS_CONNECT = 2707;
    */
   CAP_REX_WORKERS_CONNECT: 2707,
 
   /**
-   * `rex.class.use`, of an area that is not served. Internal.
+   * `rex.class.use`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_REX_CLASS_USE = 2708;
    */
   CAP_REX_CLASS_USE: 2708,
 
   /**
-   * `rex.class.serve`, of an area that is not served. Internal.
+   * `rex.class.serve`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_REX_CLASS_SERVE = 2709;
    */
   CAP_REX_CLASS_SERVE: 2709,
 
   /**
-   * `cassie.cas.read`, of an area that is not served. Internal.
+   * `cassie.cas.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_CASSIE_CAS_READ = 2801;
    */
   CAP_CASSIE_CAS_READ: 2801,
 
   /**
-   * `cassie.cas.write`, of an area that is not served. Internal.
+   * `cassie.cas.write`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_CASSIE_CAS_WRITE = 2802;
    */
   CAP_CASSIE_CAS_WRITE: 2802,
 
   /**
-   * `cassie.ac.write`, of an area that is not served. Internal.
+   * `cassie.ac.write`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_CASSIE_AC_WRITE = 2803;
    */
   CAP_CASSIE_AC_WRITE: 2803,
 
   /**
-   * `cassie.ac.read`, of an area that is not served. Internal.
+   * `cassie.ac.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_CASSIE_AC_READ = 2804;
    */
   CAP_CASSIE_AC_READ: 2804,
 
   /**
-   * `loggie.logs.read`, of an area that is not served. Internal.
+   * `loggie.logs.read`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LOGGIE_LOGS_READ = 2901;
    */
   CAP_LOGGIE_LOGS_READ: 2901,
 
   /**
-   * `loggie.logs.write`, of an area that is not served. Internal.
+   * `loggie.logs.write`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LOGGIE_LOGS_WRITE = 2902;
    */
   CAP_LOGGIE_LOGS_WRITE: 2902,
 
   /**
-   * `loggie.logs.create`, of an area that is not served. Internal.
+   * `loggie.logs.create`: for a feature that this server does not have. Internal.
    *
    * @generated from enum value: CAP_LOGGIE_LOGS_CREATE = 2903;
    */
   CAP_LOGGIE_LOGS_CREATE: 2903,
 
   /**
-   * `gulfstream`, of an area that is not served.
+   * `gulfstream`: for a feature that this server does not have.
    *
    * @generated from enum value: CAP_GULFSTREAM = 10000;
    */
@@ -1625,14 +1626,16 @@ export const Capability = {
 } as const;
 
 /**
- * One permission each. A role is a set of them, and a role binding grants the set on a group and everything below it.
+ * Capability: a single permission. A role is a set of capabilities. A role binding grants the role on a group and
+ * everything below it.
  *
  * @generated from enum pinfold.capabilities.Capability
  */
 export type Capability = (typeof Capability)[keyof typeof Capability] | UnknownEnum;
 
 /**
- * One permission each. A role is a set of them, and a role binding grants the set on a group and everything below it.
+ * Capability: a single permission. A role is a set of capabilities. A role binding grants the role on a group and
+ * everything below it.
  *
  * @generated from enum pinfold.capabilities.Capability
  */
@@ -1645,7 +1648,7 @@ export const CapabilitySchema: GenEnum<Capability, CapabilityJson> = /*@__PURE__
   enumDesc(file_pinfold_capabilities_capabilities, 0);
 
 /**
- * The name and the place of a capability.
+ * Name and bit of a capability.
  *
  * @generated from extension: pinfold.capabilities.CapabilityOptions capability = 50011;
  */

@@ -14,45 +14,47 @@ export const file_pinfold_common_uidp_filter: GenFile = /*@__PURE__*/
   fileDesc("CiBwaW5mb2xkL2NvbW1vbi91aWRwX2ZpbHRlci5wcm90bxIXcGluZm9sZC5wbGF0Zm9ybS5jb21tb24icwoKVUlEUEZpbHRlchIUCgxhbmNlc3RvcnNfb2YYASABKAkSFgoOZGVzY2VuZGFudHNfb2YYAiABKAkSEwoLY2hpbGRyZW5fb2YYAyABKAkSDwoHaW5fcm9vdBgEIAEoCBIRCgNpZHMYBSADKAlCBKi1GAFiBnByb3RvMw", [file_pinfold_annotations_annotations]);
 
 /**
- * A filter by place in the tree, which the uids spell out: a uid starts with that of its parent. Members that are set
- * must all hold.
+ * Filter by position in the hierarchy. A uid starts with the uid of its parent, so uids show the position. Records must
+ * match all fields that are set.
  *
  * @generated from message pinfold.platform.common.UIDPFilter
  */
 export type UIDPFilter = Message<"pinfold.platform.common.UIDPFilter"> & {
   /**
-   * Only records above this uid, itself not included. A malformed uid is INVALID_ARGUMENT, one the caller cannot reach
-   * PERMISSION_DENIED, one that does not exist NOT_FOUND.
+   * Limits the list to records above this uid, without the record itself. Returns INVALID_ARGUMENT for a malformed uid,
+   * PERMISSION_DENIED for a uid that the caller cannot access, and NOT_FOUND for a uid that does not exist.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf: string;
 
   /**
-   * Only records at any depth below this uid, itself not included. A malformed uid is INVALID_ARGUMENT, one the caller
-   * cannot reach PERMISSION_DENIED, one that does not exist NOT_FOUND.
+   * Limits the list to records below this uid at any depth, without the record itself. Returns INVALID_ARGUMENT for a
+   * malformed uid, PERMISSION_DENIED for a uid that the caller cannot access, and NOT_FOUND for a uid that does not
+   * exist.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf: string;
 
   /**
-   * Only records directly below this uid, such as the tags of a repo. A malformed uid is INVALID_ARGUMENT, one the
-   * caller cannot reach PERMISSION_DENIED, one that does not exist NOT_FOUND.
+   * Limits the list to records directly below this uid, such as the tags of a repo. Returns INVALID_ARGUMENT for a
+   * malformed uid, PERMISSION_DENIED for a uid that the caller cannot access, and NOT_FOUND for a uid that does not
+   * exist.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf: string;
 
   /**
-   * Only records without a parent: organisations, people and built-in roles.
+   * True limits the list to records without a parent: organizations, people and built-in roles.
    *
    * @generated from field: bool in_root = 4;
    */
   inRoot: boolean;
 
   /**
-   * Only records with one of these uids. Repeat the parameter or separate values with commas.
+   * Limits the list to records with one of these uids. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string ids = 5;
    */
@@ -60,45 +62,47 @@ export type UIDPFilter = Message<"pinfold.platform.common.UIDPFilter"> & {
 };
 
 /**
- * A filter by place in the tree, which the uids spell out: a uid starts with that of its parent. Members that are set
- * must all hold.
+ * Filter by position in the hierarchy. A uid starts with the uid of its parent, so uids show the position. Records must
+ * match all fields that are set.
  *
  * @generated from message pinfold.platform.common.UIDPFilter
  */
 export type UIDPFilterJson = {
   /**
-   * Only records above this uid, itself not included. A malformed uid is INVALID_ARGUMENT, one the caller cannot reach
-   * PERMISSION_DENIED, one that does not exist NOT_FOUND.
+   * Limits the list to records above this uid, without the record itself. Returns INVALID_ARGUMENT for a malformed uid,
+   * PERMISSION_DENIED for a uid that the caller cannot access, and NOT_FOUND for a uid that does not exist.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf?: string;
 
   /**
-   * Only records at any depth below this uid, itself not included. A malformed uid is INVALID_ARGUMENT, one the caller
-   * cannot reach PERMISSION_DENIED, one that does not exist NOT_FOUND.
+   * Limits the list to records below this uid at any depth, without the record itself. Returns INVALID_ARGUMENT for a
+   * malformed uid, PERMISSION_DENIED for a uid that the caller cannot access, and NOT_FOUND for a uid that does not
+   * exist.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf?: string;
 
   /**
-   * Only records directly below this uid, such as the tags of a repo. A malformed uid is INVALID_ARGUMENT, one the
-   * caller cannot reach PERMISSION_DENIED, one that does not exist NOT_FOUND.
+   * Limits the list to records directly below this uid, such as the tags of a repo. Returns INVALID_ARGUMENT for a
+   * malformed uid, PERMISSION_DENIED for a uid that the caller cannot access, and NOT_FOUND for a uid that does not
+   * exist.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf?: string;
 
   /**
-   * Only records without a parent: organisations, people and built-in roles.
+   * True limits the list to records without a parent: organizations, people and built-in roles.
    *
    * @generated from field: bool in_root = 4;
    */
   inRoot?: boolean;
 
   /**
-   * Only records with one of these uids. Repeat the parameter or separate values with commas.
+   * Limits the list to records with one of these uids. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string ids = 5;
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/registry/events.proto (package pinfold.registry, syntax proto3)
 /* eslint-disable */
 
-// What happens at the registry's own protocol, as the bodies of events tell it.
+// Bodies of the events for registry pushes and pulls.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,27 +16,27 @@ export const file_pinfold_registry_events: GenFile = /*@__PURE__*/
   fileDesc("Ch1waW5mb2xkL3JlZ2lzdHJ5L2V2ZW50cy5wcm90bxIQcGluZm9sZC5yZWdpc3RyeSI4CgdSZWZ1c2FsEg4KBnN0YXR1cxgBIAEoBRIMCgRjb2RlGAIgASgJEg8KB21lc3NhZ2UYAyABKAkisQMKCVB1c2hFdmVudBISCgpyZXBvc2l0b3J5GAEgASgJEg8KB3JlcG9faWQYAiABKAkSFgoJc3ViZG9tYWluGAMgASgJSACIAQESEAoDdGFnGAQgASgJSAGIAQESDgoGZGlnZXN0GAUgASgJEgwKBHR5cGUYBiABKAkSDAoEd2hlbhgHIAEoCRIQCghsb2NhdGlvbhgIIAEoCRIWCg5yZW1vdGVfYWRkcmVzcxgJIAEoCRISCgp1c2VyX2FnZW50GAogASgJEigKBWVycm9yGAsgASgLMhkucGluZm9sZC5yZWdpc3RyeS5SZWZ1c2FsEhkKDGRpc3BsYXlfbmFtZRgMIAEoCUgCiAEBEiAKE3RhZ19wcmV2aW91c19kaWdlc3QYDSABKAlIA4gBATpFurUYQQocZGV2LnBpbmZvbGQucmVnaXN0cnkucHVzaC52MRIFZ3JvdXASBWltYWdlEgZkaWdlc3QSCW1lZGlhdHlwZRgBQgwKCl9zdWJkb21haW5CBgoEX3RhZ0IPCg1fZGlzcGxheV9uYW1lQhYKFF90YWdfcHJldmlvdXNfZGlnZXN0Iq8DCglQdWxsRXZlbnQSEgoKcmVwb3NpdG9yeRgBIAEoCRIPCgdyZXBvX2lkGAIgASgJEhYKCXN1YmRvbWFpbhgDIAEoCUgAiAEBEhAKA3RhZxgEIAEoCUgBiAEBEg4KBmRpZ2VzdBgFIAEoCRIMCgR0eXBlGAYgASgJEgwKBHdoZW4YByABKAkSEAoIbG9jYXRpb24YCCABKAkSFgoOcmVtb3RlX2FkZHJlc3MYCSABKAkSEgoKdXNlcl9hZ2VudBgKIAEoCRIoCgVlcnJvchgLIAEoCzIZLnBpbmZvbGQucmVnaXN0cnkuUmVmdXNhbBIOCgZtZXRob2QYDCABKAkSEQoEdmlldxgNIAEoCUgCiAEBEjYKDnBvbGljeV9yZXN1bHRzGA4gAygLMh4ucGluZm9sZC5yZWdpc3RyeS5Qb2xpY3lSZXN1bHQ6Rbq1GEEKHGRldi5waW5mb2xkLnJlZ2lzdHJ5LnB1bGwudjESBWdyb3VwEgVpbWFnZRIGZGlnZXN0EgltZWRpYXR5cGUYAUIMCgpfc3ViZG9tYWluQgYKBF90YWdCBwoFX3ZpZXcizAIKDFBvbGljeVJlc3VsdBIRCglwb2xpY3lfaWQYASABKAkSEwoLcG9saWN5X25hbWUYAiABKAkSMQoEbW9kZRgDIAEoDjIjLnBpbmZvbGQucmVnaXN0cnkuUG9saWN5UmVzdWx0Lk1vZGUSNQoGcmVzdWx0GAQgASgOMiUucGluZm9sZC5yZWdpc3RyeS5Qb2xpY3lSZXN1bHQuUmVzdWx0Ik8KBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEhgKFFBPTElDWV9NT0RFX0VORk9SQ0VEEAESFwoTUE9MSUNZX01PREVfRFJZX1JVThACIlkKBlJlc3VsdBIWChJSRVNVTFRfVU5TUEVDSUZJRUQQABISCg5SRVNVTFRfQUxMT1dFRBABEhEKDVJFU1VMVF9ERU5JRUQQAhIQCgxSRVNVTFRfRVJST1IQA2IGcHJvdG8z", [file_pinfold_annotations_annotations]);
 
 /**
- * Why the registry refused.
+ * Reason why the registry refused a request.
  *
  * @generated from message pinfold.registry.Refusal
  */
 export type Refusal = Message<"pinfold.registry.Refusal"> & {
   /**
-   * The HTTP status.
+   * HTTP status.
    *
    * @generated from field: int32 status = 1;
    */
   status: number;
 
   /**
-   * The error code of the distribution specification.
+   * Error code of the distribution specification.
    *
    * @generated from field: string code = 2;
    */
   code: string;
 
   /**
-   * What was wrong, in words.
+   * Error in words.
    *
    * @generated from field: string message = 3;
    */
@@ -44,27 +44,27 @@ export type Refusal = Message<"pinfold.registry.Refusal"> & {
 };
 
 /**
- * Why the registry refused.
+ * Reason why the registry refused a request.
  *
  * @generated from message pinfold.registry.Refusal
  */
 export type RefusalJson = {
   /**
-   * The HTTP status.
+   * HTTP status.
    *
    * @generated from field: int32 status = 1;
    */
   status?: number;
 
   /**
-   * The error code of the distribution specification.
+   * Error code of the distribution specification.
    *
    * @generated from field: string code = 2;
    */
   code?: string;
 
   /**
-   * What was wrong, in words.
+   * Error in words.
    *
    * @generated from field: string message = 3;
    */
@@ -79,13 +79,13 @@ export const RefusalSchema: GenMessage<Refusal, {jsonType: RefusalJson}> = /*@__
   messageDesc(file_pinfold_registry_events, 0);
 
 /**
- * Something was pushed, or a push was refused.
+ * Push, successful or refused.
  *
  * @generated from message pinfold.registry.PushEvent
  */
 export type PushEvent = Message<"pinfold.registry.PushEvent"> & {
   /**
-   * The path of the repository as the client wrote it.
+   * Path of the repository, as written by the client.
    *
    * @generated from field: string repository = 1;
    */
@@ -99,77 +99,77 @@ export type PushEvent = Message<"pinfold.registry.PushEvent"> & {
   repoId: string;
 
   /**
-   * The sub-domain of the registry that the client called. Absent for the registry's own host.
+   * Subdomain of the registry that the client used. Absent for the registry's own host.
    *
    * @generated from field: optional string subdomain = 3;
    */
   subdomain?: string | undefined;
 
   /**
-   * The tag. Absent when the push named a digest only.
+   * Tag. Absent if the push named only a digest.
    *
    * @generated from field: optional string tag = 4;
    */
   tag?: string | undefined;
 
   /**
-   * The digest of what was pushed.
+   * Digest of the pushed content.
    *
    * @generated from field: string digest = 5;
    */
   digest: string;
 
   /**
-   * `manifest` or `blob`.
+   * Type of the content: `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type: string;
 
   /**
-   * When: date and time in UTC, without a zone, with six digits after the second.
+   * Date and time in UTC, without a time zone, with six digits after the second.
    *
    * @generated from field: string when = 7;
    */
   when: string;
 
   /**
-   * Where the client is; empty, since the server does not know.
+   * Location of the client. Always empty, because the server does not know it.
    *
    * @generated from field: string location = 8;
    */
   location: string;
 
   /**
-   * The address of the client.
+   * Address of the client.
    *
    * @generated from field: string remote_address = 9;
    */
   remoteAddress: string;
 
   /**
-   * What the client calls itself.
+   * User agent of the client.
    *
    * @generated from field: string user_agent = 10;
    */
   userAgent: string;
 
   /**
-   * Why it was refused. Absent for what succeeded.
+   * Reason for a refusal. Absent if the request succeeded.
    *
    * @generated from field: pinfold.registry.Refusal error = 11;
    */
   error?: Refusal | undefined;
 
   /**
-   * The path of the repo in names. Absent where the client wrote just that.
+   * Path of the repo in names. Absent if the client wrote the same path.
    *
    * @generated from field: optional string display_name = 12;
    */
   displayName?: string | undefined;
 
   /**
-   * What the tag pointed to before. Absent for a new tag, and for one that did not move.
+   * Previous digest of the tag. Absent for a new tag, and if the digest did not change.
    *
    * @generated from field: optional string tag_previous_digest = 13;
    */
@@ -177,13 +177,13 @@ export type PushEvent = Message<"pinfold.registry.PushEvent"> & {
 };
 
 /**
- * Something was pushed, or a push was refused.
+ * Push, successful or refused.
  *
  * @generated from message pinfold.registry.PushEvent
  */
 export type PushEventJson = {
   /**
-   * The path of the repository as the client wrote it.
+   * Path of the repository, as written by the client.
    *
    * @generated from field: string repository = 1;
    */
@@ -197,77 +197,77 @@ export type PushEventJson = {
   repoId?: string;
 
   /**
-   * The sub-domain of the registry that the client called. Absent for the registry's own host.
+   * Subdomain of the registry that the client used. Absent for the registry's own host.
    *
    * @generated from field: optional string subdomain = 3;
    */
   subdomain?: string;
 
   /**
-   * The tag. Absent when the push named a digest only.
+   * Tag. Absent if the push named only a digest.
    *
    * @generated from field: optional string tag = 4;
    */
   tag?: string;
 
   /**
-   * The digest of what was pushed.
+   * Digest of the pushed content.
    *
    * @generated from field: string digest = 5;
    */
   digest?: string;
 
   /**
-   * `manifest` or `blob`.
+   * Type of the content: `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type?: string;
 
   /**
-   * When: date and time in UTC, without a zone, with six digits after the second.
+   * Date and time in UTC, without a time zone, with six digits after the second.
    *
    * @generated from field: string when = 7;
    */
   when?: string;
 
   /**
-   * Where the client is; empty, since the server does not know.
+   * Location of the client. Always empty, because the server does not know it.
    *
    * @generated from field: string location = 8;
    */
   location?: string;
 
   /**
-   * The address of the client.
+   * Address of the client.
    *
    * @generated from field: string remote_address = 9;
    */
   remoteAddress?: string;
 
   /**
-   * What the client calls itself.
+   * User agent of the client.
    *
    * @generated from field: string user_agent = 10;
    */
   userAgent?: string;
 
   /**
-   * Why it was refused. Absent for what succeeded.
+   * Reason for a refusal. Absent if the request succeeded.
    *
    * @generated from field: pinfold.registry.Refusal error = 11;
    */
   error?: RefusalJson;
 
   /**
-   * The path of the repo in names. Absent where the client wrote just that.
+   * Path of the repo in names. Absent if the client wrote the same path.
    *
    * @generated from field: optional string display_name = 12;
    */
   displayName?: string;
 
   /**
-   * What the tag pointed to before. Absent for a new tag, and for one that did not move.
+   * Previous digest of the tag. Absent for a new tag, and if the digest did not change.
    *
    * @generated from field: optional string tag_previous_digest = 13;
    */
@@ -282,13 +282,13 @@ export const PushEventSchema: GenMessage<PushEvent, {jsonType: PushEventJson}> =
   messageDesc(file_pinfold_registry_events, 1);
 
 /**
- * Something was pulled, or a pull was refused.
+ * Pull, successful or refused.
  *
  * @generated from message pinfold.registry.PullEvent
  */
 export type PullEvent = Message<"pinfold.registry.PullEvent"> & {
   /**
-   * The path of the repository as the client wrote it.
+   * Path of the repository, as written by the client.
    *
    * @generated from field: string repository = 1;
    */
@@ -302,84 +302,84 @@ export type PullEvent = Message<"pinfold.registry.PullEvent"> & {
   repoId: string;
 
   /**
-   * The sub-domain of the registry that the client called. Absent for the registry's own host.
+   * Subdomain of the registry that the client used. Absent for the registry's own host.
    *
    * @generated from field: optional string subdomain = 3;
    */
   subdomain?: string | undefined;
 
   /**
-   * The tag. Absent when the client asked by digest.
+   * Tag. Absent if the client requested a digest.
    *
    * @generated from field: optional string tag = 4;
    */
   tag?: string | undefined;
 
   /**
-   * The digest of what was pulled.
+   * Digest of the pulled content.
    *
    * @generated from field: string digest = 5;
    */
   digest: string;
 
   /**
-   * `manifest` or `blob`.
+   * Type of the content: `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type: string;
 
   /**
-   * When: date and time in UTC, without a zone, with six digits after the second.
+   * Date and time in UTC, without a time zone, with six digits after the second.
    *
    * @generated from field: string when = 7;
    */
   when: string;
 
   /**
-   * Where the client is; empty, since the server does not know.
+   * Location of the client. Always empty, because the server does not know it.
    *
    * @generated from field: string location = 8;
    */
   location: string;
 
   /**
-   * The address of the client.
+   * Address of the client.
    *
    * @generated from field: string remote_address = 9;
    */
   remoteAddress: string;
 
   /**
-   * What the client calls itself.
+   * User agent of the client.
    *
    * @generated from field: string user_agent = 10;
    */
   userAgent: string;
 
   /**
-   * Why it was refused. Absent for what succeeded.
+   * Reason for a refusal. Absent if the request succeeded.
    *
    * @generated from field: pinfold.registry.Refusal error = 11;
    */
   error?: Refusal | undefined;
 
   /**
-   * `GET`, or `HEAD` when the client only asked whether it is there.
+   * HTTP method: `GET`, or `HEAD` if the client only checked that the content exists.
    *
    * @generated from field: string method = 12;
    */
   method: string;
 
   /**
-   * The view that the repository was read in, such as `at-20261101` or `min-7d`. Absent without one.
+   * View that was used, such as `at-20261101` or `min-7d`. Absent without a view.
    *
    * @generated from field: optional string view = 13;
    */
   view?: string | undefined;
 
   /**
-   * What rules of pulls and gates said of it. None where none is for the client.
+   * Results of cooldown policies and admission policies. Empty if no policy applies to the client.
    *
    * @generated from field: repeated pinfold.registry.PolicyResult policy_results = 14;
    */
@@ -387,13 +387,13 @@ export type PullEvent = Message<"pinfold.registry.PullEvent"> & {
 };
 
 /**
- * Something was pulled, or a pull was refused.
+ * Pull, successful or refused.
  *
  * @generated from message pinfold.registry.PullEvent
  */
 export type PullEventJson = {
   /**
-   * The path of the repository as the client wrote it.
+   * Path of the repository, as written by the client.
    *
    * @generated from field: string repository = 1;
    */
@@ -407,84 +407,84 @@ export type PullEventJson = {
   repoId?: string;
 
   /**
-   * The sub-domain of the registry that the client called. Absent for the registry's own host.
+   * Subdomain of the registry that the client used. Absent for the registry's own host.
    *
    * @generated from field: optional string subdomain = 3;
    */
   subdomain?: string;
 
   /**
-   * The tag. Absent when the client asked by digest.
+   * Tag. Absent if the client requested a digest.
    *
    * @generated from field: optional string tag = 4;
    */
   tag?: string;
 
   /**
-   * The digest of what was pulled.
+   * Digest of the pulled content.
    *
    * @generated from field: string digest = 5;
    */
   digest?: string;
 
   /**
-   * `manifest` or `blob`.
+   * Type of the content: `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type?: string;
 
   /**
-   * When: date and time in UTC, without a zone, with six digits after the second.
+   * Date and time in UTC, without a time zone, with six digits after the second.
    *
    * @generated from field: string when = 7;
    */
   when?: string;
 
   /**
-   * Where the client is; empty, since the server does not know.
+   * Location of the client. Always empty, because the server does not know it.
    *
    * @generated from field: string location = 8;
    */
   location?: string;
 
   /**
-   * The address of the client.
+   * Address of the client.
    *
    * @generated from field: string remote_address = 9;
    */
   remoteAddress?: string;
 
   /**
-   * What the client calls itself.
+   * User agent of the client.
    *
    * @generated from field: string user_agent = 10;
    */
   userAgent?: string;
 
   /**
-   * Why it was refused. Absent for what succeeded.
+   * Reason for a refusal. Absent if the request succeeded.
    *
    * @generated from field: pinfold.registry.Refusal error = 11;
    */
   error?: RefusalJson;
 
   /**
-   * `GET`, or `HEAD` when the client only asked whether it is there.
+   * HTTP method: `GET`, or `HEAD` if the client only checked that the content exists.
    *
    * @generated from field: string method = 12;
    */
   method?: string;
 
   /**
-   * The view that the repository was read in, such as `at-20261101` or `min-7d`. Absent without one.
+   * View that was used, such as `at-20261101` or `min-7d`. Absent without a view.
    *
    * @generated from field: optional string view = 13;
    */
   view?: string;
 
   /**
-   * What rules of pulls and gates said of it. None where none is for the client.
+   * Results of cooldown policies and admission policies. Empty if no policy applies to the client.
    *
    * @generated from field: repeated pinfold.registry.PolicyResult policy_results = 14;
    */
@@ -499,7 +499,7 @@ export const PullEventSchema: GenMessage<PullEvent, {jsonType: PullEventJson}> =
   messageDesc(file_pinfold_registry_events, 2);
 
 /**
- * What a rule or a gate said of a pull.
+ * Result of a cooldown policy or an admission policy for a pull.
  *
  * @generated from message pinfold.registry.PolicyResult
  */
@@ -512,21 +512,21 @@ export type PolicyResult = Message<"pinfold.registry.PolicyResult"> & {
   policyId: string;
 
   /**
-   * What the rule is called.
+   * Name of the policy.
    *
    * @generated from field: string policy_name = 2;
    */
   policyName: string;
 
   /**
-   * Whether the rule refuses.
+   * Mode of the policy.
    *
    * @generated from field: pinfold.registry.PolicyResult.Mode mode = 3;
    */
   mode: PolicyResult_Mode;
 
   /**
-   * What it said.
+   * Result of the policy.
    *
    * @generated from field: pinfold.registry.PolicyResult.Result result = 4;
    */
@@ -534,7 +534,7 @@ export type PolicyResult = Message<"pinfold.registry.PolicyResult"> & {
 };
 
 /**
- * What a rule or a gate said of a pull.
+ * Result of a cooldown policy or an admission policy for a pull.
  *
  * @generated from message pinfold.registry.PolicyResult
  */
@@ -547,21 +547,21 @@ export type PolicyResultJson = {
   policyId?: string;
 
   /**
-   * What the rule is called.
+   * Name of the policy.
    *
    * @generated from field: string policy_name = 2;
    */
   policyName?: string;
 
   /**
-   * Whether the rule refuses.
+   * Mode of the policy.
    *
    * @generated from field: pinfold.registry.PolicyResult.Mode mode = 3;
    */
   mode?: PolicyResult_ModeJson;
 
   /**
-   * What it said.
+   * Result of the policy.
    *
    * @generated from field: pinfold.registry.PolicyResult.Result result = 4;
    */
@@ -576,27 +576,27 @@ export const PolicyResultSchema: GenMessage<PolicyResult, {jsonType: PolicyResul
   messageDesc(file_pinfold_registry_events, 3);
 
 /**
- * Whether the rule refuses.
+ * Mode of the policy.
  *
  * @generated from enum pinfold.registry.PolicyResult.Mode
  */
 export const PolicyResult_Mode = {
   /**
-   * Not a mode.
+   * Not set.
    *
    * @generated from enum value: MODE_UNSPECIFIED = 0;
    */
   MODE_UNSPECIFIED: 0,
 
   /**
-   * It refuses, or has something older served.
+   * The policy refuses the pull, or serves an older image.
    *
    * @generated from enum value: POLICY_MODE_ENFORCED = 1;
    */
   POLICY_MODE_ENFORCED: 1,
 
   /**
-   * It only observes.
+   * Dry run: the policy only reports.
    *
    * @generated from enum value: POLICY_MODE_DRY_RUN = 2;
    */
@@ -604,14 +604,14 @@ export const PolicyResult_Mode = {
 } as const;
 
 /**
- * Whether the rule refuses.
+ * Mode of the policy.
  *
  * @generated from enum pinfold.registry.PolicyResult.Mode
  */
 export type PolicyResult_Mode = (typeof PolicyResult_Mode)[keyof typeof PolicyResult_Mode] | UnknownEnum;
 
 /**
- * Whether the rule refuses.
+ * Mode of the policy.
  *
  * @generated from enum pinfold.registry.PolicyResult.Mode
  */
@@ -624,34 +624,34 @@ export const PolicyResult_ModeSchema: GenEnum<PolicyResult_Mode, PolicyResult_Mo
   enumDesc(file_pinfold_registry_events, 3, 0);
 
 /**
- * What it said.
+ * Result of the policy.
  *
  * @generated from enum pinfold.registry.PolicyResult.Result
  */
 export const PolicyResult_Result = {
   /**
-   * Not a result.
+   * Not set.
    *
    * @generated from enum value: RESULT_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * What was served passes.
+   * The served image meets the policy.
    *
    * @generated from enum value: RESULT_ALLOWED = 1;
    */
   ALLOWED: 1,
 
   /**
-   * It was refused, or would have been.
+   * The pull was refused, or would have been in enforced mode.
    *
    * @generated from enum value: RESULT_DENIED = 2;
    */
   DENIED: 2,
 
   /**
-   * The rule could not be applied.
+   * The policy could not be evaluated.
    *
    * @generated from enum value: RESULT_ERROR = 3;
    */
@@ -659,14 +659,14 @@ export const PolicyResult_Result = {
 } as const;
 
 /**
- * What it said.
+ * Result of the policy.
  *
  * @generated from enum pinfold.registry.PolicyResult.Result
  */
 export type PolicyResult_Result = (typeof PolicyResult_Result)[keyof typeof PolicyResult_Result] | UnknownEnum;
 
 /**
- * What it said.
+ * Result of the policy.
  *
  * @generated from enum pinfold.registry.PolicyResult.Result
  */

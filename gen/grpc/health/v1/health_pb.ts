@@ -2,8 +2,8 @@
 // @generated from file grpc/health/v1/health.proto (package grpc.health.v1, syntax proto3)
 /* eslint-disable */
 
-// The health check that gRPC clients and balancers know. Same names and numbers as the public definition; the text is
-// ours, so that reflection can describe the service.
+// Health check for gRPC clients and load balancers. Names and numbers are the same as in the public definition; the
+// comments are our own, so that reflection can describe the service.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -78,28 +78,28 @@ export const HealthCheckResponseSchema: GenMessage<HealthCheckResponse, {jsonTyp
  */
 export const HealthCheckResponse_ServingStatus = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * Takes requests.
+   * Accepts requests.
    *
    * @generated from enum value: SERVING = 1;
    */
   SERVING: 1,
 
   /**
-   * Does not take requests, for example because it is about to stop.
+   * Does not accept requests, for example because it is about to stop.
    *
    * @generated from enum value: NOT_SERVING = 2;
    */
   NOT_SERVING: 2,
 
   /**
-   * The service is not known; only Watch says so.
+   * Unknown service. Only returned by Watch.
    *
    * @generated from enum value: SERVICE_UNKNOWN = 3;
    */
@@ -146,7 +146,7 @@ export const HealthListRequestSchema: GenMessage<HealthListRequest, {jsonType: H
  */
 export type HealthListResponse = Message<"grpc.health.v1.HealthListResponse"> & {
   /**
-   * By full name of the service.
+   * Statuses, by full name of the service.
    *
    * @generated from field: map<string, grpc.health.v1.HealthCheckResponse> statuses = 1;
    */
@@ -158,7 +158,7 @@ export type HealthListResponse = Message<"grpc.health.v1.HealthListResponse"> & 
  */
 export type HealthListResponseJson = {
   /**
-   * By full name of the service.
+   * Statuses, by full name of the service.
    *
    * @generated from field: map<string, grpc.health.v1.HealthCheckResponse> statuses = 1;
    */
@@ -173,13 +173,13 @@ export const HealthListResponseSchema: GenMessage<HealthListResponse, {jsonType:
   messageDesc(file_grpc_health_v1_health, 3);
 
 /**
- * Tells whether the server, or one of its services, takes requests.
+ * Health of the server or of one of its services.
  *
  * @generated from service grpc.health.v1.Health
  */
 export const Health: GenService<{
   /**
-   * The status now. NOT_FOUND for a service that is not known.
+   * Returns the current status. Returns NOT_FOUND for an unknown service.
    *
    * @generated from rpc grpc.health.v1.Health.Check
    */
@@ -189,7 +189,7 @@ export const Health: GenService<{
     output: typeof HealthCheckResponseSchema;
   },
   /**
-   * The statuses of everything that has one.
+   * Lists the statuses of all known services.
    *
    * @generated from rpc grpc.health.v1.Health.List
    */
@@ -199,7 +199,7 @@ export const Health: GenService<{
     output: typeof HealthListResponseSchema;
   },
   /**
-   * The status now, and each one after it.
+   * Streams the current status and every change.
    *
    * @generated from rpc grpc.health.v1.Health.Watch
    */

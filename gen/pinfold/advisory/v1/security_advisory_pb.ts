@@ -18,20 +18,21 @@ export const file_pinfold_advisory_v1_security_advisory: GenFile = /*@__PURE__*/
   fileDesc("CitwaW5mb2xkL2Fkdmlzb3J5L3YxL3NlY3VyaXR5X2Fkdmlzb3J5LnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5IjAKDkRvY3VtZW50RmlsdGVyEgoKAmlkGAEgASgJEhIKBGN2ZXMYAiADKAlCBKi1GAEiQgoMRG9jdW1lbnRMaXN0EjIKBWl0ZW1zGAEgAygLMiMucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5Eb2N1bWVudCJPCghEb2N1bWVudBIKCgJpZBgBIAEoCRI3CgphZHZpc29yaWVzGAIgAygLMiMucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5BZHZpc29yeSJ0CghBZHZpc29yeRIKCgJpZBgBIAEoCRIwCgZldmVudHMYAiADKAsyIC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LkV2ZW50Eg8KB2FsaWFzZXMYAyADKAkSGQoRcGFja2FnZV9uYW1lc3BhY2UYBCABKAkiywQKBUV2ZW50Ei0KCXRpbWVzdGFtcBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASWwobdHJ1ZV9wb3NpdGl2ZV9kZXRlcm1pbmF0aW9uGAogASgLMjQucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5UcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASXQocZmFsc2VfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgLIAEoCzI1LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb25IABIxCgVmaXhlZBgMIAEoCzIgLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuRml4ZWRIABI5CglkZXRlY3Rpb24YDSABKAsyJC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LkRldGVjdGlvbkgAEk0KFGFuYWx5c2lzX25vdF9wbGFubmVkGA4gASgLMi0ucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5BbmFseXNpc05vdFBsYW5uZWRIABJDCg9maXhfbm90X3BsYW5uZWQYDyABKAsyKC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LkZpeE5vdFBsYW5uZWRIABJNChRwZW5kaW5nX3Vwc3RyZWFtX2ZpeBgQIAEoCzItLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuUGVuZGluZ1Vwc3RyZWFtRml4SABCBgoEZGF0YSIpChlUcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uEgwKBG5vdGUYASABKAki/AMKGkZhbHNlUG9zaXRpdmVEZXRlcm1pbmF0aW9uEkgKBHR5cGUYASABKA4yOi5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LkZhbHNlUG9zaXRpdmVEZXRlcm1pbmF0aW9uLlR5cGUSDAoEbm90ZRgCIAEoCSKFAwoEVHlwZRIYChRGUFRfVFlQRV9VTlNQRUNJRklFRBAAEjQKMEZQVF9UWVBFX1ZVTE5FUkFCSUxJVFlfUkVDT1JEX0FOQUxZU0lTX0NPTlRFU1RFRBABEi0KKUZQVF9UWVBFX0NPTVBPTkVOVF9WVUxORVJBQklMSVRZX01JU01BVENIEAISLQopRlBUX1RZUEVfVlVMTkVSQUJMRV9DT0RFX1ZFUlNJT05fTk9UX1VTRUQQAxI0CjBGUFRfVFlQRV9WVUxORVJBQkxFX0NPREVfTk9UX0lOQ0xVREVEX0lOX1BBQ0tBR0UQBBIyCi5GUFRfVFlQRV9WVUxORVJBQkxFX0NPREVfTk9UX0lOX0VYRUNVVElPTl9QQVRIEAUSPgo6RlBUX1RZUEVfVlVMTkVSQUJMRV9DT0RFX0NBTk5PVF9CRV9DT05UUk9MTEVEX0JZX0FEVkVSU0FSWRAGEiUKIUZQVF9UWVBFX0lOTElORV9NSVRJR0FUSU9OU19FWElTVBAHImoKBUZpeGVkEhUKDWZpeGVkX3ZlcnNpb24YASABKAkSFwoPc2Nhbm5lcl92ZXJzaW9uGAIgASgJEhYKDmdyeXBlX2RiX2J1aWx0GAMgASgJEhkKEWdyeXBlX2RiX2NoZWNrc3VtGAQgASgJIvMECglEZXRlY3Rpb24SSgoGbnZkYXBpGAEgASgLMjgucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5EZXRlY3Rpb24uRGV0ZWN0aW9uVHlwZU5WREFQSUgAEkoKBm1hbnVhbBgCIAEoCzI4LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuRGV0ZWN0aW9uLkRldGVjdGlvblR5cGVNYW51YWxIABJKCgZzY2FudjEYAyABKAsyOC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LkRldGVjdGlvbi5EZXRlY3Rpb25UeXBlU2NhblYxSAAaPgoTRGV0ZWN0aW9uVHlwZU5WREFQSRIUCgxjcGVfc2VhcmNoZWQYASABKAkSEQoJY3BlX2ZvdW5kGAIgASgJGhUKE0RldGVjdGlvblR5cGVNYW51YWwaogIKE0RldGVjdGlvblR5cGVTY2FuVjESDwoHc2Nhbm5lchgBIAEoCRIXCg9zdWJwYWNrYWdlX25hbWUYAiABKAkSFAoMY29tcG9uZW50X2lkGAMgASgJEhYKDmNvbXBvbmVudF9uYW1lGAQgASgJEhkKEWNvbXBvbmVudF92ZXJzaW9uGAUgASgJEhYKDmNvbXBvbmVudF90eXBlGAYgASgJEhoKEmNvbXBvbmVudF9sb2NhdGlvbhgHIAEoCRIYChBhcnRpZmFjdF92ZXJzaW9uGAggASgJEhcKD3NjYW5uZXJfdmVyc2lvbhgJIAEoCRIWCg5ncnlwZV9kYl9idWlsdBgKIAEoCRIZChFncnlwZV9kYl9jaGVja3N1bRgLIAEoCUIGCgR0eXBlIiIKEkFuYWx5c2lzTm90UGxhbm5lZBIMCgRub3RlGAEgASgJIh0KDUZpeE5vdFBsYW5uZWQSDAoEbm90ZRgBIAEoCSIiChJQZW5kaW5nVXBzdHJlYW1GaXgSDAoEbm90ZRgBIAEoCSKXAQobVnVsbmVyYWJpbGl0eU1ldGFkYXRhRmlsdGVyEgoKAmlkGAEgASgJEhEKA2lkcxgCIAMoCUIEqLUYARIWCglwYWdlX3NpemUYCiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAsgASgJQgPgQQESFQoIb3JkZXJfYnkYDCABKAlCA+BBARIRCgRza2lwGA0gASgFQgPgQQEisAEKGVZ1bG5lcmFiaWxpdHlNZXRhZGF0YUxpc3QSPwoFaXRlbXMYASADKAsyMC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LlZ1bG5lcmFiaWxpdHlNZXRhZGF0YRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCK2AQoVVnVsbmVyYWJpbGl0eU1ldGFkYXRhEgoKAmlkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDwoHZGV0YWlscxgDIAEoCRI4CgpyZWZlcmVuY2VzGAQgAygLMiQucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5SZWZlcmVuY2USNQoIc2V2ZXJpdHkYBSADKAsyIy5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LlNldmVyaXR5Iu4BCglSZWZlcmVuY2USNwoEdHlwZRgBIAEoDjIpLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuUmVmZXJlbmNlLlR5cGUSCwoDdXJsGAIgASgJIpoBCgRUeXBlEg8KC1VOU1BFQ0lGSUVEEAASDAoIQURWSVNPUlkQARILCgdBUlRJQ0xFEAISDQoJREVURUNUSU9OEAMSDgoKRElTQ1VTU0lPThAEEgoKBlJFUE9SVBAFEgcKA0ZJWBAGEg4KCklOVFJPRFVDRUQQBxILCgdQQUNLQUdFEAgSDAoIRVZJREVOQ0UQCRIHCgNXRUIQCiKdAQoIU2V2ZXJpdHkSNgoEdHlwZRgBIAEoDjIoLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuU2V2ZXJpdHkuVHlwZRINCgVzY29yZRgCIAEoCSJKCgRUeXBlEg8KC1VOU1BFQ0lGSUVEEAASCwoHQ1ZTU19WMhABEgsKB0NWU1NfVjMQAhILCgdDVlNTX1Y0EAMSCgoGVUJVTlRVEAQi+gEKGVJlc29sdmVkVnVsbnNSZXBvcnRGaWx0ZXISYwoKaW1hZ2VfcmVmcxgBIAMoCzI9LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuUmVzb2x2ZWRWdWxuc1JlcG9ydEZpbHRlci5JbWFnZVJlZkIQsrUYDAoEcmVwbxIEdGFncxIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaJgoISW1hZ2VSZWYSDAoEcmVwbxgBIAEoCRIMCgR0YWdzGAIgAygJIlgKF1Jlc29sdmVkVnVsbnNSZXBvcnRMaXN0Ej0KBWl0ZW1zGAEgAygLMi4ucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5SZXNvbHZlZFZ1bG5zUmVwb3J0IoABChNSZXNvbHZlZFZ1bG5zUmVwb3J0EigKBGRhdGUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj8KDnJlc29sdmVkX3Z1bG5zGAIgAygLMicucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5SZXNvbHZlZFZ1bG4iaQoMUmVzb2x2ZWRWdWxuEgoKAmlkGAEgASgJEg8KB2FsaWFzZXMYAiADKAkSPAoPY3Zzc19zZXZlcml0aWVzGAMgAygLMiMucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5TZXZlcml0eTKUBAoQU2VjdXJpdHlBZHZpc29yeRKJAQoNTGlzdERvY3VtZW50cxIpLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkuRG9jdW1lbnRGaWx0ZXIaJy5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LkRvY3VtZW50TGlzdCIkirUYAgoAgtPkkwIYEhYvYWR2aXNvcnkvdjEvZG9jdW1lbnRzEq4BChlMaXN0VnVsbmVyYWJpbGl0eU1ldGFkYXRhEjYucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS5WdWxuZXJhYmlsaXR5TWV0YWRhdGFGaWx0ZXIaNC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LlZ1bG5lcmFiaWxpdHlNZXRhZGF0YUxpc3QiI4q1GAIKAILT5JMCFxIVL2Fkdmlzb3J5L3YxL21ldGFkYXRhEsIBChhMaXN0UmVzb2x2ZWRWdWxuc1JlcG9ydHMSNC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LlJlc29sdmVkVnVsbnNSZXBvcnRGaWx0ZXIaMi5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LlJlc29sdmVkVnVsbnNSZXBvcnRMaXN0IjyKtRgOEgwKCPQMxQzPDM0MEAGC0+STAiQSIi9hZHZpc29yeS92MS9pbWFnZXMvcmVzb2x2ZWRfdnVsbnNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which documents to list; the members narrow each other.
+ * Filter for documents. A document must match all fields that are set.
  *
  * @generated from message pinfold.platform.advisory.DocumentFilter
  */
 export type DocumentFilter = Message<"pinfold.platform.advisory.DocumentFilter"> & {
   /**
-   * Only the document of this origin package.
+   * Limits the list to the document of this origin package.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only documents about one of these vulnerabilities. Repeat the parameter or separate values with commas.
+   * Limits the list to documents about one of these vulnerabilities. Repeat the parameter or separate values with
+   * commas.
    *
    * @generated from field: repeated string cves = 2;
    */
@@ -39,20 +40,21 @@ export type DocumentFilter = Message<"pinfold.platform.advisory.DocumentFilter">
 };
 
 /**
- * Which documents to list; the members narrow each other.
+ * Filter for documents. A document must match all fields that are set.
  *
  * @generated from message pinfold.platform.advisory.DocumentFilter
  */
 export type DocumentFilterJson = {
   /**
-   * Only the document of this origin package.
+   * Limits the list to the document of this origin package.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Only documents about one of these vulnerabilities. Repeat the parameter or separate values with commas.
+   * Limits the list to documents about one of these vulnerabilities. Repeat the parameter or separate values with
+   * commas.
    *
    * @generated from field: repeated string cves = 2;
    */
@@ -67,13 +69,13 @@ export const DocumentFilterSchema: GenMessage<DocumentFilter, {jsonType: Documen
   messageDesc(file_pinfold_advisory_v1_security_advisory, 0);
 
 /**
- * All documents that the filter lets through.
+ * List of all documents that match the filter.
  *
  * @generated from message pinfold.platform.advisory.DocumentList
  */
 export type DocumentList = Message<"pinfold.platform.advisory.DocumentList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.advisory.Document items = 1;
    */
@@ -81,13 +83,13 @@ export type DocumentList = Message<"pinfold.platform.advisory.DocumentList"> & {
 };
 
 /**
- * All documents that the filter lets through.
+ * List of all documents that match the filter.
  *
  * @generated from message pinfold.platform.advisory.DocumentList
  */
 export type DocumentListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.advisory.Document items = 1;
    */
@@ -102,20 +104,20 @@ export const DocumentListSchema: GenMessage<DocumentList, {jsonType: DocumentLis
   messageDesc(file_pinfold_advisory_v1_security_advisory, 1);
 
 /**
- * The advisories of one origin package.
+ * Advisories of one origin package.
  *
  * @generated from message pinfold.platform.advisory.Document
  */
 export type Document = Message<"pinfold.platform.advisory.Document"> & {
   /**
-   * The name of the origin package.
+   * Name of the origin package.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its advisories.
+   * Advisories of the package.
    *
    * @generated from field: repeated pinfold.platform.advisory.Advisory advisories = 2;
    */
@@ -123,20 +125,20 @@ export type Document = Message<"pinfold.platform.advisory.Document"> & {
 };
 
 /**
- * The advisories of one origin package.
+ * Advisories of one origin package.
  *
  * @generated from message pinfold.platform.advisory.Document
  */
 export type DocumentJson = {
   /**
-   * The name of the origin package.
+   * Name of the origin package.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Its advisories.
+   * Advisories of the package.
    *
    * @generated from field: repeated pinfold.platform.advisory.Advisory advisories = 2;
    */
@@ -151,34 +153,34 @@ export const DocumentSchema: GenMessage<Document, {jsonType: DocumentJson}> = /*
   messageDesc(file_pinfold_advisory_v1_security_advisory, 2);
 
 /**
- * One vulnerability in the package.
+ * Vulnerability in the package.
  *
  * @generated from message pinfold.platform.advisory.Advisory
  */
 export type Advisory = Message<"pinfold.platform.advisory.Advisory"> & {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What happened to it, oldest first.
+   * Events of the advisory, oldest first.
    *
    * @generated from field: repeated pinfold.platform.advisory.Event events = 2;
    */
   events: Event[];
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases: string[];
 
   /**
-   * The namespace of the package.
+   * Namespace of the package.
    *
    * @generated from field: string package_namespace = 4;
    */
@@ -186,34 +188,34 @@ export type Advisory = Message<"pinfold.platform.advisory.Advisory"> & {
 };
 
 /**
- * One vulnerability in the package.
+ * Vulnerability in the package.
  *
  * @generated from message pinfold.platform.advisory.Advisory
  */
 export type AdvisoryJson = {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * What happened to it, oldest first.
+   * Events of the advisory, oldest first.
    *
    * @generated from field: repeated pinfold.platform.advisory.Event events = 2;
    */
   events?: EventJson[];
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases?: string[];
 
   /**
-   * The namespace of the package.
+   * Namespace of the package.
    *
    * @generated from field: string package_namespace = 4;
    */
@@ -228,26 +230,26 @@ export const AdvisorySchema: GenMessage<Advisory, {jsonType: AdvisoryJson}> = /*
   messageDesc(file_pinfold_advisory_v1_security_advisory, 3);
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.advisory.Event
  */
 export type Event = Message<"pinfold.platform.advisory.Event"> & {
   /**
-   * When it happened: RFC 3339, UTC, milliseconds.
+   * Time of the event: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 1;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened. Exactly one.
+   * Kind of event. Exactly one.
    *
    * @generated from oneof pinfold.platform.advisory.Event.data
    */
   data: {
     /**
-     * It affects the package.
+     * The vulnerability affects the package.
      *
      * @generated from field: pinfold.platform.advisory.TruePositiveDetermination true_positive_determination = 10;
      */
@@ -255,7 +257,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
     case: "truePositiveDetermination";
   } | {
     /**
-     * It does not affect the package.
+     * The vulnerability does not affect the package.
      *
      * @generated from field: pinfold.platform.advisory.FalsePositiveDetermination false_positive_determination = 11;
      */
@@ -263,7 +265,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
     case: "falsePositiveDetermination";
   } | {
     /**
-     * It is fixed.
+     * The vulnerability is fixed.
      *
      * @generated from field: pinfold.platform.advisory.Fixed fixed = 12;
      */
@@ -271,7 +273,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
     case: "fixed";
   } | {
     /**
-     * It was found.
+     * The vulnerability was detected.
      *
      * @generated from field: pinfold.platform.advisory.Detection detection = 13;
      */
@@ -279,7 +281,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
     case: "detection";
   } | {
     /**
-     * Nobody will look into it.
+     * No analysis is planned.
      *
      * @generated from field: pinfold.platform.advisory.AnalysisNotPlanned analysis_not_planned = 14;
      */
@@ -287,7 +289,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
     case: "analysisNotPlanned";
   } | {
     /**
-     * It will not be fixed.
+     * No fix is planned.
      *
      * @generated from field: pinfold.platform.advisory.FixNotPlanned fix_not_planned = 15;
      */
@@ -295,7 +297,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
     case: "fixNotPlanned";
   } | {
     /**
-     * It waits for others.
+     * A fix by the upstream project is pending.
      *
      * @generated from field: pinfold.platform.advisory.PendingUpstreamFix pending_upstream_fix = 16;
      */
@@ -305,62 +307,62 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
 };
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.advisory.Event
  */
 export type EventJson = {
   /**
-   * When it happened: RFC 3339, UTC, milliseconds.
+   * Time of the event: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 1;
    */
   timestamp?: TimestampJson;
 
   /**
-   * It affects the package.
+   * The vulnerability affects the package.
    *
    * @generated from field: pinfold.platform.advisory.TruePositiveDetermination true_positive_determination = 10;
    */
   truePositiveDetermination?: TruePositiveDeterminationJson;
 
   /**
-   * It does not affect the package.
+   * The vulnerability does not affect the package.
    *
    * @generated from field: pinfold.platform.advisory.FalsePositiveDetermination false_positive_determination = 11;
    */
   falsePositiveDetermination?: FalsePositiveDeterminationJson;
 
   /**
-   * It is fixed.
+   * The vulnerability is fixed.
    *
    * @generated from field: pinfold.platform.advisory.Fixed fixed = 12;
    */
   fixed?: FixedJson;
 
   /**
-   * It was found.
+   * The vulnerability was detected.
    *
    * @generated from field: pinfold.platform.advisory.Detection detection = 13;
    */
   detection?: DetectionJson;
 
   /**
-   * Nobody will look into it.
+   * No analysis is planned.
    *
    * @generated from field: pinfold.platform.advisory.AnalysisNotPlanned analysis_not_planned = 14;
    */
   analysisNotPlanned?: AnalysisNotPlannedJson;
 
   /**
-   * It will not be fixed.
+   * No fix is planned.
    *
    * @generated from field: pinfold.platform.advisory.FixNotPlanned fix_not_planned = 15;
    */
   fixNotPlanned?: FixNotPlannedJson;
 
   /**
-   * It waits for others.
+   * A fix by the upstream project is pending.
    *
    * @generated from field: pinfold.platform.advisory.PendingUpstreamFix pending_upstream_fix = 16;
    */
@@ -375,13 +377,13 @@ export const EventSchema: GenMessage<Event, {jsonType: EventJson}> = /*@__PURE__
   messageDesc(file_pinfold_advisory_v1_security_advisory, 4);
 
 /**
- * The vulnerability affects the package.
+ * Determination that the vulnerability affects the package.
  *
  * @generated from message pinfold.platform.advisory.TruePositiveDetermination
  */
 export type TruePositiveDetermination = Message<"pinfold.platform.advisory.TruePositiveDetermination"> & {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -389,13 +391,13 @@ export type TruePositiveDetermination = Message<"pinfold.platform.advisory.TrueP
 };
 
 /**
- * The vulnerability affects the package.
+ * Determination that the vulnerability affects the package.
  *
  * @generated from message pinfold.platform.advisory.TruePositiveDetermination
  */
 export type TruePositiveDeterminationJson = {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -410,20 +412,20 @@ export const TruePositiveDeterminationSchema: GenMessage<TruePositiveDeterminati
   messageDesc(file_pinfold_advisory_v1_security_advisory, 5);
 
 /**
- * The vulnerability does not affect the package.
+ * Determination that the vulnerability does not affect the package.
  *
  * @generated from message pinfold.platform.advisory.FalsePositiveDetermination
  */
 export type FalsePositiveDetermination = Message<"pinfold.platform.advisory.FalsePositiveDetermination"> & {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.advisory.FalsePositiveDetermination.Type type = 1;
    */
   type: FalsePositiveDetermination_Type;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -431,20 +433,20 @@ export type FalsePositiveDetermination = Message<"pinfold.platform.advisory.Fals
 };
 
 /**
- * The vulnerability does not affect the package.
+ * Determination that the vulnerability does not affect the package.
  *
  * @generated from message pinfold.platform.advisory.FalsePositiveDetermination
  */
 export type FalsePositiveDeterminationJson = {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.advisory.FalsePositiveDetermination.Type type = 1;
    */
   type?: FalsePositiveDetermination_TypeJson;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -459,7 +461,7 @@ export const FalsePositiveDeterminationSchema: GenMessage<FalsePositiveDetermina
   messageDesc(file_pinfold_advisory_v1_security_advisory, 6);
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.advisory.FalsePositiveDetermination.Type
  */
@@ -472,7 +474,7 @@ export const FalsePositiveDetermination_Type = {
   FPT_TYPE_UNSPECIFIED: 0,
 
   /**
-   * The record itself is disputed. VEX: vulnerable_code_not_present.
+   * The vulnerability record itself is disputed. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: FPT_TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1;
    */
@@ -486,7 +488,7 @@ export const FalsePositiveDetermination_Type = {
   FPT_TYPE_COMPONENT_VULNERABILITY_MISMATCH: 2,
 
   /**
-   * An affected version is not in use. VEX: vulnerable_code_not_present.
+   * No affected version is used. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: FPT_TYPE_VULNERABLE_CODE_VERSION_NOT_USED = 3;
    */
@@ -507,14 +509,14 @@ export const FalsePositiveDetermination_Type = {
   FPT_TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH: 5,
 
   /**
-   * An attacker cannot reach it. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
+   * An attacker cannot reach the code. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
    *
    * @generated from enum value: FPT_TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   FPT_TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY: 6,
 
   /**
-   * Something built in prevents it. VEX: inline_mitigations_already_exist.
+   * A built-in protection prevents it. VEX: inline_mitigations_already_exist.
    *
    * @generated from enum value: FPT_TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -522,14 +524,14 @@ export const FalsePositiveDetermination_Type = {
 } as const;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.advisory.FalsePositiveDetermination.Type
  */
 export type FalsePositiveDetermination_Type = (typeof FalsePositiveDetermination_Type)[keyof typeof FalsePositiveDetermination_Type] | UnknownEnum;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.advisory.FalsePositiveDetermination.Type
  */
@@ -542,34 +544,34 @@ export const FalsePositiveDetermination_TypeSchema: GenEnum<FalsePositiveDetermi
   enumDesc(file_pinfold_advisory_v1_security_advisory, 6, 0);
 
 /**
- * A version without the vulnerability exists.
+ * Fix: a version without the vulnerability exists.
  *
  * @generated from message pinfold.platform.advisory.Fixed
  */
 export type Fixed = Message<"pinfold.platform.advisory.Fixed"> & {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 2;
    */
   scannerVersion: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 3;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 4;
    */
@@ -577,34 +579,34 @@ export type Fixed = Message<"pinfold.platform.advisory.Fixed"> & {
 };
 
 /**
- * A version without the vulnerability exists.
+ * Fix: a version without the vulnerability exists.
  *
  * @generated from message pinfold.platform.advisory.Fixed
  */
 export type FixedJson = {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion?: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 2;
    */
   scannerVersion?: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 3;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 4;
    */
@@ -619,19 +621,19 @@ export const FixedSchema: GenMessage<Fixed, {jsonType: FixedJson}> = /*@__PURE__
   messageDesc(file_pinfold_advisory_v1_security_advisory, 7);
 
 /**
- * The vulnerability was found.
+ * Detection of the vulnerability.
  *
  * @generated from message pinfold.platform.advisory.Detection
  */
 export type Detection = Message<"pinfold.platform.advisory.Detection"> & {
   /**
-   * How it was found.
+   * Method of detection.
    *
    * @generated from oneof pinfold.platform.advisory.Detection.type
    */
   type: {
     /**
-     * By looking up the National Vulnerability Database.
+     * Lookup in the National Vulnerability Database.
      *
      * @generated from field: pinfold.platform.advisory.Detection.DetectionTypeNVDAPI nvdapi = 1;
      */
@@ -639,7 +641,7 @@ export type Detection = Message<"pinfold.platform.advisory.Detection"> & {
     case: "nvdapi";
   } | {
     /**
-     * By a person.
+     * Detection by a person.
      *
      * @generated from field: pinfold.platform.advisory.Detection.DetectionTypeManual manual = 2;
      */
@@ -647,7 +649,7 @@ export type Detection = Message<"pinfold.platform.advisory.Detection"> & {
     case: "manual";
   } | {
     /**
-     * By a scanner.
+     * Detection by a scanner.
      *
      * @generated from field: pinfold.platform.advisory.Detection.DetectionTypeScanV1 scanv1 = 3;
      */
@@ -657,27 +659,27 @@ export type Detection = Message<"pinfold.platform.advisory.Detection"> & {
 };
 
 /**
- * The vulnerability was found.
+ * Detection of the vulnerability.
  *
  * @generated from message pinfold.platform.advisory.Detection
  */
 export type DetectionJson = {
   /**
-   * By looking up the National Vulnerability Database.
+   * Lookup in the National Vulnerability Database.
    *
    * @generated from field: pinfold.platform.advisory.Detection.DetectionTypeNVDAPI nvdapi = 1;
    */
   nvdapi?: Detection_DetectionTypeNVDAPIJson;
 
   /**
-   * By a person.
+   * Detection by a person.
    *
    * @generated from field: pinfold.platform.advisory.Detection.DetectionTypeManual manual = 2;
    */
   manual?: Detection_DetectionTypeManualJson;
 
   /**
-   * By a scanner.
+   * Detection by a scanner.
    *
    * @generated from field: pinfold.platform.advisory.Detection.DetectionTypeScanV1 scanv1 = 3;
    */
@@ -692,20 +694,20 @@ export const DetectionSchema: GenMessage<Detection, {jsonType: DetectionJson}> =
   messageDesc(file_pinfold_advisory_v1_security_advisory, 8);
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.advisory.Detection.DetectionTypeNVDAPI
  */
 export type Detection_DetectionTypeNVDAPI = Message<"pinfold.platform.advisory.Detection.DetectionTypeNVDAPI"> & {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -713,20 +715,20 @@ export type Detection_DetectionTypeNVDAPI = Message<"pinfold.platform.advisory.D
 };
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.advisory.Detection.DetectionTypeNVDAPI
  */
 export type Detection_DetectionTypeNVDAPIJson = {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched?: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -741,7 +743,7 @@ export const Detection_DetectionTypeNVDAPISchema: GenMessage<Detection_Detection
   messageDesc(file_pinfold_advisory_v1_security_advisory, 8, 0);
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.advisory.Detection.DetectionTypeManual
  */
@@ -749,7 +751,7 @@ export type Detection_DetectionTypeManual = Message<"pinfold.platform.advisory.D
 };
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.advisory.Detection.DetectionTypeManual
  */
@@ -764,83 +766,83 @@ export const Detection_DetectionTypeManualSchema: GenMessage<Detection_Detection
   messageDesc(file_pinfold_advisory_v1_security_advisory, 8, 1);
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.advisory.Detection.DetectionTypeScanV1
  */
 export type Detection_DetectionTypeScanV1 = Message<"pinfold.platform.advisory.Detection.DetectionTypeScanV1"> & {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage_name = 2;
    */
   subpackageName: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component_name = 4;
    */
   componentName: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -848,83 +850,83 @@ export type Detection_DetectionTypeScanV1 = Message<"pinfold.platform.advisory.D
 };
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.advisory.Detection.DetectionTypeScanV1
  */
 export type Detection_DetectionTypeScanV1Json = {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner?: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage_name = 2;
    */
   subpackageName?: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId?: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component_name = 4;
    */
   componentName?: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion?: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType?: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation?: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion?: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion?: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -939,13 +941,13 @@ export const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_Detection
   messageDesc(file_pinfold_advisory_v1_security_advisory, 8, 2);
 
 /**
- * Nobody will look into it.
+ * No analysis is planned.
  *
  * @generated from message pinfold.platform.advisory.AnalysisNotPlanned
  */
 export type AnalysisNotPlanned = Message<"pinfold.platform.advisory.AnalysisNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -953,13 +955,13 @@ export type AnalysisNotPlanned = Message<"pinfold.platform.advisory.AnalysisNotP
 };
 
 /**
- * Nobody will look into it.
+ * No analysis is planned.
  *
  * @generated from message pinfold.platform.advisory.AnalysisNotPlanned
  */
 export type AnalysisNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -974,13 +976,13 @@ export const AnalysisNotPlannedSchema: GenMessage<AnalysisNotPlanned, {jsonType:
   messageDesc(file_pinfold_advisory_v1_security_advisory, 9);
 
 /**
- * It will not be fixed.
+ * No fix is planned.
  *
  * @generated from message pinfold.platform.advisory.FixNotPlanned
  */
 export type FixNotPlanned = Message<"pinfold.platform.advisory.FixNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -988,13 +990,13 @@ export type FixNotPlanned = Message<"pinfold.platform.advisory.FixNotPlanned"> &
 };
 
 /**
- * It will not be fixed.
+ * No fix is planned.
  *
  * @generated from message pinfold.platform.advisory.FixNotPlanned
  */
 export type FixNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1009,13 +1011,13 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
   messageDesc(file_pinfold_advisory_v1_security_advisory, 10);
 
 /**
- * It waits for a fix by the makers of the component.
+ * Wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.PendingUpstreamFix
  */
 export type PendingUpstreamFix = Message<"pinfold.platform.advisory.PendingUpstreamFix"> & {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1023,13 +1025,13 @@ export type PendingUpstreamFix = Message<"pinfold.platform.advisory.PendingUpstr
 };
 
 /**
- * It waits for a fix by the makers of the component.
+ * Wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.PendingUpstreamFix
  */
 export type PendingUpstreamFixJson = {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1044,51 +1046,53 @@ export const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {jsonType:
   messageDesc(file_pinfold_advisory_v1_security_advisory, 11);
 
 /**
- * Which vulnerabilities to list, in which order, and which page of them.
+ * Request to list vulnerabilities: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.VulnerabilityMetadataFilter
  */
 export type VulnerabilityMetadataFilter = Message<"pinfold.platform.advisory.VulnerabilityMetadataFilter"> & {
   /**
-   * Only the vulnerability with this id, in addition to `ids`.
+   * Limits the list to the vulnerability with this id, in addition to `ids`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids: string[];
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * `id`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `id asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `id asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1096,51 +1100,53 @@ export type VulnerabilityMetadataFilter = Message<"pinfold.platform.advisory.Vul
 };
 
 /**
- * Which vulnerabilities to list, in which order, and which page of them.
+ * Request to list vulnerabilities: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.VulnerabilityMetadataFilter
  */
 export type VulnerabilityMetadataFilterJson = {
   /**
-   * Only the vulnerability with this id, in addition to `ids`.
+   * Limits the list to the vulnerability with this id, in addition to `ids`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Only the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids?: string[];
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * `id`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `id asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `id asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1168,21 +1174,21 @@ export type VulnerabilityMetadataList = Message<"pinfold.platform.advisory.Vulne
   items: VulnerabilityMetadata[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together. `skip` and `page_token` do not change it.
+   * Number of matches on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1203,21 +1209,21 @@ export type VulnerabilityMetadataListJson = {
   items?: VulnerabilityMetadataJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together. `skip` and `page_token` do not change it.
+   * Number of matches on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1232,41 +1238,41 @@ export const VulnerabilityMetadataListSchema: GenMessage<VulnerabilityMetadataLi
   messageDesc(file_pinfold_advisory_v1_security_advisory, 13);
 
 /**
- * The description of a vulnerability.
+ * Description of a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.VulnerabilityMetadata
  */
 export type VulnerabilityMetadata = Message<"pinfold.platform.advisory.VulnerabilityMetadata"> & {
   /**
-   * The id, such as a CVE or GHSA id.
+   * Id, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 2;
    */
   summary: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 3;
    */
   details: string;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated pinfold.platform.advisory.Reference references = 4;
    */
   references: Reference[];
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.platform.advisory.Severity severity = 5;
    */
@@ -1274,41 +1280,41 @@ export type VulnerabilityMetadata = Message<"pinfold.platform.advisory.Vulnerabi
 };
 
 /**
- * The description of a vulnerability.
+ * Description of a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.VulnerabilityMetadata
  */
 export type VulnerabilityMetadataJson = {
   /**
-   * The id, such as a CVE or GHSA id.
+   * Id, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 2;
    */
   summary?: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 3;
    */
   details?: string;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated pinfold.platform.advisory.Reference references = 4;
    */
   references?: ReferenceJson[];
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.platform.advisory.Severity severity = 5;
    */
@@ -1323,20 +1329,20 @@ export const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetadata, {jso
   messageDesc(file_pinfold_advisory_v1_security_advisory, 14);
 
 /**
- * A page about a vulnerability.
+ * Web page about a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.Reference
  */
 export type Reference = Message<"pinfold.platform.advisory.Reference"> & {
   /**
-   * What the page is.
+   * Kind of page.
    *
    * @generated from field: pinfold.platform.advisory.Reference.Type type = 1;
    */
   type: Reference_Type;
 
   /**
-   * The address of the page.
+   * URL of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -1344,20 +1350,20 @@ export type Reference = Message<"pinfold.platform.advisory.Reference"> & {
 };
 
 /**
- * A page about a vulnerability.
+ * Web page about a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.Reference
  */
 export type ReferenceJson = {
   /**
-   * What the page is.
+   * Kind of page.
    *
    * @generated from field: pinfold.platform.advisory.Reference.Type type = 1;
    */
   type?: Reference_TypeJson;
 
   /**
-   * The address of the page.
+   * URL of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -1372,7 +1378,7 @@ export const ReferenceSchema: GenMessage<Reference, {jsonType: ReferenceJson}> =
   messageDesc(file_pinfold_advisory_v1_security_advisory, 15);
 
 /**
- * What a page is, in the words of the OSV format.
+ * Kind of page, in terms of the OSV format.
  *
  * @generated from enum pinfold.platform.advisory.Reference.Type
  */
@@ -1399,7 +1405,7 @@ export const Reference_Type = {
   ARTICLE: 2,
 
   /**
-   * A way to detect it.
+   * Instructions to detect the vulnerability.
    *
    * @generated from enum value: DETECTION = 3;
    */
@@ -1420,14 +1426,14 @@ export const Reference_Type = {
   REPORT: 5,
 
   /**
-   * The change that fixed it.
+   * The change that fixed the vulnerability.
    *
    * @generated from enum value: FIX = 6;
    */
   FIX: 6,
 
   /**
-   * The change that brought it in.
+   * The change that introduced the vulnerability.
    *
    * @generated from enum value: INTRODUCED = 7;
    */
@@ -1456,14 +1462,14 @@ export const Reference_Type = {
 } as const;
 
 /**
- * What a page is, in the words of the OSV format.
+ * Kind of page, in terms of the OSV format.
  *
  * @generated from enum pinfold.platform.advisory.Reference.Type
  */
 export type Reference_Type = (typeof Reference_Type)[keyof typeof Reference_Type] | UnknownEnum;
 
 /**
- * What a page is, in the words of the OSV format.
+ * Kind of page, in terms of the OSV format.
  *
  * @generated from enum pinfold.platform.advisory.Reference.Type
  */
@@ -1476,20 +1482,20 @@ export const Reference_TypeSchema: GenEnum<Reference_Type, Reference_TypeJson> =
   enumDesc(file_pinfold_advisory_v1_security_advisory, 15, 0);
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * Severity of a vulnerability in one scoring system.
  *
  * @generated from message pinfold.platform.advisory.Severity
  */
 export type Severity = Message<"pinfold.platform.advisory.Severity"> & {
   /**
-   * The scoring system.
+   * Scoring system.
    *
    * @generated from field: pinfold.platform.advisory.Severity.Type type = 1;
    */
   type: Severity_Type;
 
   /**
-   * The vector, the number or the word.
+   * CVSS vector, number or word.
    *
    * @generated from field: string score = 2;
    */
@@ -1497,20 +1503,20 @@ export type Severity = Message<"pinfold.platform.advisory.Severity"> & {
 };
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * Severity of a vulnerability in one scoring system.
  *
  * @generated from message pinfold.platform.advisory.Severity
  */
 export type SeverityJson = {
   /**
-   * The scoring system.
+   * Scoring system.
    *
    * @generated from field: pinfold.platform.advisory.Severity.Type type = 1;
    */
   type?: Severity_TypeJson;
 
   /**
-   * The vector, the number or the word.
+   * CVSS vector, number or word.
    *
    * @generated from field: string score = 2;
    */
@@ -1525,7 +1531,7 @@ export const SeveritySchema: GenMessage<Severity, {jsonType: SeverityJson}> = /*
   messageDesc(file_pinfold_advisory_v1_security_advisory, 16);
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.advisory.Severity.Type
  */
@@ -1559,7 +1565,7 @@ export const Severity_Type = {
   CVSS_V4: 3,
 
   /**
-   * The words of Ubuntu. Version 2 does not have it.
+   * Ubuntu's terms. Version 2 does not have it.
    *
    * @generated from enum value: UBUNTU = 4;
    */
@@ -1567,14 +1573,14 @@ export const Severity_Type = {
 } as const;
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.advisory.Severity.Type
  */
 export type Severity_Type = (typeof Severity_Type)[keyof typeof Severity_Type] | UnknownEnum;
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.advisory.Severity.Type
  */
@@ -1587,13 +1593,13 @@ export const Severity_TypeSchema: GenEnum<Severity_Type, Severity_TypeJson> = /*
   enumDesc(file_pinfold_advisory_v1_security_advisory, 16, 0);
 
 /**
- * Which images to report on, and from when to when.
+ * Request for daily reports: images and period.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVulnsReportFilter
  */
 export type ResolvedVulnsReportFilter = Message<"pinfold.platform.advisory.ResolvedVulnsReportFilter"> & {
   /**
-   * The images to report on: at least one, and 100 tags at most. In a query string, repeat
+   * Images to report on: at least one, and 100 tags at most. In a query string, repeat
    * `imageRefs=<repo>[:<tag>[,<tag>...]]`.
    *
    * @generated from field: repeated pinfold.platform.advisory.ResolvedVulnsReportFilter.ImageRef image_refs = 1;
@@ -1601,14 +1607,14 @@ export type ResolvedVulnsReportFilter = Message<"pinfold.platform.advisory.Resol
   imageRefs: ResolvedVulnsReportFilter_ImageRef[];
 
   /**
-   * The start of the report, itself included: RFC 3339.
+   * Start of the report, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp from = 2;
    */
   from?: Timestamp | undefined;
 
   /**
-   * The end of the report, itself included: RFC 3339, 366 days after the start at most.
+   * End of the report, inclusive: RFC 3339, 366 days after the start at most.
    *
    * @generated from field: google.protobuf.Timestamp to = 3;
    */
@@ -1616,13 +1622,13 @@ export type ResolvedVulnsReportFilter = Message<"pinfold.platform.advisory.Resol
 };
 
 /**
- * Which images to report on, and from when to when.
+ * Request for daily reports: images and period.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVulnsReportFilter
  */
 export type ResolvedVulnsReportFilterJson = {
   /**
-   * The images to report on: at least one, and 100 tags at most. In a query string, repeat
+   * Images to report on: at least one, and 100 tags at most. In a query string, repeat
    * `imageRefs=<repo>[:<tag>[,<tag>...]]`.
    *
    * @generated from field: repeated pinfold.platform.advisory.ResolvedVulnsReportFilter.ImageRef image_refs = 1;
@@ -1630,14 +1636,14 @@ export type ResolvedVulnsReportFilterJson = {
   imageRefs?: ResolvedVulnsReportFilter_ImageRefJson[];
 
   /**
-   * The start of the report, itself included: RFC 3339.
+   * Start of the report, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp from = 2;
    */
   from?: TimestampJson;
 
   /**
-   * The end of the report, itself included: RFC 3339, 366 days after the start at most.
+   * End of the report, inclusive: RFC 3339, 366 days after the start at most.
    *
    * @generated from field: google.protobuf.Timestamp to = 3;
    */
@@ -1652,20 +1658,20 @@ export const ResolvedVulnsReportFilterSchema: GenMessage<ResolvedVulnsReportFilt
   messageDesc(file_pinfold_advisory_v1_security_advisory, 17);
 
 /**
- * An image by repo and tags.
+ * Image, by repo and tags.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVulnsReportFilter.ImageRef
  */
 export type ResolvedVulnsReportFilter_ImageRef = Message<"pinfold.platform.advisory.ResolvedVulnsReportFilter.ImageRef"> & {
   /**
-   * The repo: its uid, or the path that clients pull it by, such as `acme/team/app`.
+   * The repo: its uid, or its path in image references, such as `acme/team/app`.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * The tags to follow. Empty: `latest`.
+   * Tags to report on. Empty: `latest`.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -1673,20 +1679,20 @@ export type ResolvedVulnsReportFilter_ImageRef = Message<"pinfold.platform.advis
 };
 
 /**
- * An image by repo and tags.
+ * Image, by repo and tags.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVulnsReportFilter.ImageRef
  */
 export type ResolvedVulnsReportFilter_ImageRefJson = {
   /**
-   * The repo: its uid, or the path that clients pull it by, such as `acme/team/app`.
+   * The repo: its uid, or its path in image references, such as `acme/team/app`.
    *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
-   * The tags to follow. Empty: `latest`.
+   * Tags to report on. Empty: `latest`.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -1707,7 +1713,7 @@ export const ResolvedVulnsReportFilter_ImageRefSchema: GenMessage<ResolvedVulnsR
  */
 export type ResolvedVulnsReportList = Message<"pinfold.platform.advisory.ResolvedVulnsReportList"> & {
   /**
-   * One per day, oldest first.
+   * The daily reports, one per day, oldest first.
    *
    * @generated from field: repeated pinfold.platform.advisory.ResolvedVulnsReport items = 1;
    */
@@ -1721,7 +1727,7 @@ export type ResolvedVulnsReportList = Message<"pinfold.platform.advisory.Resolve
  */
 export type ResolvedVulnsReportListJson = {
   /**
-   * One per day, oldest first.
+   * The daily reports, one per day, oldest first.
    *
    * @generated from field: repeated pinfold.platform.advisory.ResolvedVulnsReport items = 1;
    */
@@ -1736,7 +1742,7 @@ export const ResolvedVulnsReportListSchema: GenMessage<ResolvedVulnsReportList, 
   messageDesc(file_pinfold_advisory_v1_security_advisory, 18);
 
 /**
- * What was resolved on one day.
+ * Vulnerabilities that were resolved on one day.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVulnsReport
  */
@@ -1749,7 +1755,7 @@ export type ResolvedVulnsReport = Message<"pinfold.platform.advisory.ResolvedVul
   date?: Timestamp | undefined;
 
   /**
-   * The vulnerabilities that went away. Empty on a day without any.
+   * Resolved vulnerabilities. Empty on a day without any.
    *
    * @generated from field: repeated pinfold.platform.advisory.ResolvedVuln resolved_vulns = 2;
    */
@@ -1757,7 +1763,7 @@ export type ResolvedVulnsReport = Message<"pinfold.platform.advisory.ResolvedVul
 };
 
 /**
- * What was resolved on one day.
+ * Vulnerabilities that were resolved on one day.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVulnsReport
  */
@@ -1770,7 +1776,7 @@ export type ResolvedVulnsReportJson = {
   date?: TimestampJson;
 
   /**
-   * The vulnerabilities that went away. Empty on a day without any.
+   * Resolved vulnerabilities. Empty on a day without any.
    *
    * @generated from field: repeated pinfold.platform.advisory.ResolvedVuln resolved_vulns = 2;
    */
@@ -1785,27 +1791,27 @@ export const ResolvedVulnsReportSchema: GenMessage<ResolvedVulnsReport, {jsonTyp
   messageDesc(file_pinfold_advisory_v1_security_advisory, 19);
 
 /**
- * A vulnerability that an image update resolved.
+ * Vulnerability that an image update resolved.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVuln
  */
 export type ResolvedVuln = Message<"pinfold.platform.advisory.ResolvedVuln"> & {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
 
   /**
-   * How bad it was.
+   * Severity of the vulnerability.
    *
    * @generated from field: repeated pinfold.platform.advisory.Severity cvss_severities = 3;
    */
@@ -1813,27 +1819,27 @@ export type ResolvedVuln = Message<"pinfold.platform.advisory.ResolvedVuln"> & {
 };
 
 /**
- * A vulnerability that an image update resolved.
+ * Vulnerability that an image update resolved.
  *
  * @generated from message pinfold.platform.advisory.ResolvedVuln
  */
 export type ResolvedVulnJson = {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
 
   /**
-   * How bad it was.
+   * Severity of the vulnerability.
    *
    * @generated from field: repeated pinfold.platform.advisory.Severity cvss_severities = 3;
    */
@@ -1848,14 +1854,14 @@ export const ResolvedVulnSchema: GenMessage<ResolvedVuln, {jsonType: ResolvedVul
   messageDesc(file_pinfold_advisory_v1_security_advisory, 20);
 
 /**
- * Published security data: advisories by package, descriptions of vulnerabilities, and what image updates have
- * resolved. The data is that of version 2.
+ * Published security data: advisories by package, vulnerability descriptions, and vulnerabilities that image updates
+ * have resolved. The data is the same as in version 2.
  *
  * @generated from service pinfold.platform.advisory.SecurityAdvisory
  */
 export const SecurityAdvisory: GenService<{
   /**
-   * Lists all published advisories, one document per origin package. Only approved events are in it. Needs no token.
+   * Lists all published advisories, one document per origin package. Includes approved events only. Needs no token.
    *
    * @generated from rpc pinfold.platform.advisory.SecurityAdvisory.ListDocuments
    */
@@ -1865,8 +1871,8 @@ export const SecurityAdvisory: GenService<{
     output: typeof DocumentListSchema;
   },
   /**
-   * Describes vulnerabilities by their ids, all known ones when no id is given. Needs no token. INVALID_ARGUMENT for
-   * more than 1000 ids.
+   * Returns descriptions of vulnerabilities by id, or of all known ones if no id is given. Needs no token. Returns
+   * INVALID_ARGUMENT for more than 1000 ids.
    *
    * @generated from rpc pinfold.platform.advisory.SecurityAdvisory.ListVulnerabilityMetadata
    */
@@ -1876,9 +1882,9 @@ export const SecurityAdvisory: GenService<{
     output: typeof VulnerabilityMetadataListSchema;
   },
   /**
-   * Reports day by day which vulnerabilities the updates of some images resolved, as far as the caller may see these
-   * images; what he may not see resolves nothing. INVALID_ARGUMENT without images or times, when the end is before the
-   * start, or when the tags moved more than 2000 times on these days.
+   * Reports, for each day, the vulnerabilities that updates of some images resolved. Includes only images that the
+   * caller can see. Returns INVALID_ARGUMENT without images or times, and if the end is before the start. Also returns
+   * INVALID_ARGUMENT if the tags were updated more than 2000 times on these days.
    *
    * @generated from rpc pinfold.platform.advisory.SecurityAdvisory.ListResolvedVulnsReports
    */

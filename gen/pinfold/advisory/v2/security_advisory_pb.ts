@@ -18,51 +18,53 @@ export const file_pinfold_advisory_v2_security_advisory: GenFile = /*@__PURE__*/
   fileDesc("CitwaW5mb2xkL2Fkdmlzb3J5L3YyL3NlY3VyaXR5X2Fkdmlzb3J5LnByb3RvEhxwaW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LnYyIpkBChRMaXN0RG9jdW1lbnRzUmVxdWVzdBIPCgJpZBgBIAEoCUID4EEBEhUKBGN2ZXMYAiADKAlCB+BBAai1GAESFgoJcGFnZV9zaXplGGQgASgFQgPgQQESFwoKcGFnZV90b2tlbhhlIAEoCUID4EEBEhUKCG9yZGVyX2J5GGYgASgJQgPgQQESEQoEc2tpcBhnIAEoBUID4EEBIqsBChVMaXN0RG9jdW1lbnRzUmVzcG9uc2USPgoJZG9jdW1lbnRzGAEgAygLMiYucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5Eb2N1bWVudEID4EEDEhcKD25leHRfcGFnZV90b2tlbhhkIAEoCRIYCgt0b3RhbF9jb3VudBhlIAEoA0gAiAEBEg8KB3NraXBwZWQYZiABKAVCDgoMX3RvdGFsX2NvdW50ImQKCERvY3VtZW50Eg8KAmlkGAEgASgJQgPgQQMSRwoKYWR2aXNvcmllcxgCIAMoCzIuLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuRG9jdW1lbnRBZHZpc29yeUID4EEDIpsBChBEb2N1bWVudEFkdmlzb3J5Eg8KAmlkGAEgASgJQgPgQQMSQAoGZXZlbnRzGAIgAygLMisucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5Eb2N1bWVudEV2ZW50QgPgQQMSFAoHYWxpYXNlcxgDIAMoCUID4EEDEh4KEXBhY2thZ2VfbmFtZXNwYWNlGAQgASgJQgPgQQMikAUKDURvY3VtZW50RXZlbnQSMgoJdGltZXN0YW1wGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEmMKG3RydWVfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgKIAEoCzI3LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuVHJ1ZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbkID4EEDSAASZQocZmFsc2VfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgLIAEoCzI4LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb25CA+BBA0gAEjkKBWZpeGVkGAwgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5GaXhlZEID4EEDSAASQQoJZGV0ZWN0aW9uGA0gASgLMicucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5EZXRlY3Rpb25CA+BBA0gAElUKFGFuYWx5c2lzX25vdF9wbGFubmVkGA4gASgLMjAucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5BbmFseXNpc05vdFBsYW5uZWRCA+BBA0gAEksKD2ZpeF9ub3RfcGxhbm5lZBgPIAEoCzIrLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuRml4Tm90UGxhbm5lZEID4EEDSAASVQoUcGVuZGluZ191cHN0cmVhbV9maXgYECABKAsyMC5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LnYyLlBlbmRpbmdVcHN0cmVhbUZpeEID4EEDSABCBgoEZGF0YSIuChlUcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uEhEKBG5vdGUYASABKAlCA+BBAyLpAwoaRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24SUAoEdHlwZRgBIAEoDjI9LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24uVHlwZUID4EEDEhEKBG5vdGUYAiABKAlCA+BBAyLlAgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASMAosVFlQRV9WVUxORVJBQklMSVRZX1JFQ09SRF9BTkFMWVNJU19DT05URVNURUQQARIpCiVUWVBFX0NPTVBPTkVOVF9WVUxORVJBQklMSVRZX01JU01BVENIEAISKQolVFlQRV9WVUxORVJBQkxFX0NPREVfVkVSU0lPTl9OT1RfVVNFRBADEjAKLFRZUEVfVlVMTkVSQUJMRV9DT0RFX05PVF9JTkNMVURFRF9JTl9QQUNLQUdFEAQSLgoqVFlQRV9WVUxORVJBQkxFX0NPREVfTk9UX0lOX0VYRUNVVElPTl9QQVRIEAUSOgo2VFlQRV9WVUxORVJBQkxFX0NPREVfQ0FOTk9UX0JFX0NPTlRST0xMRURfQllfQURWRVJTQVJZEAYSIQodVFlQRV9JTkxJTkVfTUlUSUdBVElPTlNfRVhJU1QQByJ+CgVGaXhlZBIaCg1maXhlZF92ZXJzaW9uGAEgASgJQgPgQQMSHAoPc2Nhbm5lcl92ZXJzaW9uGAIgASgJQgPgQQMSGwoOZ3J5cGVfZGJfYnVpbHQYAyABKAlCA+BBAxIeChFncnlwZV9kYl9jaGVja3N1bRgEIAEoCUID4EEDIswFCglEZXRlY3Rpb24SUgoGbnZkYXBpGAEgASgLMjsucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5EZXRlY3Rpb24uRGV0ZWN0aW9uVHlwZU5WREFQSUID4EEDSAASUgoGbWFudWFsGAIgASgLMjsucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5EZXRlY3Rpb24uRGV0ZWN0aW9uVHlwZU1hbnVhbEID4EEDSAASUgoGc2NhbnYxGAMgASgLMjsucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5EZXRlY3Rpb24uRGV0ZWN0aW9uVHlwZVNjYW5WMUID4EEDSAAaSAoTRGV0ZWN0aW9uVHlwZU5WREFQSRIZCgxjcGVfc2VhcmNoZWQYASABKAlCA+BBAxIWCgljcGVfZm91bmQYAiABKAlCA+BBAxoVChNEZXRlY3Rpb25UeXBlTWFudWFsGtkCChNEZXRlY3Rpb25UeXBlU2NhblYxEhQKB3NjYW5uZXIYASABKAlCA+BBAxIcCg9zdWJwYWNrYWdlX25hbWUYAiABKAlCA+BBAxIZCgxjb21wb25lbnRfaWQYAyABKAlCA+BBAxIbCg5jb21wb25lbnRfbmFtZRgEIAEoCUID4EEDEh4KEWNvbXBvbmVudF92ZXJzaW9uGAUgASgJQgPgQQMSGwoOY29tcG9uZW50X3R5cGUYBiABKAlCA+BBAxIfChJjb21wb25lbnRfbG9jYXRpb24YByABKAlCA+BBAxIdChBhcnRpZmFjdF92ZXJzaW9uGAggASgJQgPgQQMSHAoPc2Nhbm5lcl92ZXJzaW9uGAkgASgJQgPgQQMSGwoOZ3J5cGVfZGJfYnVpbHQYCiABKAlCA+BBAxIeChFncnlwZV9kYl9jaGVja3N1bRgLIAEoCUID4EEDQgYKBHR5cGUiJwoSQW5hbHlzaXNOb3RQbGFubmVkEhEKBG5vdGUYASABKAlCA+BBAyIiCg1GaXhOb3RQbGFubmVkEhEKBG5vdGUYASABKAlCA+BBAyInChJQZW5kaW5nVXBzdHJlYW1GaXgSEQoEbm90ZRgBIAEoCUID4EEDIqQBCiBMaXN0VnVsbmVyYWJpbGl0eU1ldGFkYXRhUmVxdWVzdBIPCgJpZBgBIAEoCUID4EEBEhQKA2lkcxgCIAMoCUIH4EEBqLUYARIWCglwYWdlX3NpemUYCiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAsgASgJQgPgQQESFQoIb3JkZXJfYnkYDCABKAlCA+BBARIRCgRza2lwGA0gASgFQgPgQQEi4AEKIUxpc3RWdWxuZXJhYmlsaXR5TWV0YWRhdGFSZXNwb25zZRJYChZ2dWxuZXJhYmlsaXR5X21ldGFkYXRhGAEgAygLMjMucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5WdWxuZXJhYmlsaXR5TWV0YWRhdGFCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAxIdCgt0b3RhbF9jb3VudBgDIAEoA0ID4EEDSACIAQESFAoHc2tpcHBlZBgEIAEoBUID4EEDQg4KDF90b3RhbF9jb3VudCLXAQoVVnVsbmVyYWJpbGl0eU1ldGFkYXRhEg8KAmlkGAEgASgJQgPgQQMSFAoHc3VtbWFyeRgCIAEoCUID4EEDEhQKB2RldGFpbHMYAyABKAlCA+BBAxJACgpyZWZlcmVuY2VzGAQgAygLMicucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5SZWZlcmVuY2VCA+BBAxI/CgpzZXZlcml0aWVzGAUgAygLMiYucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5TZXZlcml0eUID4EEDIrICCglSZWZlcmVuY2USPwoEdHlwZRgBIAEoDjIsLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuUmVmZXJlbmNlLlR5cGVCA+BBAxIQCgN1cmwYAiABKAlCA+BBAyLRAQoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASEQoNVFlQRV9BRFZJU09SWRABEhAKDFRZUEVfQVJUSUNMRRACEhIKDlRZUEVfREVURUNUSU9OEAMSEwoPVFlQRV9ESVNDVVNTSU9OEAQSDwoLVFlQRV9SRVBPUlQQBRIMCghUWVBFX0ZJWBAGEhMKD1RZUEVfSU5UUk9EVUNFRBAHEhAKDFRZUEVfUEFDS0FHRRAIEhEKDVRZUEVfRVZJREVOQ0UQCRIMCghUWVBFX1dFQhAKIrIBCghTZXZlcml0eRI+CgR0eXBlGAEgASgOMisucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5TZXZlcml0eS5UeXBlQgPgQQMSEgoFc2NvcmUYAiABKAlCA+BBAyJSCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIQCgxUWVBFX0NWU1NfVjIQARIQCgxUWVBFX0NWU1NfVjMQAhIQCgxUWVBFX0NWU1NfVjQQAyK1AgofTGlzdFJlc29sdmVkVnVsbnNSZXBvcnRzUmVxdWVzdBJPCgppbWFnZV9yZWZzGAEgAygLMiYucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5JbWFnZVJlZkIT4EECsrUYDAoEcmVwbxIEdGFncxIzCgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EECEjEKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EECEhYKCXBhZ2Vfc2l6ZRhkIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YZSABKAlCA+BBARIVCghvcmRlcl9ieRhmIAEoCUID4EEBEhEKBHNraXAYZyABKAVCA+BBASIwCghJbWFnZVJlZhIRCgRyZXBvGAEgASgJQgPgQQISEQoEdGFncxgCIAMoCUID4EEBIs4BCiBMaXN0UmVzb2x2ZWRWdWxuc1JlcG9ydHNSZXNwb25zZRJWChZyZXNvbHZlZF92dWxuc19yZXBvcnRzGAEgAygLMjEucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5SZXNvbHZlZFZ1bG5zUmVwb3J0QgPgQQMSFwoPbmV4dF9wYWdlX3Rva2VuGGQgASgJEhgKC3RvdGFsX2NvdW50GGUgASgDSACIAQESDwoHc2tpcHBlZBhmIAEoBUIOCgxfdG90YWxfY291bnQijQEKE1Jlc29sdmVkVnVsbnNSZXBvcnQSLQoEZGF0ZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxJHCg5yZXNvbHZlZF92dWxucxgCIAMoCzIqLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuUmVzb2x2ZWRWdWxuQgPgQQMiewoMUmVzb2x2ZWRWdWxuEg8KAmlkGAEgASgJQgPgQQMSFAoHYWxpYXNlcxgCIAMoCUID4EEDEkQKD2N2c3Nfc2V2ZXJpdGllcxgDIAMoCzImLnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuU2V2ZXJpdHlCA+BBAzL7BAoXU2VjdXJpdHlBZHZpc29yeVNlcnZpY2USqgEKDUxpc3REb2N1bWVudHMSMi5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LnYyLkxpc3REb2N1bWVudHNSZXF1ZXN0GjMucGluZm9sZC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5MaXN0RG9jdW1lbnRzUmVzcG9uc2UiMIq1GAIKAJq1GAgYASAAKAEwAILT5JMCGBIWL2Fkdmlzb3J5L3YyL2RvY3VtZW50cxLNAQoZTGlzdFZ1bG5lcmFiaWxpdHlNZXRhZGF0YRI+LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuTGlzdFZ1bG5lcmFiaWxpdHlNZXRhZGF0YVJlcXVlc3QaPy5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LnYyLkxpc3RWdWxuZXJhYmlsaXR5TWV0YWRhdGFSZXNwb25zZSIvirUYAgoAmrUYCBgBIAAoATAAgtPkkwIXEhUvYWR2aXNvcnkvdjIvbWV0YWRhdGES4gEKGExpc3RSZXNvbHZlZFZ1bG5zUmVwb3J0cxI9LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuTGlzdFJlc29sdmVkVnVsbnNSZXBvcnRzUmVxdWVzdBo+LnBpbmZvbGQucGxhdGZvcm0uYWR2aXNvcnkudjIuTGlzdFJlc29sdmVkVnVsbnNSZXBvcnRzUmVzcG9uc2UiR4q1GA4SDAoI9AzFDM8MzQwQAZq1GAgYASAAKAEwAILT5JMCIxIhL2Fkdmlzb3J5L3YyL2ltYWdlcy9yZXNvbHZlZFZ1bG5zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which documents to list, in which order, and which page of them.
+ * Request to list documents: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.v2.ListDocumentsRequest
  */
 export type ListDocumentsRequest = Message<"pinfold.platform.advisory.v2.ListDocumentsRequest"> & {
   /**
-   * Only the document of this origin package.
+   * Limits the list to the document of this origin package.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only documents about one of these vulnerabilities, together with `id`. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to documents about one of these vulnerabilities, together with `id`. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string cves = 2;
    */
   cves: string[];
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 100;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 101;
    */
   pageToken: string;
 
   /**
-   * `id`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `id asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `id asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 102;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -70,51 +72,53 @@ export type ListDocumentsRequest = Message<"pinfold.platform.advisory.v2.ListDoc
 };
 
 /**
- * Which documents to list, in which order, and which page of them.
+ * Request to list documents: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.v2.ListDocumentsRequest
  */
 export type ListDocumentsRequestJson = {
   /**
-   * Only the document of this origin package.
+   * Limits the list to the document of this origin package.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Only documents about one of these vulnerabilities, together with `id`. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to documents about one of these vulnerabilities, together with `id`. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string cves = 2;
    */
   cves?: string[];
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 100;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 101;
    */
   pageToken?: string;
 
   /**
-   * `id`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `id asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `id asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 102;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -142,21 +146,21 @@ export type ListDocumentsResponse = Message<"pinfold.platform.advisory.v2.ListDo
   documents: Document[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 100;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 101;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 102;
    */
@@ -177,21 +181,21 @@ export type ListDocumentsResponseJson = {
   documents?: DocumentJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 100;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 101;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 102;
    */
@@ -206,20 +210,20 @@ export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse, {jso
   messageDesc(file_pinfold_advisory_v2_security_advisory, 1);
 
 /**
- * The advisories of one origin package.
+ * Advisories of one origin package.
  *
  * @generated from message pinfold.platform.advisory.v2.Document
  */
 export type Document = Message<"pinfold.platform.advisory.v2.Document"> & {
   /**
-   * The name of the origin package.
+   * Name of the origin package.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its advisories.
+   * Advisories of the package.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
@@ -227,20 +231,20 @@ export type Document = Message<"pinfold.platform.advisory.v2.Document"> & {
 };
 
 /**
- * The advisories of one origin package.
+ * Advisories of one origin package.
  *
  * @generated from message pinfold.platform.advisory.v2.Document
  */
 export type DocumentJson = {
   /**
-   * The name of the origin package.
+   * Name of the origin package.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Its advisories.
+   * Advisories of the package.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
@@ -255,34 +259,34 @@ export const DocumentSchema: GenMessage<Document, {jsonType: DocumentJson}> = /*
   messageDesc(file_pinfold_advisory_v2_security_advisory, 2);
 
 /**
- * One vulnerability in the package.
+ * Vulnerability in the package.
  *
  * @generated from message pinfold.platform.advisory.v2.DocumentAdvisory
  */
 export type DocumentAdvisory = Message<"pinfold.platform.advisory.v2.DocumentAdvisory"> & {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What happened to it, oldest first.
+   * Events of the advisory, oldest first.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.DocumentEvent events = 2;
    */
   events: DocumentEvent[];
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases: string[];
 
   /**
-   * The namespace of the package.
+   * Namespace of the package.
    *
    * @generated from field: string package_namespace = 4;
    */
@@ -290,34 +294,34 @@ export type DocumentAdvisory = Message<"pinfold.platform.advisory.v2.DocumentAdv
 };
 
 /**
- * One vulnerability in the package.
+ * Vulnerability in the package.
  *
  * @generated from message pinfold.platform.advisory.v2.DocumentAdvisory
  */
 export type DocumentAdvisoryJson = {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * What happened to it, oldest first.
+   * Events of the advisory, oldest first.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.DocumentEvent events = 2;
    */
   events?: DocumentEventJson[];
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases?: string[];
 
   /**
-   * The namespace of the package.
+   * Namespace of the package.
    *
    * @generated from field: string package_namespace = 4;
    */
@@ -332,26 +336,26 @@ export const DocumentAdvisorySchema: GenMessage<DocumentAdvisory, {jsonType: Doc
   messageDesc(file_pinfold_advisory_v2_security_advisory, 3);
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.advisory.v2.DocumentEvent
  */
 export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"> & {
   /**
-   * When it happened: RFC 3339, UTC, milliseconds.
+   * Time of the event: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 1;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened. Exactly one.
+   * Kind of event. Exactly one.
    *
    * @generated from oneof pinfold.platform.advisory.v2.DocumentEvent.data
    */
   data: {
     /**
-     * It affects the package.
+     * The vulnerability affects the package.
      *
      * @generated from field: pinfold.platform.advisory.v2.TruePositiveDetermination true_positive_determination = 10;
      */
@@ -359,7 +363,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
     case: "truePositiveDetermination";
   } | {
     /**
-     * It does not affect the package.
+     * The vulnerability does not affect the package.
      *
      * @generated from field: pinfold.platform.advisory.v2.FalsePositiveDetermination false_positive_determination = 11;
      */
@@ -367,7 +371,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
     case: "falsePositiveDetermination";
   } | {
     /**
-     * It is fixed.
+     * The vulnerability is fixed.
      *
      * @generated from field: pinfold.platform.advisory.v2.Fixed fixed = 12;
      */
@@ -375,7 +379,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
     case: "fixed";
   } | {
     /**
-     * It was found.
+     * The vulnerability was detected.
      *
      * @generated from field: pinfold.platform.advisory.v2.Detection detection = 13;
      */
@@ -383,7 +387,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
     case: "detection";
   } | {
     /**
-     * Nobody will look into it.
+     * No analysis is planned.
      *
      * @generated from field: pinfold.platform.advisory.v2.AnalysisNotPlanned analysis_not_planned = 14;
      */
@@ -391,7 +395,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
     case: "analysisNotPlanned";
   } | {
     /**
-     * It will not be fixed.
+     * No fix is planned.
      *
      * @generated from field: pinfold.platform.advisory.v2.FixNotPlanned fix_not_planned = 15;
      */
@@ -399,7 +403,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
     case: "fixNotPlanned";
   } | {
     /**
-     * It waits for others.
+     * A fix by the upstream project is pending.
      *
      * @generated from field: pinfold.platform.advisory.v2.PendingUpstreamFix pending_upstream_fix = 16;
      */
@@ -409,62 +413,62 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
 };
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.advisory.v2.DocumentEvent
  */
 export type DocumentEventJson = {
   /**
-   * When it happened: RFC 3339, UTC, milliseconds.
+   * Time of the event: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 1;
    */
   timestamp?: TimestampJson;
 
   /**
-   * It affects the package.
+   * The vulnerability affects the package.
    *
    * @generated from field: pinfold.platform.advisory.v2.TruePositiveDetermination true_positive_determination = 10;
    */
   truePositiveDetermination?: TruePositiveDeterminationJson;
 
   /**
-   * It does not affect the package.
+   * The vulnerability does not affect the package.
    *
    * @generated from field: pinfold.platform.advisory.v2.FalsePositiveDetermination false_positive_determination = 11;
    */
   falsePositiveDetermination?: FalsePositiveDeterminationJson;
 
   /**
-   * It is fixed.
+   * The vulnerability is fixed.
    *
    * @generated from field: pinfold.platform.advisory.v2.Fixed fixed = 12;
    */
   fixed?: FixedJson;
 
   /**
-   * It was found.
+   * The vulnerability was detected.
    *
    * @generated from field: pinfold.platform.advisory.v2.Detection detection = 13;
    */
   detection?: DetectionJson;
 
   /**
-   * Nobody will look into it.
+   * No analysis is planned.
    *
    * @generated from field: pinfold.platform.advisory.v2.AnalysisNotPlanned analysis_not_planned = 14;
    */
   analysisNotPlanned?: AnalysisNotPlannedJson;
 
   /**
-   * It will not be fixed.
+   * No fix is planned.
    *
    * @generated from field: pinfold.platform.advisory.v2.FixNotPlanned fix_not_planned = 15;
    */
   fixNotPlanned?: FixNotPlannedJson;
 
   /**
-   * It waits for others.
+   * A fix by the upstream project is pending.
    *
    * @generated from field: pinfold.platform.advisory.v2.PendingUpstreamFix pending_upstream_fix = 16;
    */
@@ -479,13 +483,13 @@ export const DocumentEventSchema: GenMessage<DocumentEvent, {jsonType: DocumentE
   messageDesc(file_pinfold_advisory_v2_security_advisory, 4);
 
 /**
- * The vulnerability affects the package.
+ * Determination that the vulnerability affects the package.
  *
  * @generated from message pinfold.platform.advisory.v2.TruePositiveDetermination
  */
 export type TruePositiveDetermination = Message<"pinfold.platform.advisory.v2.TruePositiveDetermination"> & {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -493,13 +497,13 @@ export type TruePositiveDetermination = Message<"pinfold.platform.advisory.v2.Tr
 };
 
 /**
- * The vulnerability affects the package.
+ * Determination that the vulnerability affects the package.
  *
  * @generated from message pinfold.platform.advisory.v2.TruePositiveDetermination
  */
 export type TruePositiveDeterminationJson = {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -514,20 +518,20 @@ export const TruePositiveDeterminationSchema: GenMessage<TruePositiveDeterminati
   messageDesc(file_pinfold_advisory_v2_security_advisory, 5);
 
 /**
- * The vulnerability does not affect the package.
+ * Determination that the vulnerability does not affect the package.
  *
  * @generated from message pinfold.platform.advisory.v2.FalsePositiveDetermination
  */
 export type FalsePositiveDetermination = Message<"pinfold.platform.advisory.v2.FalsePositiveDetermination"> & {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.advisory.v2.FalsePositiveDetermination.Type type = 1;
    */
   type: FalsePositiveDetermination_Type;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -535,20 +539,20 @@ export type FalsePositiveDetermination = Message<"pinfold.platform.advisory.v2.F
 };
 
 /**
- * The vulnerability does not affect the package.
+ * Determination that the vulnerability does not affect the package.
  *
  * @generated from message pinfold.platform.advisory.v2.FalsePositiveDetermination
  */
 export type FalsePositiveDeterminationJson = {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.advisory.v2.FalsePositiveDetermination.Type type = 1;
    */
   type?: FalsePositiveDetermination_TypeJson;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -563,7 +567,7 @@ export const FalsePositiveDeterminationSchema: GenMessage<FalsePositiveDetermina
   messageDesc(file_pinfold_advisory_v2_security_advisory, 6);
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.advisory.v2.FalsePositiveDetermination.Type
  */
@@ -576,7 +580,7 @@ export const FalsePositiveDetermination_Type = {
   UNSPECIFIED: 0,
 
   /**
-   * The record itself is disputed. VEX: vulnerable_code_not_present.
+   * The vulnerability record itself is disputed. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1;
    */
@@ -590,7 +594,7 @@ export const FalsePositiveDetermination_Type = {
   COMPONENT_VULNERABILITY_MISMATCH: 2,
 
   /**
-   * An affected version is not in use. VEX: vulnerable_code_not_present.
+   * No affected version is used. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_VERSION_NOT_USED = 3;
    */
@@ -611,14 +615,14 @@ export const FalsePositiveDetermination_Type = {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH: 5,
 
   /**
-   * An attacker cannot reach it. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
+   * An attacker cannot reach the code. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY: 6,
 
   /**
-   * Something built in prevents it. VEX: inline_mitigations_already_exist.
+   * A built-in protection prevents it. VEX: inline_mitigations_already_exist.
    *
    * @generated from enum value: TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -626,14 +630,14 @@ export const FalsePositiveDetermination_Type = {
 } as const;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.advisory.v2.FalsePositiveDetermination.Type
  */
 export type FalsePositiveDetermination_Type = (typeof FalsePositiveDetermination_Type)[keyof typeof FalsePositiveDetermination_Type] | UnknownEnum;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.advisory.v2.FalsePositiveDetermination.Type
  */
@@ -646,34 +650,34 @@ export const FalsePositiveDetermination_TypeSchema: GenEnum<FalsePositiveDetermi
   enumDesc(file_pinfold_advisory_v2_security_advisory, 6, 0);
 
 /**
- * A version without the vulnerability exists.
+ * Fix: a version without the vulnerability exists.
  *
  * @generated from message pinfold.platform.advisory.v2.Fixed
  */
 export type Fixed = Message<"pinfold.platform.advisory.v2.Fixed"> & {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 2;
    */
   scannerVersion: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 3;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 4;
    */
@@ -681,34 +685,34 @@ export type Fixed = Message<"pinfold.platform.advisory.v2.Fixed"> & {
 };
 
 /**
- * A version without the vulnerability exists.
+ * Fix: a version without the vulnerability exists.
  *
  * @generated from message pinfold.platform.advisory.v2.Fixed
  */
 export type FixedJson = {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion?: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 2;
    */
   scannerVersion?: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 3;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 4;
    */
@@ -723,19 +727,19 @@ export const FixedSchema: GenMessage<Fixed, {jsonType: FixedJson}> = /*@__PURE__
   messageDesc(file_pinfold_advisory_v2_security_advisory, 7);
 
 /**
- * The vulnerability was found.
+ * Detection of the vulnerability.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection
  */
 export type Detection = Message<"pinfold.platform.advisory.v2.Detection"> & {
   /**
-   * How it was found.
+   * Method of detection.
    *
    * @generated from oneof pinfold.platform.advisory.v2.Detection.type
    */
   type: {
     /**
-     * By looking up the National Vulnerability Database.
+     * Lookup in the National Vulnerability Database.
      *
      * @generated from field: pinfold.platform.advisory.v2.Detection.DetectionTypeNVDAPI nvdapi = 1;
      */
@@ -743,7 +747,7 @@ export type Detection = Message<"pinfold.platform.advisory.v2.Detection"> & {
     case: "nvdapi";
   } | {
     /**
-     * By a person.
+     * Detection by a person.
      *
      * @generated from field: pinfold.platform.advisory.v2.Detection.DetectionTypeManual manual = 2;
      */
@@ -751,7 +755,7 @@ export type Detection = Message<"pinfold.platform.advisory.v2.Detection"> & {
     case: "manual";
   } | {
     /**
-     * By a scanner.
+     * Detection by a scanner.
      *
      * @generated from field: pinfold.platform.advisory.v2.Detection.DetectionTypeScanV1 scanv1 = 3;
      */
@@ -761,27 +765,27 @@ export type Detection = Message<"pinfold.platform.advisory.v2.Detection"> & {
 };
 
 /**
- * The vulnerability was found.
+ * Detection of the vulnerability.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection
  */
 export type DetectionJson = {
   /**
-   * By looking up the National Vulnerability Database.
+   * Lookup in the National Vulnerability Database.
    *
    * @generated from field: pinfold.platform.advisory.v2.Detection.DetectionTypeNVDAPI nvdapi = 1;
    */
   nvdapi?: Detection_DetectionTypeNVDAPIJson;
 
   /**
-   * By a person.
+   * Detection by a person.
    *
    * @generated from field: pinfold.platform.advisory.v2.Detection.DetectionTypeManual manual = 2;
    */
   manual?: Detection_DetectionTypeManualJson;
 
   /**
-   * By a scanner.
+   * Detection by a scanner.
    *
    * @generated from field: pinfold.platform.advisory.v2.Detection.DetectionTypeScanV1 scanv1 = 3;
    */
@@ -796,20 +800,20 @@ export const DetectionSchema: GenMessage<Detection, {jsonType: DetectionJson}> =
   messageDesc(file_pinfold_advisory_v2_security_advisory, 8);
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection.DetectionTypeNVDAPI
  */
 export type Detection_DetectionTypeNVDAPI = Message<"pinfold.platform.advisory.v2.Detection.DetectionTypeNVDAPI"> & {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -817,20 +821,20 @@ export type Detection_DetectionTypeNVDAPI = Message<"pinfold.platform.advisory.v
 };
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection.DetectionTypeNVDAPI
  */
 export type Detection_DetectionTypeNVDAPIJson = {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched?: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -845,7 +849,7 @@ export const Detection_DetectionTypeNVDAPISchema: GenMessage<Detection_Detection
   messageDesc(file_pinfold_advisory_v2_security_advisory, 8, 0);
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection.DetectionTypeManual
  */
@@ -853,7 +857,7 @@ export type Detection_DetectionTypeManual = Message<"pinfold.platform.advisory.v
 };
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection.DetectionTypeManual
  */
@@ -868,83 +872,83 @@ export const Detection_DetectionTypeManualSchema: GenMessage<Detection_Detection
   messageDesc(file_pinfold_advisory_v2_security_advisory, 8, 1);
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection.DetectionTypeScanV1
  */
 export type Detection_DetectionTypeScanV1 = Message<"pinfold.platform.advisory.v2.Detection.DetectionTypeScanV1"> & {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage_name = 2;
    */
   subpackageName: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component_name = 4;
    */
   componentName: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -952,83 +956,83 @@ export type Detection_DetectionTypeScanV1 = Message<"pinfold.platform.advisory.v
 };
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.advisory.v2.Detection.DetectionTypeScanV1
  */
 export type Detection_DetectionTypeScanV1Json = {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner?: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage_name = 2;
    */
   subpackageName?: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId?: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component_name = 4;
    */
   componentName?: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion?: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType?: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation?: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion?: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion?: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -1043,13 +1047,13 @@ export const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_Detection
   messageDesc(file_pinfold_advisory_v2_security_advisory, 8, 2);
 
 /**
- * Nobody will look into it.
+ * No analysis is planned.
  *
  * @generated from message pinfold.platform.advisory.v2.AnalysisNotPlanned
  */
 export type AnalysisNotPlanned = Message<"pinfold.platform.advisory.v2.AnalysisNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1057,13 +1061,13 @@ export type AnalysisNotPlanned = Message<"pinfold.platform.advisory.v2.AnalysisN
 };
 
 /**
- * Nobody will look into it.
+ * No analysis is planned.
  *
  * @generated from message pinfold.platform.advisory.v2.AnalysisNotPlanned
  */
 export type AnalysisNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1078,13 +1082,13 @@ export const AnalysisNotPlannedSchema: GenMessage<AnalysisNotPlanned, {jsonType:
   messageDesc(file_pinfold_advisory_v2_security_advisory, 9);
 
 /**
- * It will not be fixed.
+ * No fix is planned.
  *
  * @generated from message pinfold.platform.advisory.v2.FixNotPlanned
  */
 export type FixNotPlanned = Message<"pinfold.platform.advisory.v2.FixNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1092,13 +1096,13 @@ export type FixNotPlanned = Message<"pinfold.platform.advisory.v2.FixNotPlanned"
 };
 
 /**
- * It will not be fixed.
+ * No fix is planned.
  *
  * @generated from message pinfold.platform.advisory.v2.FixNotPlanned
  */
 export type FixNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1113,13 +1117,13 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
   messageDesc(file_pinfold_advisory_v2_security_advisory, 10);
 
 /**
- * It waits for a fix by the makers of the component.
+ * Wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.v2.PendingUpstreamFix
  */
 export type PendingUpstreamFix = Message<"pinfold.platform.advisory.v2.PendingUpstreamFix"> & {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1127,13 +1131,13 @@ export type PendingUpstreamFix = Message<"pinfold.platform.advisory.v2.PendingUp
 };
 
 /**
- * It waits for a fix by the makers of the component.
+ * Wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.v2.PendingUpstreamFix
  */
 export type PendingUpstreamFixJson = {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1148,51 +1152,53 @@ export const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {jsonType:
   messageDesc(file_pinfold_advisory_v2_security_advisory, 11);
 
 /**
- * Which vulnerabilities to list, in which order, and which page of them.
+ * Request to list vulnerabilities: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.v2.ListVulnerabilityMetadataRequest
  */
 export type ListVulnerabilityMetadataRequest = Message<"pinfold.platform.advisory.v2.ListVulnerabilityMetadataRequest"> & {
   /**
-   * Only the vulnerability with this id, in addition to `ids`.
+   * Limits the list to the vulnerability with this id, in addition to `ids`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids: string[];
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * `id`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `id asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `id asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1200,51 +1206,53 @@ export type ListVulnerabilityMetadataRequest = Message<"pinfold.platform.advisor
 };
 
 /**
- * Which vulnerabilities to list, in which order, and which page of them.
+ * Request to list vulnerabilities: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.v2.ListVulnerabilityMetadataRequest
  */
 export type ListVulnerabilityMetadataRequestJson = {
   /**
-   * Only the vulnerability with this id, in addition to `ids`.
+   * Limits the list to the vulnerability with this id, in addition to `ids`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Only the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to the vulnerabilities with these ids, 1000 different ones at most. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids?: string[];
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * `id`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `id asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `id asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -1272,21 +1280,21 @@ export type ListVulnerabilityMetadataResponse = Message<"pinfold.platform.adviso
   vulnerabilityMetadata: VulnerabilityMetadata[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1307,21 +1315,21 @@ export type ListVulnerabilityMetadataResponseJson = {
   vulnerabilityMetadata?: VulnerabilityMetadataJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1336,41 +1344,41 @@ export const ListVulnerabilityMetadataResponseSchema: GenMessage<ListVulnerabili
   messageDesc(file_pinfold_advisory_v2_security_advisory, 13);
 
 /**
- * The description of a vulnerability.
+ * Description of a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.v2.VulnerabilityMetadata
  */
 export type VulnerabilityMetadata = Message<"pinfold.platform.advisory.v2.VulnerabilityMetadata"> & {
   /**
-   * The id, such as a CVE or GHSA id.
+   * Id, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 2;
    */
   summary: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 3;
    */
   details: string;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Reference references = 4;
    */
   references: Reference[];
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Severity severities = 5;
    */
@@ -1378,41 +1386,41 @@ export type VulnerabilityMetadata = Message<"pinfold.platform.advisory.v2.Vulner
 };
 
 /**
- * The description of a vulnerability.
+ * Description of a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.v2.VulnerabilityMetadata
  */
 export type VulnerabilityMetadataJson = {
   /**
-   * The id, such as a CVE or GHSA id.
+   * Id, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 2;
    */
   summary?: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 3;
    */
   details?: string;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Reference references = 4;
    */
   references?: ReferenceJson[];
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Severity severities = 5;
    */
@@ -1427,20 +1435,20 @@ export const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetadata, {jso
   messageDesc(file_pinfold_advisory_v2_security_advisory, 14);
 
 /**
- * A page about a vulnerability.
+ * Web page about a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.v2.Reference
  */
 export type Reference = Message<"pinfold.platform.advisory.v2.Reference"> & {
   /**
-   * What the page is.
+   * Kind of page.
    *
    * @generated from field: pinfold.platform.advisory.v2.Reference.Type type = 1;
    */
   type: Reference_Type;
 
   /**
-   * The address of the page.
+   * URL of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -1448,20 +1456,20 @@ export type Reference = Message<"pinfold.platform.advisory.v2.Reference"> & {
 };
 
 /**
- * A page about a vulnerability.
+ * Web page about a vulnerability.
  *
  * @generated from message pinfold.platform.advisory.v2.Reference
  */
 export type ReferenceJson = {
   /**
-   * What the page is.
+   * Kind of page.
    *
    * @generated from field: pinfold.platform.advisory.v2.Reference.Type type = 1;
    */
   type?: Reference_TypeJson;
 
   /**
-   * The address of the page.
+   * URL of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -1476,7 +1484,7 @@ export const ReferenceSchema: GenMessage<Reference, {jsonType: ReferenceJson}> =
   messageDesc(file_pinfold_advisory_v2_security_advisory, 15);
 
 /**
- * What a page is, in the words of the OSV format.
+ * Kind of page, in terms of the OSV format.
  *
  * @generated from enum pinfold.platform.advisory.v2.Reference.Type
  */
@@ -1503,7 +1511,7 @@ export const Reference_Type = {
   ARTICLE: 2,
 
   /**
-   * A way to detect it.
+   * Instructions to detect the vulnerability.
    *
    * @generated from enum value: TYPE_DETECTION = 3;
    */
@@ -1524,14 +1532,14 @@ export const Reference_Type = {
   REPORT: 5,
 
   /**
-   * The change that fixed it.
+   * The change that fixed the vulnerability.
    *
    * @generated from enum value: TYPE_FIX = 6;
    */
   FIX: 6,
 
   /**
-   * The change that brought it in.
+   * The change that introduced the vulnerability.
    *
    * @generated from enum value: TYPE_INTRODUCED = 7;
    */
@@ -1560,14 +1568,14 @@ export const Reference_Type = {
 } as const;
 
 /**
- * What a page is, in the words of the OSV format.
+ * Kind of page, in terms of the OSV format.
  *
  * @generated from enum pinfold.platform.advisory.v2.Reference.Type
  */
 export type Reference_Type = (typeof Reference_Type)[keyof typeof Reference_Type] | UnknownEnum;
 
 /**
- * What a page is, in the words of the OSV format.
+ * Kind of page, in terms of the OSV format.
  *
  * @generated from enum pinfold.platform.advisory.v2.Reference.Type
  */
@@ -1580,20 +1588,20 @@ export const Reference_TypeSchema: GenEnum<Reference_Type, Reference_TypeJson> =
   enumDesc(file_pinfold_advisory_v2_security_advisory, 15, 0);
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * Severity of a vulnerability in one scoring system.
  *
  * @generated from message pinfold.platform.advisory.v2.Severity
  */
 export type Severity = Message<"pinfold.platform.advisory.v2.Severity"> & {
   /**
-   * The scoring system.
+   * Scoring system.
    *
    * @generated from field: pinfold.platform.advisory.v2.Severity.Type type = 1;
    */
   type: Severity_Type;
 
   /**
-   * The vector or the number.
+   * CVSS vector or number.
    *
    * @generated from field: string score = 2;
    */
@@ -1601,20 +1609,20 @@ export type Severity = Message<"pinfold.platform.advisory.v2.Severity"> & {
 };
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * Severity of a vulnerability in one scoring system.
  *
  * @generated from message pinfold.platform.advisory.v2.Severity
  */
 export type SeverityJson = {
   /**
-   * The scoring system.
+   * Scoring system.
    *
    * @generated from field: pinfold.platform.advisory.v2.Severity.Type type = 1;
    */
   type?: Severity_TypeJson;
 
   /**
-   * The vector or the number.
+   * CVSS vector or number.
    *
    * @generated from field: string score = 2;
    */
@@ -1629,7 +1637,7 @@ export const SeveritySchema: GenMessage<Severity, {jsonType: SeverityJson}> = /*
   messageDesc(file_pinfold_advisory_v2_security_advisory, 16);
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.advisory.v2.Severity.Type
  */
@@ -1664,14 +1672,14 @@ export const Severity_Type = {
 } as const;
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.advisory.v2.Severity.Type
  */
 export type Severity_Type = (typeof Severity_Type)[keyof typeof Severity_Type] | UnknownEnum;
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.advisory.v2.Severity.Type
  */
@@ -1684,13 +1692,13 @@ export const Severity_TypeSchema: GenEnum<Severity_Type, Severity_TypeJson> = /*
   enumDesc(file_pinfold_advisory_v2_security_advisory, 16, 0);
 
 /**
- * Which daily reports to list, in which order, and which page of them.
+ * Request to list daily reports: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.v2.ListResolvedVulnsReportsRequest
  */
 export type ListResolvedVulnsReportsRequest = Message<"pinfold.platform.advisory.v2.ListResolvedVulnsReportsRequest"> & {
   /**
-   * The images to report on: at least one, and 100 tags at most. In a query string, repeat
+   * Images to report on: at least one, and 100 tags at most. In a query string, repeat
    * `imageRefs=<repo>[:<tag>[,<tag>...]]`.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.ImageRef image_refs = 1;
@@ -1698,44 +1706,46 @@ export type ListResolvedVulnsReportsRequest = Message<"pinfold.platform.advisory
   imageRefs: ImageRef[];
 
   /**
-   * The start of the report, itself included: RFC 3339.
+   * Start of the report, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * The end of the report, itself included: RFC 3339, 366 days after the start at most.
+   * End of the report, inclusive: RFC 3339, 366 days after the start at most.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 100;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 101;
    */
   pageToken: string;
 
   /**
-   * `date`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `date asc`. An unknown field
-   * is INVALID_ARGUMENT.
+   * Field to sort by: `date`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `date asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 102;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -1743,13 +1753,13 @@ export type ListResolvedVulnsReportsRequest = Message<"pinfold.platform.advisory
 };
 
 /**
- * Which daily reports to list, in which order, and which page of them.
+ * Request to list daily reports: filters, order and page.
  *
  * @generated from message pinfold.platform.advisory.v2.ListResolvedVulnsReportsRequest
  */
 export type ListResolvedVulnsReportsRequestJson = {
   /**
-   * The images to report on: at least one, and 100 tags at most. In a query string, repeat
+   * Images to report on: at least one, and 100 tags at most. In a query string, repeat
    * `imageRefs=<repo>[:<tag>[,<tag>...]]`.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.ImageRef image_refs = 1;
@@ -1757,44 +1767,46 @@ export type ListResolvedVulnsReportsRequestJson = {
   imageRefs?: ImageRefJson[];
 
   /**
-   * The start of the report, itself included: RFC 3339.
+   * Start of the report, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: TimestampJson;
 
   /**
-   * The end of the report, itself included: RFC 3339, 366 days after the start at most.
+   * End of the report, inclusive: RFC 3339, 366 days after the start at most.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: TimestampJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 100;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 101;
    */
   pageToken?: string;
 
   /**
-   * `date`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `date asc`. An unknown field
-   * is INVALID_ARGUMENT.
+   * Field to sort by: `date`, optionally followed by a space and `asc` or `desc`. No other field is sortable. Default:
+   * `date asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 102;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 103;
    */
@@ -1809,20 +1821,20 @@ export const ListResolvedVulnsReportsRequestSchema: GenMessage<ListResolvedVulns
   messageDesc(file_pinfold_advisory_v2_security_advisory, 17);
 
 /**
- * An image by repo and tags.
+ * Image, by repo and tags.
  *
  * @generated from message pinfold.platform.advisory.v2.ImageRef
  */
 export type ImageRef = Message<"pinfold.platform.advisory.v2.ImageRef"> & {
   /**
-   * The repo: its uid, or the path that clients pull it by, such as `acme/team/app`.
+   * The repo: its uid, or its path in image references, such as `acme/team/app`.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * The tags to follow. Empty: `latest`.
+   * Tags to report on. Empty: `latest`.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -1830,20 +1842,20 @@ export type ImageRef = Message<"pinfold.platform.advisory.v2.ImageRef"> & {
 };
 
 /**
- * An image by repo and tags.
+ * Image, by repo and tags.
  *
  * @generated from message pinfold.platform.advisory.v2.ImageRef
  */
 export type ImageRefJson = {
   /**
-   * The repo: its uid, or the path that clients pull it by, such as `acme/team/app`.
+   * The repo: its uid, or its path in image references, such as `acme/team/app`.
    *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
-   * The tags to follow. Empty: `latest`.
+   * Tags to report on. Empty: `latest`.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -1871,21 +1883,21 @@ export type ListResolvedVulnsReportsResponse = Message<"pinfold.platform.advisor
   resolvedVulnsReports: ResolvedVulnsReport[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 100;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 101;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 102;
    */
@@ -1906,21 +1918,21 @@ export type ListResolvedVulnsReportsResponseJson = {
   resolvedVulnsReports?: ResolvedVulnsReportJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 100;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 101;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 102;
    */
@@ -1935,7 +1947,7 @@ export const ListResolvedVulnsReportsResponseSchema: GenMessage<ListResolvedVuln
   messageDesc(file_pinfold_advisory_v2_security_advisory, 19);
 
 /**
- * What was resolved on one day.
+ * Vulnerabilities that were resolved on one day.
  *
  * @generated from message pinfold.platform.advisory.v2.ResolvedVulnsReport
  */
@@ -1948,7 +1960,7 @@ export type ResolvedVulnsReport = Message<"pinfold.platform.advisory.v2.Resolved
   date?: Timestamp | undefined;
 
   /**
-   * The vulnerabilities that went away. Empty on a day without any.
+   * Resolved vulnerabilities. Empty on a day without any.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
@@ -1956,7 +1968,7 @@ export type ResolvedVulnsReport = Message<"pinfold.platform.advisory.v2.Resolved
 };
 
 /**
- * What was resolved on one day.
+ * Vulnerabilities that were resolved on one day.
  *
  * @generated from message pinfold.platform.advisory.v2.ResolvedVulnsReport
  */
@@ -1969,7 +1981,7 @@ export type ResolvedVulnsReportJson = {
   date?: TimestampJson;
 
   /**
-   * The vulnerabilities that went away. Empty on a day without any.
+   * Resolved vulnerabilities. Empty on a day without any.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
@@ -1984,27 +1996,27 @@ export const ResolvedVulnsReportSchema: GenMessage<ResolvedVulnsReport, {jsonTyp
   messageDesc(file_pinfold_advisory_v2_security_advisory, 20);
 
 /**
- * A vulnerability that an image update resolved.
+ * Vulnerability that an image update resolved.
  *
  * @generated from message pinfold.platform.advisory.v2.ResolvedVuln
  */
 export type ResolvedVuln = Message<"pinfold.platform.advisory.v2.ResolvedVuln"> & {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
 
   /**
-   * How bad it was.
+   * Severity of the vulnerability.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Severity cvss_severities = 3;
    */
@@ -2012,27 +2024,27 @@ export type ResolvedVuln = Message<"pinfold.platform.advisory.v2.ResolvedVuln"> 
 };
 
 /**
- * A vulnerability that an image update resolved.
+ * Vulnerability that an image update resolved.
  *
  * @generated from message pinfold.platform.advisory.v2.ResolvedVuln
  */
 export type ResolvedVulnJson = {
   /**
-   * The public id of the advisory, `CGA-` and three groups of four characters.
+   * Public id of the advisory, `CGA-` and three groups of four characters.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
 
   /**
-   * How bad it was.
+   * Severity of the vulnerability.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Severity cvss_severities = 3;
    */
@@ -2047,14 +2059,14 @@ export const ResolvedVulnSchema: GenMessage<ResolvedVuln, {jsonType: ResolvedVul
   messageDesc(file_pinfold_advisory_v2_security_advisory, 21);
 
 /**
- * Published security data: advisories by package, descriptions of vulnerabilities, and what image updates have
- * resolved.
+ * Published security data: advisories by package, vulnerability descriptions, and vulnerabilities that image updates
+ * have resolved.
  *
  * @generated from service pinfold.platform.advisory.v2.SecurityAdvisoryService
  */
 export const SecurityAdvisoryService: GenService<{
   /**
-   * Lists the published advisories, one document per origin package. Only approved events are in it. Needs no token.
+   * Lists the published advisories, one document per origin package. Includes approved events only. Needs no token.
    *
    * @generated from rpc pinfold.platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -2064,8 +2076,8 @@ export const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * Describes vulnerabilities by their ids, all known ones when no id is given. Needs no token. INVALID_ARGUMENT for
-   * more than 1000 ids.
+   * Returns descriptions of vulnerabilities by id, or of all known ones if no id is given. Needs no token. Returns
+   * INVALID_ARGUMENT for more than 1000 ids.
    *
    * @generated from rpc pinfold.platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */
@@ -2075,9 +2087,9 @@ export const SecurityAdvisoryService: GenService<{
     output: typeof ListVulnerabilityMetadataResponseSchema;
   },
   /**
-   * Reports day by day which vulnerabilities the updates of some images resolved, as far as the caller may see these
-   * images; what he may not see resolves nothing. INVALID_ARGUMENT without images or times, when the end is before the
-   * start, or when the tags moved more than 2000 times on the days of one page.
+   * Reports, for each day, the vulnerabilities that updates of some images resolved. Includes only images that the
+   * caller can see. Returns INVALID_ARGUMENT without images or times, and if the end is before the start. Also returns
+   * INVALID_ARGUMENT if the tags were updated more than 2000 times on the days of one page.
    *
    * @generated from rpc pinfold.platform.advisory.v2.SecurityAdvisoryService.ListResolvedVulnsReports
    */

@@ -21,13 +21,13 @@ export const file_pinfold_auth_v1_auth: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL2F1dGgvdjEvYXV0aC5wcm90bxIVcGluZm9sZC5wbGF0Zm9ybS5hdXRoIpADCgZXaG9BbUkSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEAoIYXVkaWVuY2UYAyADKAkSKgoGZXhwaXJ5GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglpc3N1ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KDGNhcGFiaWxpdGllcxhlIAMoCzIoLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5XaG9BbUkuQ2FwYWJpbGl0eRINCgVlbWFpbBhmIAEoCRIvCgdwcm9maWxlGGcgASgLMh4ucGluZm9sZC5wbGF0Zm9ybS5hdXRoLlByb2ZpbGUaeAoKQ2FwYWJpbGl0eRIqCgVncm91cBgBIAEoCzIbLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwEigKBHJvbGUYAiABKAsyGi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlEhQKDGNhcGFiaWxpdGllcxgDIAMoCSJRCgdQcm9maWxlEgwKBG5hbWUYASABKAkSDwoHcGljdHVyZRgCIAEoCRISCgpnaXZlbl9uYW1lGAMgASgJEhMKC2ZhbWlseV9uYW1lGAQgASgJIjgKE1JlZ2lzdHJhdGlvblJlcXVlc3QSDAoEY29kZRgBIAEoCRITCgtpZGVudGl0eV9pZBgDIAEoCSIqCgdTZXNzaW9uEhAKCGlkZW50aXR5GAEgASgJEg0KBWdyb3VwGAIgASgJIikKGUdldEhlYWRsZXNzU2Vzc2lvblJlcXVlc3QSDAoEY29kZRgBIAEoCSJFCg9IZWFkbGVzc1Nlc3Npb24SFwoPZWNkaF9wdWJsaWNfa2V5GAEgASgMEhkKEWVuY3J5cHRlZF9pZHRva2VuGAIgASgMIh0KD0RlbGV0aW9uUmVxdWVzdBIKCgJpZBgBIAEoCTKZBAoEQXV0aBJcCghWYWxpZGF0ZRIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRodLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5XaG9BbUkiGYq1GAISAILT5JMCDRILL2F1dGgvdjEvb2sSqwEKCFJlZ2lzdGVyEioucGluZm9sZC5wbGF0Zm9ybS5hdXRoLlJlZ2lzdHJhdGlvblJlcXVlc3QaHi5waW5mb2xkLnBsYXRmb3JtLmF1dGguU2Vzc2lvbiJTirUYAgoAkrUYLQoiZGV2LnBpbmZvbGQuYXBpLmF1dGgucmVnaXN0ZXJlZC52MRIFZ3JvdXAYAYLT5JMCFjoBKiIRL2F1dGgvdjEvcmVnaXN0ZXISlAEKEkdldEhlYWRsZXNzU2Vzc2lvbhIwLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5HZXRIZWFkbGVzc1Nlc3Npb25SZXF1ZXN0GiYucGluZm9sZC5wbGF0Zm9ybS5hdXRoLkhlYWRsZXNzU2Vzc2lvbiIkirUYAgoAgtPkkwIYEhYvc3RzL2hlYWRsZXNzX3Nlc3Npb25zEm4KBkRlbGV0ZRImLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5EZWxldGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJIq1GAISAILT5JMCGCoWL2F1dGgvdjEvZGVsZXRlL3tpZD0qfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_iam_v1_groups, file_pinfold_iam_v1_roles]);
 
 /**
- * The caller, as the token says.
+ * Caller, according to the token.
  *
  * @generated from message pinfold.platform.auth.WhoAmI
  */
 export type WhoAmI = Message<"pinfold.platform.auth.WhoAmI"> & {
   /**
-   * Who issued the token.
+   * Issuer of the token.
    *
    * @generated from field: string issuer = 1;
    */
@@ -41,42 +41,42 @@ export type WhoAmI = Message<"pinfold.platform.auth.WhoAmI"> & {
   subject: string;
 
   /**
-   * Which services accept the token.
+   * Services that accept the token.
    *
    * @generated from field: repeated string audience = 3;
    */
   audience: string[];
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds.
+   * Expiry of the token: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiry = 4;
    */
   expiry?: Timestamp | undefined;
 
   /**
-   * When the token was issued: RFC 3339, UTC, milliseconds.
+   * Time when the token was issued: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 5;
    */
   issuedAt?: Timestamp | undefined;
 
   /**
-   * What the token allows, by group.
+   * Permissions of the token, by group.
    *
    * @generated from field: repeated pinfold.platform.auth.WhoAmI.Capability capabilities = 101;
    */
   capabilities: WhoAmI_Capability[];
 
   /**
-   * The e-mail address of a person. Empty for workloads.
+   * Email address of a person. Empty for workloads.
    *
    * @generated from field: string email = 102;
    */
   email: string;
 
   /**
-   * The profile of a person. Unset for workloads.
+   * Profile of a person. Not set for workloads.
    *
    * @generated from field: pinfold.platform.auth.Profile profile = 103;
    */
@@ -84,13 +84,13 @@ export type WhoAmI = Message<"pinfold.platform.auth.WhoAmI"> & {
 };
 
 /**
- * The caller, as the token says.
+ * Caller, according to the token.
  *
  * @generated from message pinfold.platform.auth.WhoAmI
  */
 export type WhoAmIJson = {
   /**
-   * Who issued the token.
+   * Issuer of the token.
    *
    * @generated from field: string issuer = 1;
    */
@@ -104,42 +104,42 @@ export type WhoAmIJson = {
   subject?: string;
 
   /**
-   * Which services accept the token.
+   * Services that accept the token.
    *
    * @generated from field: repeated string audience = 3;
    */
   audience?: string[];
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds.
+   * Expiry of the token: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiry = 4;
    */
   expiry?: TimestampJson;
 
   /**
-   * When the token was issued: RFC 3339, UTC, milliseconds.
+   * Time when the token was issued: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 5;
    */
   issuedAt?: TimestampJson;
 
   /**
-   * What the token allows, by group.
+   * Permissions of the token, by group.
    *
    * @generated from field: repeated pinfold.platform.auth.WhoAmI.Capability capabilities = 101;
    */
   capabilities?: WhoAmI_CapabilityJson[];
 
   /**
-   * The e-mail address of a person. Empty for workloads.
+   * Email address of a person. Empty for workloads.
    *
    * @generated from field: string email = 102;
    */
   email?: string;
 
   /**
-   * The profile of a person. Unset for workloads.
+   * Profile of a person. Not set for workloads.
    *
    * @generated from field: pinfold.platform.auth.Profile profile = 103;
    */
@@ -154,7 +154,7 @@ export const WhoAmISchema: GenMessage<WhoAmI, {jsonType: WhoAmIJson}> = /*@__PUR
   messageDesc(file_pinfold_auth_v1_auth, 0);
 
 /**
- * What the token allows on one group and below.
+ * Permissions of the token on one group and below.
  *
  * @generated from message pinfold.platform.auth.WhoAmI.Capability
  */
@@ -167,14 +167,14 @@ export type WhoAmI_Capability = Message<"pinfold.platform.auth.WhoAmI.Capability
   group?: Group | undefined;
 
   /**
-   * The role with exactly these capabilities, when there is one.
+   * Role with exactly these capabilities, if there is one.
    *
    * @generated from field: pinfold.platform.iam.Role role = 2;
    */
   role?: Role | undefined;
 
   /**
-   * The dotted names of the capabilities when no role fits.
+   * Dotted names of the capabilities, if no role has exactly these.
    *
    * @generated from field: repeated string capabilities = 3;
    */
@@ -182,7 +182,7 @@ export type WhoAmI_Capability = Message<"pinfold.platform.auth.WhoAmI.Capability
 };
 
 /**
- * What the token allows on one group and below.
+ * Permissions of the token on one group and below.
  *
  * @generated from message pinfold.platform.auth.WhoAmI.Capability
  */
@@ -195,14 +195,14 @@ export type WhoAmI_CapabilityJson = {
   group?: GroupJson;
 
   /**
-   * The role with exactly these capabilities, when there is one.
+   * Role with exactly these capabilities, if there is one.
    *
    * @generated from field: pinfold.platform.iam.Role role = 2;
    */
   role?: RoleJson;
 
   /**
-   * The dotted names of the capabilities when no role fits.
+   * Dotted names of the capabilities, if no role has exactly these.
    *
    * @generated from field: repeated string capabilities = 3;
    */
@@ -217,34 +217,34 @@ export const WhoAmI_CapabilitySchema: GenMessage<WhoAmI_Capability, {jsonType: W
   messageDesc(file_pinfold_auth_v1_auth, 0, 0);
 
 /**
- * What a sign-in provider tells about a person.
+ * Data about a person from a sign-in provider.
  *
  * @generated from message pinfold.platform.auth.Profile
  */
 export type Profile = Message<"pinfold.platform.auth.Profile"> & {
   /**
-   * The full name.
+   * Full name.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The address of a picture.
+   * URL of a picture.
    *
    * @generated from field: string picture = 2;
    */
   picture: string;
 
   /**
-   * The first name.
+   * First name.
    *
    * @generated from field: string given_name = 3;
    */
   givenName: string;
 
   /**
-   * The last name.
+   * Last name.
    *
    * @generated from field: string family_name = 4;
    */
@@ -252,34 +252,34 @@ export type Profile = Message<"pinfold.platform.auth.Profile"> & {
 };
 
 /**
- * What a sign-in provider tells about a person.
+ * Data about a person from a sign-in provider.
  *
  * @generated from message pinfold.platform.auth.Profile
  */
 export type ProfileJson = {
   /**
-   * The full name.
+   * Full name.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The address of a picture.
+   * URL of a picture.
    *
    * @generated from field: string picture = 2;
    */
   picture?: string;
 
   /**
-   * The first name.
+   * First name.
    *
    * @generated from field: string given_name = 3;
    */
   givenName?: string;
 
   /**
-   * The last name.
+   * Last name.
    *
    * @generated from field: string family_name = 4;
    */
@@ -294,20 +294,20 @@ export const ProfileSchema: GenMessage<Profile, {jsonType: ProfileJson}> = /*@__
   messageDesc(file_pinfold_auth_v1_auth, 1);
 
 /**
- * How to sign up.
+ * Request to sign up.
  *
  * @generated from message pinfold.platform.auth.RegistrationRequest
  */
 export type RegistrationRequest = Message<"pinfold.platform.auth.RegistrationRequest"> & {
   /**
-   * The code of an invite. Empty: only the account is created.
+   * Code of an invite. Empty: only the account is created.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * The uid of the identity, when it is known.
+   * The uid of the identity, if known.
    *
    * @generated from field: string identity_id = 3;
    */
@@ -315,20 +315,20 @@ export type RegistrationRequest = Message<"pinfold.platform.auth.RegistrationReq
 };
 
 /**
- * How to sign up.
+ * Request to sign up.
  *
  * @generated from message pinfold.platform.auth.RegistrationRequest
  */
 export type RegistrationRequestJson = {
   /**
-   * The code of an invite. Empty: only the account is created.
+   * Code of an invite. Empty: only the account is created.
    *
    * @generated from field: string code = 1;
    */
   code?: string;
 
   /**
-   * The uid of the identity, when it is known.
+   * The uid of the identity, if known.
    *
    * @generated from field: string identity_id = 3;
    */
@@ -343,7 +343,7 @@ export const RegistrationRequestSchema: GenMessage<RegistrationRequest, {jsonTyp
   messageDesc(file_pinfold_auth_v1_auth, 2);
 
 /**
- * What came of signing up.
+ * Result of signing up.
  *
  * @generated from message pinfold.platform.auth.Session
  */
@@ -356,7 +356,7 @@ export type Session = Message<"pinfold.platform.auth.Session"> & {
   identity: string;
 
   /**
-   * The uid of the group that was joined. Empty without a code.
+   * The uid of the group that the person joined. Empty without a code.
    *
    * @generated from field: string group = 2;
    */
@@ -364,7 +364,7 @@ export type Session = Message<"pinfold.platform.auth.Session"> & {
 };
 
 /**
- * What came of signing up.
+ * Result of signing up.
  *
  * @generated from message pinfold.platform.auth.Session
  */
@@ -377,7 +377,7 @@ export type SessionJson = {
   identity?: string;
 
   /**
-   * The uid of the group that was joined. Empty without a code.
+   * The uid of the group that the person joined. Empty without a code.
    *
    * @generated from field: string group = 2;
    */
@@ -392,13 +392,13 @@ export const SessionSchema: GenMessage<Session, {jsonType: SessionJson}> = /*@__
   messageDesc(file_pinfold_auth_v1_auth, 3);
 
 /**
- * Which sign-in.
+ * Request for the token of a browser sign-in.
  *
  * @generated from message pinfold.platform.auth.GetHeadlessSessionRequest
  */
 export type GetHeadlessSessionRequest = Message<"pinfold.platform.auth.GetHeadlessSessionRequest"> & {
   /**
-   * The X25519 public key of the client: 32 bytes as base64url without padding, 43 characters.
+   * X25519 public key of the client: 32 bytes as base64url without padding, 43 characters.
    *
    * @generated from field: string code = 1;
    */
@@ -406,13 +406,13 @@ export type GetHeadlessSessionRequest = Message<"pinfold.platform.auth.GetHeadle
 };
 
 /**
- * Which sign-in.
+ * Request for the token of a browser sign-in.
  *
  * @generated from message pinfold.platform.auth.GetHeadlessSessionRequest
  */
 export type GetHeadlessSessionRequestJson = {
   /**
-   * The X25519 public key of the client: 32 bytes as base64url without padding, 43 characters.
+   * X25519 public key of the client: 32 bytes as base64url without padding, 43 characters.
    *
    * @generated from field: string code = 1;
    */
@@ -427,21 +427,21 @@ export const GetHeadlessSessionRequestSchema: GenMessage<GetHeadlessSessionReque
   messageDesc(file_pinfold_auth_v1_auth, 4);
 
 /**
- * A token that only the holder of the private key can read.
+ * Token that only the holder of the private key can read.
  *
  * @generated from message pinfold.platform.auth.HeadlessSession
  */
 export type HeadlessSession = Message<"pinfold.platform.auth.HeadlessSession"> & {
   /**
-   * The X25519 public key of the server: the bytes are ASCII text, base64url without padding.
+   * X25519 public key of the server: the bytes are ASCII text, base64url without padding.
    *
    * @generated from field: bytes ecdh_public_key = 1;
    */
   ecdhPublicKey: Uint8Array;
 
   /**
-   * A nonce of 12 bytes, then the token under AES-256-GCM with its tag. The key is the X25519 shared secret as it is;
-   * there is no additional data.
+   * Encrypted token: a nonce of 12 bytes, then the token under AES-256-GCM with its tag. The key is the X25519 shared
+   * secret, unchanged. There is no additional data.
    *
    * @generated from field: bytes encrypted_idtoken = 2;
    */
@@ -449,21 +449,21 @@ export type HeadlessSession = Message<"pinfold.platform.auth.HeadlessSession"> &
 };
 
 /**
- * A token that only the holder of the private key can read.
+ * Token that only the holder of the private key can read.
  *
  * @generated from message pinfold.platform.auth.HeadlessSession
  */
 export type HeadlessSessionJson = {
   /**
-   * The X25519 public key of the server: the bytes are ASCII text, base64url without padding.
+   * X25519 public key of the server: the bytes are ASCII text, base64url without padding.
    *
    * @generated from field: bytes ecdh_public_key = 1;
    */
   ecdhPublicKey?: string;
 
   /**
-   * A nonce of 12 bytes, then the token under AES-256-GCM with its tag. The key is the X25519 shared secret as it is;
-   * there is no additional data.
+   * Encrypted token: a nonce of 12 bytes, then the token under AES-256-GCM with its tag. The key is the X25519 shared
+   * secret, unchanged. There is no additional data.
    *
    * @generated from field: bytes encrypted_idtoken = 2;
    */
@@ -478,7 +478,7 @@ export const HeadlessSessionSchema: GenMessage<HeadlessSession, {jsonType: Headl
   messageDesc(file_pinfold_auth_v1_auth, 5);
 
 /**
- * Whose account to delete.
+ * Request to delete an account.
  *
  * @generated from message pinfold.platform.auth.DeletionRequest
  */
@@ -492,7 +492,7 @@ export type DeletionRequest = Message<"pinfold.platform.auth.DeletionRequest"> &
 };
 
 /**
- * Whose account to delete.
+ * Request to delete an account.
  *
  * @generated from message pinfold.platform.auth.DeletionRequest
  */
@@ -513,13 +513,14 @@ export const DeletionRequestSchema: GenMessage<DeletionRequest, {jsonType: Delet
   messageDesc(file_pinfold_auth_v1_auth, 6);
 
 /**
- * The caller and their account: who am I, sign up, fetch a token from a browser sign-in, leave.
+ * Account of the caller: read it, sign up, fetch the token of a browser sign-in, and delete it.
  *
  * @generated from service pinfold.platform.auth.Auth
  */
 export const Auth: GenService<{
   /**
-   * Tells who the caller is and what the token allows, by group. UNAUTHENTICATED when the token is not valid.
+   * Returns the caller's identity and the permissions of the token, by group. Returns UNAUTHENTICATED if the token is
+   * not valid.
    *
    * @generated from rpc pinfold.platform.auth.Auth.Validate
    */
@@ -529,9 +530,9 @@ export const Auth: GenService<{
     output: typeof WhoAmISchema;
   },
   /**
-   * Creates the account of the person who presents a sign-in provider's token. When a code is given, the person joins
-   * the group of the invite. INVALID_ARGUMENT for a malformed code; PERMISSION_DENIED for one that expired, was used or
-   * is meant for another address. Joining a group again succeeds and changes nothing.
+   * Creates an account for the person who presents a token of a sign-in provider. With a code, the person also joins
+   * the group of the invite. Returns INVALID_ARGUMENT for a malformed code. Returns PERMISSION_DENIED for a code that
+   * has expired, was used, or is for another address. Joining a group again succeeds and changes nothing.
    *
    * @generated from rpc pinfold.platform.auth.Auth.Register
    */
@@ -541,8 +542,8 @@ export const Auth: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Fetches the token of a sign-in that was finished in a browser elsewhere. NOT_FOUND until it is finished, and again
-   * once it has been fetched.
+   * Returns the token of a sign-in that was finished in a browser elsewhere. Returns NOT_FOUND until it is finished,
+   * and again after it was fetched.
    *
    * @generated from rpc pinfold.platform.auth.Auth.GetHeadlessSession
    */
@@ -552,7 +553,8 @@ export const Auth: GenService<{
     output: typeof HeadlessSessionSchema;
   },
   /**
-   * Deletes the caller's own account. PERMISSION_DENIED unless the id is the subject of the token and a person.
+   * Deletes the caller's own account. Returns PERMISSION_DENIED unless the id is the subject of the token and belongs
+   * to a person.
    *
    * @generated from rpc pinfold.platform.auth.Auth.Delete
    */

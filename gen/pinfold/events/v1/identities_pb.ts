@@ -17,41 +17,41 @@ export const file_pinfold_events_v1_identities: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL2V2ZW50cy92MS9pZGVudGl0aWVzLnByb3RvEhdwaW5mb2xkLnBsYXRmb3JtLmV2ZW50cyJ8CghJZGVudGl0eRIKCgJpZBgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEg4KBmlzc3VlchgDIAEoCRITCgtpc3N1ZXJfa2V5cxgEIAEoCRIuCgpleHBpcmF0aW9uGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKHAQoKSWRlbnRpdGllcxJ5CgZDcmVhdGUSIS5waW5mb2xkLnBsYXRmb3JtLmV2ZW50cy5JZGVudGl0eRohLnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLklkZW50aXR5IimKtRgIEgYKAoUHEAGC0+STAhc6ASoiEi9pYW0vdjEvaWRlbnRpdGllc2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * An identity with keys of its own. It has no roles until it is bound to some.
+ * Identity with its own keys. It has no roles until it gets a role binding.
  *
  * @generated from message pinfold.platform.events.Identity
  */
 export type Identity = Message<"pinfold.platform.events.Identity"> & {
   /**
-   * The uid of the identity. Set by the server; what is sent is ignored.
+   * The uid of the identity. Set by the server; a value in the request is ignored.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The `sub` claim, byte for byte.
+   * Exact `sub` claim. Compared byte for byte.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * The `iss` claim, byte for byte.
+   * Exact `iss` claim. Compared byte for byte.
    *
    * @generated from field: string issuer = 3;
    */
   issuer: string;
 
   /**
-   * The public keys as the JSON text of a key set (JWKS).
+   * Public keys as the JSON text of a key set (JWKS).
    *
    * @generated from field: string issuer_keys = 4;
    */
   issuerKeys: string;
 
   /**
-   * Time at which the keys expire: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
+   * Expiry of the keys: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
@@ -59,41 +59,41 @@ export type Identity = Message<"pinfold.platform.events.Identity"> & {
 };
 
 /**
- * An identity with keys of its own. It has no roles until it is bound to some.
+ * Identity with its own keys. It has no roles until it gets a role binding.
  *
  * @generated from message pinfold.platform.events.Identity
  */
 export type IdentityJson = {
   /**
-   * The uid of the identity. Set by the server; what is sent is ignored.
+   * The uid of the identity. Set by the server; a value in the request is ignored.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The `sub` claim, byte for byte.
+   * Exact `sub` claim. Compared byte for byte.
    *
    * @generated from field: string subject = 2;
    */
   subject?: string;
 
   /**
-   * The `iss` claim, byte for byte.
+   * Exact `iss` claim. Compared byte for byte.
    *
    * @generated from field: string issuer = 3;
    */
   issuer?: string;
 
   /**
-   * The public keys as the JSON text of a key set (JWKS).
+   * Public keys as the JSON text of a key set (JWKS).
    *
    * @generated from field: string issuer_keys = 4;
    */
   issuerKeys?: string;
 
   /**
-   * Time at which the keys expire: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
+   * Expiry of the keys: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
@@ -109,18 +109,18 @@ export const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}> = /*
 
 /**
  * Identities for issuers that this server cannot reach. They are identities with static keys, in the group in which the
- * caller may create identities.
+ * caller can create identities.
  *
  * @generated from service pinfold.platform.events.Identities
  */
 export const Identities: GenService<{
   /**
-   * Creates an identity with keys of its own, in the group of the caller. A caller assumes it by its uid, with a token of the
-   * issuer and the subject that is signed with one of the keys. The group is the one at which the caller holds
-   * `identity.create`. FAILED_PRECONDITION (`PARENT_NOT_UNIQUE`) when the caller holds it in several groups or everywhere: use
-   * a token whose scope is one group, or `pinfold.platform.iam.Identities/Create`, which names the group. INVALID_ARGUMENT with
-   * a violation on the field for a missing issuer or subject, for keys that cannot be read, and for an expiration above 30
-   * days.
+   * Creates an identity with its own keys in the caller's group. Callers assume it by its uid, with a token that is
+   * signed with one of the keys and has its issuer and subject. The group is the one on which the caller holds
+   * `identity.create`. Returns FAILED_PRECONDITION (`PARENT_NOT_UNIQUE`) if the caller holds it on several groups or
+   * everywhere. In that case use a token whose scope is one group, or `pinfold.platform.iam.Identities/Create`, which
+   * names the group. Returns INVALID_ARGUMENT with a violation on the field for a missing issuer or subject, for
+   * unreadable keys, and for an expiration above 30 days.
    *
    * @generated from rpc pinfold.platform.events.Identities.Create
    */

@@ -19,7 +19,7 @@ export const file_pinfold_events_v1_subscriptions: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL2V2ZW50cy92MS9zdWJzY3JpcHRpb25zLnByb3RvEhdwaW5mb2xkLnBsYXRmb3JtLmV2ZW50cyJxChlDcmVhdGVTdWJzY3JpcHRpb25SZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARI7CgxzdWJzY3JpcHRpb24YAiABKAsyJS5waW5mb2xkLnBsYXRmb3JtLmV2ZW50cy5TdWJzY3JpcHRpb24iLgoMU3Vic2NyaXB0aW9uEhAKAmlkGAEgASgJQgSgtRgBEgwKBHNpbmsYAiABKAkiUwoSU3Vic2NyaXB0aW9uRmlsdGVyEgoKAmlkGAEgASgJEjEKBHVpZHAYAiABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyIkgKEFN1YnNjcmlwdGlvbkxpc3QSNAoFaXRlbXMYASADKAsyJS5waW5mb2xkLnBsYXRmb3JtLmV2ZW50cy5TdWJzY3JpcHRpb24iLQoZRGVsZXRlU3Vic2NyaXB0aW9uUmVxdWVzdBIQCgJpZBgBIAEoCUIEoLUYATLTBAoNU3Vic2NyaXB0aW9ucxLqAQoGQ3JlYXRlEjIucGluZm9sZC5wbGF0Zm9ybS5ldmVudHMuQ3JlYXRlU3Vic2NyaXB0aW9uUmVxdWVzdBolLnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLlN1YnNjcmlwdGlvbiKEAYq1GAYSBAoC3QuStRg5Ci5kZXYucGluZm9sZC5hcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwI3OgxzdWJzY3JpcHRpb24iJy9ldmVudHMvdjEvc3Vic2NyaXB0aW9ucy97cGFyZW50X2lkPSoqfRKMAQoETGlzdBIrLnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLlN1YnNjcmlwdGlvbkZpbHRlchopLnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLlN1YnNjcmlwdGlvbkxpc3QiLIq1GAgSBgoC3wsQAYLT5JMCGhIYL2V2ZW50cy92MS9zdWJzY3JpcHRpb25zEsUBCgZEZWxldGUSMi5waW5mb2xkLnBsYXRmb3JtLmV2ZW50cy5EZWxldGVTdWJzY3JpcHRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Im+KtRgGEgQKAuALkrUYOQouZGV2LnBpbmZvbGQuYXBpLmV2ZW50cy5zdWJzY3JpcHRpb24uZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCIiogL2V2ZW50cy92MS9zdWJzY3JpcHRpb25zL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A subscription to create, and for which group.
+ * Request to create a subscription for a group.
  *
  * @generated from message pinfold.platform.events.CreateSubscriptionRequest
  */
@@ -32,7 +32,7 @@ export type CreateSubscriptionRequest = Message<"pinfold.platform.events.CreateS
   parentId: string;
 
   /**
-   * The subscription; its id is ignored.
+   * The subscription. Its id is ignored.
    *
    * @generated from field: pinfold.platform.events.Subscription subscription = 2;
    */
@@ -40,7 +40,7 @@ export type CreateSubscriptionRequest = Message<"pinfold.platform.events.CreateS
 };
 
 /**
- * A subscription to create, and for which group.
+ * Request to create a subscription for a group.
  *
  * @generated from message pinfold.platform.events.CreateSubscriptionRequest
  */
@@ -53,7 +53,7 @@ export type CreateSubscriptionRequestJson = {
   parentId?: string;
 
   /**
-   * The subscription; its id is ignored.
+   * The subscription. Its id is ignored.
    *
    * @generated from field: pinfold.platform.events.Subscription subscription = 2;
    */
@@ -68,7 +68,7 @@ export const CreateSubscriptionRequestSchema: GenMessage<CreateSubscriptionReque
   messageDesc(file_pinfold_events_v1_subscriptions, 0);
 
 /**
- * An address that receives the events of a group and everything below it, each as a signed HTTP POST. It cannot be
+ * URL that receives the events of a group and everything below it, each as a signed HTTP POST. A subscription cannot be
  * changed.
  *
  * @generated from message pinfold.platform.events.Subscription
@@ -82,7 +82,7 @@ export type Subscription = Message<"pinfold.platform.events.Subscription"> & {
   id: string;
 
   /**
-   * The absolute https URL that events are sent to.
+   * Absolute https URL that events are sent to.
    *
    * @generated from field: string sink = 2;
    */
@@ -90,7 +90,7 @@ export type Subscription = Message<"pinfold.platform.events.Subscription"> & {
 };
 
 /**
- * An address that receives the events of a group and everything below it, each as a signed HTTP POST. It cannot be
+ * URL that receives the events of a group and everything below it, each as a signed HTTP POST. A subscription cannot be
  * changed.
  *
  * @generated from message pinfold.platform.events.Subscription
@@ -104,7 +104,7 @@ export type SubscriptionJson = {
   id?: string;
 
   /**
-   * The absolute https URL that events are sent to.
+   * Absolute https URL that events are sent to.
    *
    * @generated from field: string sink = 2;
    */
@@ -119,20 +119,20 @@ export const SubscriptionSchema: GenMessage<Subscription, {jsonType: Subscriptio
   messageDesc(file_pinfold_events_v1_subscriptions, 1);
 
 /**
- * Which subscriptions to list; the members narrow each other.
+ * Filter for subscriptions. A subscription must match all fields that are set.
  *
  * @generated from message pinfold.platform.events.SubscriptionFilter
  */
 export type SubscriptionFilter = Message<"pinfold.platform.events.SubscriptionFilter"> & {
   /**
-   * Exactly this subscription.
+   * Limits the list to the subscription with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
    */
@@ -140,20 +140,20 @@ export type SubscriptionFilter = Message<"pinfold.platform.events.SubscriptionFi
 };
 
 /**
- * Which subscriptions to list; the members narrow each other.
+ * Filter for subscriptions. A subscription must match all fields that are set.
  *
  * @generated from message pinfold.platform.events.SubscriptionFilter
  */
 export type SubscriptionFilterJson = {
   /**
-   * Exactly this subscription.
+   * Limits the list to the subscription with this uid.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
    */
@@ -168,13 +168,13 @@ export const SubscriptionFilterSchema: GenMessage<SubscriptionFilter, {jsonType:
   messageDesc(file_pinfold_events_v1_subscriptions, 2);
 
 /**
- * All subscriptions that the filter lets through.
+ * List of all subscriptions that match the filter.
  *
  * @generated from message pinfold.platform.events.SubscriptionList
  */
 export type SubscriptionList = Message<"pinfold.platform.events.SubscriptionList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.events.Subscription items = 1;
    */
@@ -182,13 +182,13 @@ export type SubscriptionList = Message<"pinfold.platform.events.SubscriptionList
 };
 
 /**
- * All subscriptions that the filter lets through.
+ * List of all subscriptions that match the filter.
  *
  * @generated from message pinfold.platform.events.SubscriptionList
  */
 export type SubscriptionListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.events.Subscription items = 1;
    */
@@ -203,7 +203,7 @@ export const SubscriptionListSchema: GenMessage<SubscriptionList, {jsonType: Sub
   messageDesc(file_pinfold_events_v1_subscriptions, 3);
 
 /**
- * Which subscription to delete.
+ * Request to delete one subscription.
  *
  * @generated from message pinfold.platform.events.DeleteSubscriptionRequest
  */
@@ -217,7 +217,7 @@ export type DeleteSubscriptionRequest = Message<"pinfold.platform.events.DeleteS
 };
 
 /**
- * Which subscription to delete.
+ * Request to delete one subscription.
  *
  * @generated from message pinfold.platform.events.DeleteSubscriptionRequest
  */
@@ -238,14 +238,14 @@ export const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionReque
   messageDesc(file_pinfold_events_v1_subscriptions, 4);
 
 /**
- * Where to send events. They are the subscriptions of version 2.
+ * Event subscriptions. They are the same as in version 2.
  *
  * @generated from service pinfold.platform.events.Subscriptions
  */
 export const Subscriptions: GenService<{
   /**
-   * Subscribes an HTTPS address to the events of a group and everything below it. INVALID_ARGUMENT on `sink` when it is
-   * not an absolute https URL or points to a private address. Every call creates another subscription.
+   * Subscribes an HTTPS URL to the events of a group and everything below it. Returns INVALID_ARGUMENT on `sink` if it
+   * is not an absolute https URL or points to a private address. Every call creates another subscription.
    *
    * @generated from rpc pinfold.platform.events.Subscriptions.Create
    */
@@ -255,8 +255,8 @@ export const Subscriptions: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Lists all subscriptions of the groups in which the caller holds `subscriptions.list`. An id that does not exist, or
-   * that the caller may not see, is an empty list.
+   * Lists all subscriptions of the groups in which the caller holds `subscriptions.list`. For an id that does not exist
+   * or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.events.Subscriptions.List
    */
@@ -266,7 +266,7 @@ export const Subscriptions: GenService<{
     output: typeof SubscriptionListSchema;
   },
   /**
-   * Deletes a subscription; nothing more is sent to its address. NOT_FOUND when it does not exist.
+   * Deletes a subscription. No more events are sent to its URL. Returns NOT_FOUND if the subscription does not exist.
    *
    * @generated from rpc pinfold.platform.events.Subscriptions.Delete
    */

@@ -20,7 +20,7 @@ export const file_pinfold_events_v2_subscriptions: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zLnByb3RvEhpwaW5mb2xkLnBsYXRmb3JtLmV2ZW50cy52MiIuChZHZXRTdWJzY3JpcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKjAQoMU3Vic2NyaXB0aW9uEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIRCgRzaW5rGAIgASgJQgPgQQISNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMieQoZQ3JlYXRlU3Vic2NyaXB0aW9uUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESQwoMc3Vic2NyaXB0aW9uGAIgASgLMigucGluZm9sZC5wbGF0Zm9ybS5ldmVudHMudjIuU3Vic2NyaXB0aW9uQgPgQQIirQEKGExpc3RTdWJzY3JpcHRpb25zUmVxdWVzdBI2CgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlckID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKwAQoZTGlzdFN1YnNjcmlwdGlvbnNSZXNwb25zZRI/Cg1zdWJzY3JpcHRpb25zGAEgAygLMigucGluZm9sZC5wbGF0Zm9ybS5ldmVudHMudjIuU3Vic2NyaXB0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IjEKGURlbGV0ZVN1YnNjcmlwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBMvIGChRTdWJzY3JpcHRpb25zU2VydmljZRKwAQoPR2V0U3Vic2NyaXB0aW9uEjIucGluZm9sZC5wbGF0Zm9ybS5ldmVudHMudjIuR2V0U3Vic2NyaXB0aW9uUmVxdWVzdBooLnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbiI/irUYBhIECgLfC5q1GAgYASAAKAEwAILT5JMCIxIhL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9EoUCChJDcmVhdGVTdWJzY3JpcHRpb24SNS5waW5mb2xkLnBsYXRmb3JtLmV2ZW50cy52Mi5DcmVhdGVTdWJzY3JpcHRpb25SZXF1ZXN0GigucGluZm9sZC5wbGF0Zm9ybS5ldmVudHMudjIuU3Vic2NyaXB0aW9uIo0BirUYBhIECgLdC5K1GDkKLmRldi5waW5mb2xkLmFwaS5ldmVudHMuc3Vic2NyaXB0aW9uLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAjQ6DHN1YnNjcmlwdGlvbiIkL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zL3twYXJlbnQ9Kip9EroBChFMaXN0U3Vic2NyaXB0aW9ucxI0LnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLnYyLkxpc3RTdWJzY3JpcHRpb25zUmVxdWVzdBo1LnBpbmZvbGQucGxhdGZvcm0uZXZlbnRzLnYyLkxpc3RTdWJzY3JpcHRpb25zUmVzcG9uc2UiOIq1GAgSBgoC3wsQAZq1GAgYASAAKAEwAILT5JMCGhIYL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zEuEBChJEZWxldGVTdWJzY3JpcHRpb24SNS5waW5mb2xkLnBsYXRmb3JtLmV2ZW50cy52Mi5EZWxldGVTdWJzY3JpcHRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InyKtRgGEgQKAuALkrUYOQouZGV2LnBpbmZvbGQuYXBpLmV2ZW50cy5zdWJzY3JpcHRpb24uZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCIyohL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which subscription to read.
+ * Request to read one subscription.
  *
  * @generated from message pinfold.platform.events.v2.GetSubscriptionRequest
  */
@@ -34,7 +34,7 @@ export type GetSubscriptionRequest = Message<"pinfold.platform.events.v2.GetSubs
 };
 
 /**
- * Which subscription to read.
+ * Request to read one subscription.
  *
  * @generated from message pinfold.platform.events.v2.GetSubscriptionRequest
  */
@@ -55,38 +55,38 @@ export const GetSubscriptionRequestSchema: GenMessage<GetSubscriptionRequest, {j
   messageDesc(file_pinfold_events_v2_subscriptions, 0);
 
 /**
- * An address that receives the events of a group and everything below it, each as a signed HTTP POST. It cannot be
- * changed. Events of tags, group mappings and terms belong to the organisation, so a subscription on a folder does not
- * get them.
+ * URL that receives the events of a group and everything below it, each as a signed HTTP POST. A subscription cannot be
+ * changed. Events about tags, group mappings and terms belong to the organization, so a subscription on a folder does
+ * not get them.
  *
  * @generated from message pinfold.platform.events.v2.Subscription
  */
 export type Subscription = Message<"pinfold.platform.events.v2.Subscription"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The absolute https URL that events are sent to. Private and loopback addresses are refused unless the configuration
-   * allows them. Whoever does not hold `subscriptions.update` sees `***` in place of the values of its parameters, and so
-   * do events and the audit log.
+   * Absolute https URL that events are sent to. Private and loopback addresses are refused unless the configuration
+   * allows them. Callers without `subscriptions.update` see `***` instead of the values of its query parameters. Events
+   * and the audit log also show `***`.
    *
    * @generated from field: string sink = 2;
    */
   sink: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Equals `create_time`, since a subscription never changes. RFC 3339, UTC, milliseconds.
+   * Same as `create_time`, because a subscription never changes. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -94,38 +94,38 @@ export type Subscription = Message<"pinfold.platform.events.v2.Subscription"> & 
 };
 
 /**
- * An address that receives the events of a group and everything below it, each as a signed HTTP POST. It cannot be
- * changed. Events of tags, group mappings and terms belong to the organisation, so a subscription on a folder does not
- * get them.
+ * URL that receives the events of a group and everything below it, each as a signed HTTP POST. A subscription cannot be
+ * changed. Events about tags, group mappings and terms belong to the organization, so a subscription on a folder does
+ * not get them.
  *
  * @generated from message pinfold.platform.events.v2.Subscription
  */
 export type SubscriptionJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The absolute https URL that events are sent to. Private and loopback addresses are refused unless the configuration
-   * allows them. Whoever does not hold `subscriptions.update` sees `***` in place of the values of its parameters, and so
-   * do events and the audit log.
+   * Absolute https URL that events are sent to. Private and loopback addresses are refused unless the configuration
+   * allows them. Callers without `subscriptions.update` see `***` instead of the values of its query parameters. Events
+   * and the audit log also show `***`.
    *
    * @generated from field: string sink = 2;
    */
   sink?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Equals `create_time`, since a subscription never changes. RFC 3339, UTC, milliseconds.
+   * Same as `create_time`, because a subscription never changes. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -140,7 +140,7 @@ export const SubscriptionSchema: GenMessage<Subscription, {jsonType: Subscriptio
   messageDesc(file_pinfold_events_v2_subscriptions, 1);
 
 /**
- * A new subscription and its group.
+ * Request to create a subscription for a group.
  *
  * @generated from message pinfold.platform.events.v2.CreateSubscriptionRequest
  */
@@ -161,7 +161,7 @@ export type CreateSubscriptionRequest = Message<"pinfold.platform.events.v2.Crea
 };
 
 /**
- * A new subscription and its group.
+ * Request to create a subscription for a group.
  *
  * @generated from message pinfold.platform.events.v2.CreateSubscriptionRequest
  */
@@ -189,43 +189,46 @@ export const CreateSubscriptionRequestSchema: GenMessage<CreateSubscriptionReque
   messageDesc(file_pinfold_events_v2_subscriptions, 2);
 
 /**
- * Which subscriptions to list, in which order, and which page of them.
+ * Request to list subscriptions: filters, order and page.
  *
  * @generated from message pinfold.platform.events.v2.ListSubscriptionsRequest
  */
 export type ListSubscriptionsRequest = Message<"pinfold.platform.events.v2.ListSubscriptionsRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -233,43 +236,46 @@ export type ListSubscriptionsRequest = Message<"pinfold.platform.events.v2.ListS
 };
 
 /**
- * Which subscriptions to list, in which order, and which page of them.
+ * Request to list subscriptions: filters, order and page.
  *
  * @generated from message pinfold.platform.events.v2.ListSubscriptionsRequest
  */
 export type ListSubscriptionsRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -297,21 +303,21 @@ export type ListSubscriptionsResponse = Message<"pinfold.platform.events.v2.List
   subscriptions: Subscription[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -332,21 +338,21 @@ export type ListSubscriptionsResponseJson = {
   subscriptions?: SubscriptionJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -361,7 +367,7 @@ export const ListSubscriptionsResponseSchema: GenMessage<ListSubscriptionsRespon
   messageDesc(file_pinfold_events_v2_subscriptions, 4);
 
 /**
- * Which subscription to delete.
+ * Request to delete one subscription.
  *
  * @generated from message pinfold.platform.events.v2.DeleteSubscriptionRequest
  */
@@ -375,7 +381,7 @@ export type DeleteSubscriptionRequest = Message<"pinfold.platform.events.v2.Dele
 };
 
 /**
- * Which subscription to delete.
+ * Request to delete one subscription.
  *
  * @generated from message pinfold.platform.events.v2.DeleteSubscriptionRequest
  */
@@ -396,13 +402,13 @@ export const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionReque
   messageDesc(file_pinfold_events_v2_subscriptions, 5);
 
 /**
- * Where to send events. A subscription gets the events of its group and of everything below it.
+ * Event subscriptions. A subscription gets the events of its group and of everything below it.
  *
  * @generated from service pinfold.platform.events.v2.SubscriptionsService
  */
 export const SubscriptionsService: GenService<{
   /**
-   * Reads one subscription by its uid. NOT_FOUND when it does not exist.
+   * Returns one subscription by its uid. Returns NOT_FOUND if the subscription does not exist.
    *
    * @generated from rpc pinfold.platform.events.v2.SubscriptionsService.GetSubscription
    */
@@ -412,8 +418,8 @@ export const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Subscribes an HTTPS address to the events of a group and everything below it. INVALID_ARGUMENT on `sink` when it is
-   * not an absolute https URL or points to a private address. Every call creates another subscription.
+   * Subscribes an HTTPS URL to the events of a group and everything below it. Returns INVALID_ARGUMENT on `sink` if it
+   * is not an absolute https URL or points to a private address. Every call creates another subscription.
    *
    * @generated from rpc pinfold.platform.events.v2.SubscriptionsService.CreateSubscription
    */
@@ -433,7 +439,7 @@ export const SubscriptionsService: GenService<{
     output: typeof ListSubscriptionsResponseSchema;
   },
   /**
-   * Deletes a subscription; nothing more is sent to its address. NOT_FOUND when it does not exist.
+   * Deletes a subscription. No more events are sent to its URL. Returns NOT_FOUND if the subscription does not exist.
    *
    * @generated from rpc pinfold.platform.events.v2.SubscriptionsService.DeleteSubscription
    */

@@ -17,13 +17,13 @@ export const file_pinfold_iam_v1_account_associations: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy5wcm90bxIUcGluZm9sZC5wbGF0Zm9ybS5pYW0iwwkKE0FjY291bnRBc3NvY2lhdGlvbnMSEwoFZ3JvdXAYASABKAlCBKC1GAESQAoGYW1hem9uGAIgASgLMjAucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5BbWF6b24SQAoGZ29vZ2xlGAMgASgLMjAucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5Hb29nbGUSQQoHcGluZm9sZBgHIAEoCzIwLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuVmVuZG9yEj4KBWF6dXJlGAggASgLMi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5BenVyZRIMCgRuYW1lGAQgASgJEhMKC2Rlc2NyaXB0aW9uGAUgASgJEkAKBmdpdGh1YhgJIAEoCzIwLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuR2l0SHViGhkKBkFtYXpvbhIPCgdhY2NvdW50GAEgASgJGjQKBkdvb2dsZRISCgpwcm9qZWN0X2lkGAEgASgJEhYKDnByb2plY3RfbnVtYmVyGAIgASgJGqEBCgZWZW5kb3ISXwoQc2VydmljZV9iaW5kaW5ncxgBIAMoCzJFLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuVmVuZG9yLlNlcnZpY2VCaW5kaW5nc0VudHJ5GjYKFFNlcnZpY2VCaW5kaW5nc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaoAEKBUF6dXJlEhEKCXRlbmFudF9pZBgBIAEoCRJSCgpjbGllbnRfaWRzGAIgAygLMj4ucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5BenVyZS5DbGllbnRJZHNFbnRyeRowCg5DbGllbnRJZHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGuYBCgZHaXRIdWISYQoRYXBwX2luc3RhbGxhdGlvbnMYAiADKAsyRi5waW5mb2xkLnBsYXRmb3JtLmlhbS5BY2NvdW50QXNzb2NpYXRpb25zLkdpdEh1Yi5BcHBJbnN0YWxsYXRpb25zRW50cnkaeQoVQXBwSW5zdGFsbGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoAxJPCgV2YWx1ZRgCIAEoCzJALnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuR2l0SHViQXBwSW5zdGFsbGF0aW9uczoCOAEabQoWR2l0SHViQXBwSW5zdGFsbGF0aW9ucxJTCg1pbnN0YWxsYXRpb25zGAEgAygLMjwucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5HaXRIdWJJbnN0YWxsYXRpb24aOwoSR2l0SHViSW5zdGFsbGF0aW9uEhcKD2luc3RhbGxhdGlvbl9pZBgBIAEoAxIMCgRuYW1lGAIgASgJIjgKGUFjY291bnRBc3NvY2lhdGlvbnNGaWx0ZXISDQoFZ3JvdXAYASABKAkSDAoEbmFtZRgCIAEoCSJTChdBY2NvdW50QXNzb2NpYXRpb25zTGlzdBI4CgVpdGVtcxgBIAMoCzIpLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMiNwogRGVsZXRlQWNjb3VudEFzc29jaWF0aW9uc1JlcXVlc3QSEwoFZ3JvdXAYASABKAlCBKC1GAEizgEKH0FjY291bnRBc3NvY2lhdGlvbnNDaGVja1JlcXVlc3QSEwoFZ3JvdXAYASABKAlCBKC1GAESVwoMYWNjb3VudF90eXBlGAIgASgOMkEucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9uc0NoZWNrUmVxdWVzdC5BY2NvdW50VHlwZSI9CgtBY2NvdW50VHlwZRILCgdVTktOT1dOEAASCgoGR09PR0xFEAESCgoGQU1BWk9OEAISCQoFQVpVUkUQAyKxAQoZQWNjb3VudEFzc29jaWF0aW9uc1N0YXR1cxJECgVyZWFkeRgBIAEoDjI1LnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnNTdGF0dXMuU3RhdGUSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkiLQoFU3RhdGUSCwoHVU5LTk9XThAAEgkKBVJlYWR5EAESDAoITm90UmVhZHkQAjKFCAoYR3JvdXBBY2NvdW50QXNzb2NpYXRpb25zEt4BCgZDcmVhdGUSKS5waW5mb2xkLnBsYXRmb3JtLmlhbS5BY2NvdW50QXNzb2NpYXRpb25zGikucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucyJ+irUYBhIECgK9BZK1GD4KM2Rldi5waW5mb2xkLmFwaS5pYW0uYWNjb3VudF9hc3NvY2lhdGlvbnMuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCLDoBKiInL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy97Z3JvdXA9Kip9Et4BCgZVcGRhdGUSKS5waW5mb2xkLnBsYXRmb3JtLmlhbS5BY2NvdW50QXNzb2NpYXRpb25zGikucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucyJ+irUYBhIECgK+BZK1GD4KM2Rldi5waW5mb2xkLmFwaS5pYW0uYWNjb3VudF9hc3NvY2lhdGlvbnMudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCLDoBKhonL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy97Z3JvdXA9Kip9EpgBCgRMaXN0Ei8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9uc0ZpbHRlchotLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnNMaXN0IjCKtRgIEgYKAr8FEAGC0+STAh4SHC9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMS1QEKBkRlbGV0ZRI2LnBpbmZvbGQucGxhdGZvcm0uaWFtLkRlbGV0ZUFjY291bnRBc3NvY2lhdGlvbnNSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InuKtRgGEgQKAsAFkrUYPgozZGV2LnBpbmZvbGQuYXBpLmlhbS5hY2NvdW50X2Fzc29jaWF0aW9ucy5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIpKicvaWFtL3YxL2FjY291bnRfYXNzb2NpYXRpb25zL3tncm91cD0qKn0SswEKBUNoZWNrEjUucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9uc0NoZWNrUmVxdWVzdBovLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnNTdGF0dXMiQoq1GAYSBAoCvwWC0+STAjI6ASoiLS9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMve2dyb3VwPSoqfTpjaGVja2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations]);
 
 /**
- * Ties a group to accounts elsewhere. The blocks are independent; any number of them can be set.
+ * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations
  */
 export type AccountAssociations = Message<"pinfold.platform.iam.AccountAssociations"> & {
   /**
-   * The uid of the group; an association has none of its own.
+   * The uid of the group. An association has no uid of its own.
    *
    * @generated from field: string group = 1;
    */
@@ -58,7 +58,7 @@ export type AccountAssociations = Message<"pinfold.platform.iam.AccountAssociati
   azure?: AccountAssociations_Azure | undefined;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`.
+   * Name of the association, `^[a-z0-9 ._-]{1,}$`.
    *
    * @generated from field: string name = 4;
    */
@@ -80,13 +80,13 @@ export type AccountAssociations = Message<"pinfold.platform.iam.AccountAssociati
 };
 
 /**
- * Ties a group to accounts elsewhere. The blocks are independent; any number of them can be set.
+ * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations
  */
 export type AccountAssociationsJson = {
   /**
-   * The uid of the group; an association has none of its own.
+   * The uid of the group. An association has no uid of its own.
    *
    * @generated from field: string group = 1;
    */
@@ -121,7 +121,7 @@ export type AccountAssociationsJson = {
   azure?: AccountAssociations_AzureJson;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`.
+   * Name of the association, `^[a-z0-9 ._-]{1,}$`.
    *
    * @generated from field: string name = 4;
    */
@@ -234,14 +234,14 @@ export const AccountAssociations_GoogleSchema: GenMessage<AccountAssociations_Go
   messageDesc(file_pinfold_iam_v1_account_associations, 0, 1);
 
 /**
- * Identities that services of this server assume for the group.
+ * Identities that services of this server assume to act for the group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.Vendor
  */
 export type AccountAssociations_Vendor = Message<"pinfold.platform.iam.AccountAssociations.Vendor"> & {
   /**
-   * Identity uid by the name of a service principal. The identity must live directly in the group and be a service
-   * principal of that name.
+   * Uid of the identity for each service principal, by the name of the principal. The identity must belong directly
+   * to the group and be a service principal of that name.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -249,14 +249,14 @@ export type AccountAssociations_Vendor = Message<"pinfold.platform.iam.AccountAs
 };
 
 /**
- * Identities that services of this server assume for the group.
+ * Identities that services of this server assume to act for the group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.Vendor
  */
 export type AccountAssociations_VendorJson = {
   /**
-   * Identity uid by the name of a service principal. The identity must live directly in the group and be a service
-   * principal of that name.
+   * Uid of the identity for each service principal, by the name of the principal. The identity must belong directly
+   * to the group and be a service principal of that name.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -284,7 +284,7 @@ export type AccountAssociations_Azure = Message<"pinfold.platform.iam.AccountAss
   tenantId: string;
 
   /**
-   * Application id by the name of the component that uses it.
+   * Application ids, by the name of the component that uses each id.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -305,7 +305,7 @@ export type AccountAssociations_AzureJson = {
   tenantId?: string;
 
   /**
-   * Application id by the name of the component that uses it.
+   * Application ids, by the name of the component that uses each id.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -320,13 +320,13 @@ export const AccountAssociations_AzureSchema: GenMessage<AccountAssociations_Azu
   messageDesc(file_pinfold_iam_v1_account_associations, 0, 3);
 
 /**
- * Installed GitHub apps.
+ * GitHub apps installed for the group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.GitHub
  */
 export type AccountAssociations_GitHub = Message<"pinfold.platform.iam.AccountAssociations.GitHub"> & {
   /**
-   * Installations by the id of the app.
+   * Installations of each app, by the id of the app.
    *
    * @generated from field: map<int64, pinfold.platform.iam.AccountAssociations.GitHubAppInstallations> app_installations = 2;
    */
@@ -334,13 +334,13 @@ export type AccountAssociations_GitHub = Message<"pinfold.platform.iam.AccountAs
 };
 
 /**
- * Installed GitHub apps.
+ * GitHub apps installed for the group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.GitHub
  */
 export type AccountAssociations_GitHubJson = {
   /**
-   * Installations by the id of the app.
+   * Installations of each app, by the id of the app.
    *
    * @generated from field: map<int64, pinfold.platform.iam.AccountAssociations.GitHubAppInstallations> app_installations = 2;
    */
@@ -355,13 +355,13 @@ export const AccountAssociations_GitHubSchema: GenMessage<AccountAssociations_Gi
   messageDesc(file_pinfold_iam_v1_account_associations, 0, 4);
 
 /**
- * Where one app is installed.
+ * Installations of one GitHub app.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.GitHubAppInstallations
  */
 export type AccountAssociations_GitHubAppInstallations = Message<"pinfold.platform.iam.AccountAssociations.GitHubAppInstallations"> & {
   /**
-   * One entry per place.
+   * Installations, one for each GitHub organization or user.
    *
    * @generated from field: repeated pinfold.platform.iam.AccountAssociations.GitHubInstallation installations = 1;
    */
@@ -369,13 +369,13 @@ export type AccountAssociations_GitHubAppInstallations = Message<"pinfold.platfo
 };
 
 /**
- * Where one app is installed.
+ * Installations of one GitHub app.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.GitHubAppInstallations
  */
 export type AccountAssociations_GitHubAppInstallationsJson = {
   /**
-   * One entry per place.
+   * Installations, one for each GitHub organization or user.
    *
    * @generated from field: repeated pinfold.platform.iam.AccountAssociations.GitHubInstallation installations = 1;
    */
@@ -390,7 +390,7 @@ export const AccountAssociations_GitHubAppInstallationsSchema: GenMessage<Accoun
   messageDesc(file_pinfold_iam_v1_account_associations, 0, 5);
 
 /**
- * One installation of an app.
+ * Installation of a GitHub app.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.GitHubInstallation
  */
@@ -403,7 +403,7 @@ export type AccountAssociations_GitHubInstallation = Message<"pinfold.platform.i
   installationId: bigint;
 
   /**
-   * Where it is installed, for people only.
+   * Display name of the account in which the app is installed. The server does not use it.
    *
    * @generated from field: string name = 2;
    */
@@ -411,7 +411,7 @@ export type AccountAssociations_GitHubInstallation = Message<"pinfold.platform.i
 };
 
 /**
- * One installation of an app.
+ * Installation of a GitHub app.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.GitHubInstallation
  */
@@ -424,7 +424,7 @@ export type AccountAssociations_GitHubInstallationJson = {
   installationId?: string;
 
   /**
-   * Where it is installed, for people only.
+   * Display name of the account in which the app is installed. The server does not use it.
    *
    * @generated from field: string name = 2;
    */
@@ -439,20 +439,20 @@ export const AccountAssociations_GitHubInstallationSchema: GenMessage<AccountAss
   messageDesc(file_pinfold_iam_v1_account_associations, 0, 6);
 
 /**
- * Which account associations to list; the members narrow each other.
+ * Filter for account associations. An association must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsFilter
  */
 export type AccountAssociationsFilter = Message<"pinfold.platform.iam.AccountAssociationsFilter"> & {
   /**
-   * Exactly that of the group with this uid.
+   * Limits the list to the association of the group with this uid.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
@@ -460,20 +460,20 @@ export type AccountAssociationsFilter = Message<"pinfold.platform.iam.AccountAss
 };
 
 /**
- * Which account associations to list; the members narrow each other.
+ * Filter for account associations. An association must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsFilter
  */
 export type AccountAssociationsFilterJson = {
   /**
-   * Exactly that of the group with this uid.
+   * Limits the list to the association of the group with this uid.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
@@ -488,13 +488,13 @@ export const AccountAssociationsFilterSchema: GenMessage<AccountAssociationsFilt
   messageDesc(file_pinfold_iam_v1_account_associations, 1);
 
 /**
- * All account associations that the filter lets through.
+ * List of all account associations that match the filter.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsList
  */
 export type AccountAssociationsList = Message<"pinfold.platform.iam.AccountAssociationsList"> & {
   /**
-   * In the order of the uids of their groups.
+   * Account associations, sorted by the uid of their group.
    *
    * @generated from field: repeated pinfold.platform.iam.AccountAssociations items = 1;
    */
@@ -502,13 +502,13 @@ export type AccountAssociationsList = Message<"pinfold.platform.iam.AccountAssoc
 };
 
 /**
- * All account associations that the filter lets through.
+ * List of all account associations that match the filter.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsList
  */
 export type AccountAssociationsListJson = {
   /**
-   * In the order of the uids of their groups.
+   * Account associations, sorted by the uid of their group.
    *
    * @generated from field: repeated pinfold.platform.iam.AccountAssociations items = 1;
    */
@@ -523,7 +523,7 @@ export const AccountAssociationsListSchema: GenMessage<AccountAssociationsList, 
   messageDesc(file_pinfold_iam_v1_account_associations, 2);
 
 /**
- * Whose account association to delete.
+ * Request to delete the account association of one group.
  *
  * @generated from message pinfold.platform.iam.DeleteAccountAssociationsRequest
  */
@@ -537,7 +537,7 @@ export type DeleteAccountAssociationsRequest = Message<"pinfold.platform.iam.Del
 };
 
 /**
- * Whose account association to delete.
+ * Request to delete the account association of one group.
  *
  * @generated from message pinfold.platform.iam.DeleteAccountAssociationsRequest
  */
@@ -558,7 +558,7 @@ export const DeleteAccountAssociationsRequestSchema: GenMessage<DeleteAccountAss
   messageDesc(file_pinfold_iam_v1_account_associations, 3);
 
 /**
- * Which cloud of which group to try.
+ * Request to test the access to one cloud for a group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsCheckRequest
  */
@@ -571,7 +571,7 @@ export type AccountAssociationsCheckRequest = Message<"pinfold.platform.iam.Acco
   group: string;
 
   /**
-   * The cloud to try.
+   * The cloud to test.
    *
    * @generated from field: pinfold.platform.iam.AccountAssociationsCheckRequest.AccountType account_type = 2;
    */
@@ -579,7 +579,7 @@ export type AccountAssociationsCheckRequest = Message<"pinfold.platform.iam.Acco
 };
 
 /**
- * Which cloud of which group to try.
+ * Request to test the access to one cloud for a group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsCheckRequest
  */
@@ -592,7 +592,7 @@ export type AccountAssociationsCheckRequestJson = {
   group?: string;
 
   /**
-   * The cloud to try.
+   * The cloud to test.
    *
    * @generated from field: pinfold.platform.iam.AccountAssociationsCheckRequest.AccountType account_type = 2;
    */
@@ -607,13 +607,13 @@ export const AccountAssociationsCheckRequestSchema: GenMessage<AccountAssociatio
   messageDesc(file_pinfold_iam_v1_account_associations, 4);
 
 /**
- * A cloud.
+ * Cloud provider.
  *
  * @generated from enum pinfold.platform.iam.AccountAssociationsCheckRequest.AccountType
  */
 export const AccountAssociationsCheckRequest_AccountType = {
   /**
-   * None: INVALID_ARGUMENT.
+   * Not set. Refused with INVALID_ARGUMENT.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -642,14 +642,14 @@ export const AccountAssociationsCheckRequest_AccountType = {
 } as const;
 
 /**
- * A cloud.
+ * Cloud provider.
  *
  * @generated from enum pinfold.platform.iam.AccountAssociationsCheckRequest.AccountType
  */
 export type AccountAssociationsCheckRequest_AccountType = (typeof AccountAssociationsCheckRequest_AccountType)[keyof typeof AccountAssociationsCheckRequest_AccountType] | UnknownEnum;
 
 /**
- * A cloud.
+ * Cloud provider.
  *
  * @generated from enum pinfold.platform.iam.AccountAssociationsCheckRequest.AccountType
  */
@@ -662,27 +662,27 @@ export const AccountAssociationsCheckRequest_AccountTypeSchema: GenEnum<AccountA
   enumDesc(file_pinfold_iam_v1_account_associations, 4, 0);
 
 /**
- * How the try went.
+ * Result of the test.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsStatus
  */
 export type AccountAssociationsStatus = Message<"pinfold.platform.iam.AccountAssociationsStatus"> & {
   /**
-   * Whether it worked.
+   * State of the access to the cloud.
    *
    * @generated from field: pinfold.platform.iam.AccountAssociationsStatus.State ready = 1;
    */
   ready: AccountAssociationsStatus_State;
 
   /**
-   * Why not, as a short word for programs.
+   * Reason for a failure, as a short word for programs.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Why not, as a sentence for people.
+   * Reason for a failure, as a sentence for people.
    *
    * @generated from field: string message = 3;
    */
@@ -690,27 +690,27 @@ export type AccountAssociationsStatus = Message<"pinfold.platform.iam.AccountAss
 };
 
 /**
- * How the try went.
+ * Result of the test.
  *
  * @generated from message pinfold.platform.iam.AccountAssociationsStatus
  */
 export type AccountAssociationsStatusJson = {
   /**
-   * Whether it worked.
+   * State of the access to the cloud.
    *
    * @generated from field: pinfold.platform.iam.AccountAssociationsStatus.State ready = 1;
    */
   ready?: AccountAssociationsStatus_StateJson;
 
   /**
-   * Why not, as a short word for programs.
+   * Reason for a failure, as a short word for programs.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * Why not, as a sentence for people.
+   * Reason for a failure, as a sentence for people.
    *
    * @generated from field: string message = 3;
    */
@@ -725,13 +725,13 @@ export const AccountAssociationsStatusSchema: GenMessage<AccountAssociationsStat
   messageDesc(file_pinfold_iam_v1_account_associations, 5);
 
 /**
- * Whether an account can be used.
+ * State of the access to a cloud account.
  *
  * @generated from enum pinfold.platform.iam.AccountAssociationsStatus.State
  */
 export const AccountAssociationsStatus_State = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -745,7 +745,7 @@ export const AccountAssociationsStatus_State = {
   Ready: 1,
 
   /**
-   * They were not; see the reason.
+   * Credentials could not be obtained. See `reason`.
    *
    * @generated from enum value: NotReady = 2;
    */
@@ -753,14 +753,14 @@ export const AccountAssociationsStatus_State = {
 } as const;
 
 /**
- * Whether an account can be used.
+ * State of the access to a cloud account.
  *
  * @generated from enum pinfold.platform.iam.AccountAssociationsStatus.State
  */
 export type AccountAssociationsStatus_State = (typeof AccountAssociationsStatus_State)[keyof typeof AccountAssociationsStatus_State] | UnknownEnum;
 
 /**
- * Whether an account can be used.
+ * State of the access to a cloud account.
  *
  * @generated from enum pinfold.platform.iam.AccountAssociationsStatus.State
  */
@@ -773,14 +773,14 @@ export const AccountAssociationsStatus_StateSchema: GenEnum<AccountAssociationsS
   enumDesc(file_pinfold_iam_v1_account_associations, 5, 0);
 
 /**
- * The cloud accounts and service identities of a group. They are the account associations of version 2; a group has one
- * or none.
+ * Cloud accounts and service identities of a group. They are the account associations of version 2. A group has at most
+ * one.
  *
  * @generated from service pinfold.platform.iam.GroupAccountAssociations
  */
 export const GroupAccountAssociations: GenService<{
   /**
-   * Creates the account association of a group. ALREADY_EXISTS when the group has one.
+   * Creates the account association of a group. Returns ALREADY_EXISTS if the group already has one.
    *
    * @generated from rpc pinfold.platform.iam.GroupAccountAssociations.Create
    */
@@ -790,7 +790,8 @@ export const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsSchema;
   },
   /**
-   * Replaces the account association of a group: a block that is left out is gone. NOT_FOUND when the group has none.
+   * Replaces the account association of a group. A block that is left out is removed. Returns NOT_FOUND if the group
+   * has no association.
    *
    * @generated from rpc pinfold.platform.iam.GroupAccountAssociations.Update
    */
@@ -800,8 +801,8 @@ export const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsSchema;
   },
   /**
-   * Lists all account associations of the groups in which the caller holds `account_associations.list`. A group that
-   * has none, or that the caller may not see, is an empty list.
+   * Lists all account associations of the groups in which the caller holds `account_associations.list`. For a group
+   * that has none or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.GroupAccountAssociations.List
    */
@@ -811,7 +812,7 @@ export const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsListSchema;
   },
   /**
-   * Deletes the account association of a group. Deleting one that does not exist succeeds as well.
+   * Deletes the account association of a group. Also succeeds if the group has none.
    *
    * @generated from rpc pinfold.platform.iam.GroupAccountAssociations.Delete
    */
@@ -821,8 +822,8 @@ export const GroupAccountAssociations: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Tries to obtain credentials from one cloud and tells whether that works. A cloud that refuses is an answer, not an
-   * error. NOT_FOUND when the group has no association.
+   * Tries to get credentials from one cloud and returns the result. The call also succeeds if the cloud refuses;
+   * `status` then says so. Returns NOT_FOUND if the group has no association.
    *
    * @generated from rpc pinfold.platform.iam.GroupAccountAssociations.Check
    */

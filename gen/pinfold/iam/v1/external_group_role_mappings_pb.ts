@@ -19,7 +19,7 @@ export const file_pinfold_iam_v1_external_group_role_mappings: GenFile = /*@__PU
   fileDesc("CjFwaW5mb2xkL2lhbS92MS9leHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzLnByb3RvEhRwaW5mb2xkLnBsYXRmb3JtLmlhbSKBAQolQ3JlYXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBIXCglwYXJlbnRfaWQYASABKAlCBKC1GAESPwoHbWFwcGluZxgCIAEoCzIuLnBpbmZvbGQucGxhdGZvcm0uaWFtLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZyKzAQoYRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEgoKAmlkGAEgASgJEh4KFmlkZW50aXR5X3Byb3ZpZGVyX3VpZHAYAiABKAkSGQoRZXh0ZXJuYWxfZ3JvdXBfaWQYAyABKAkSEQoJcm9sZV91aWRwGAQgASgJEg0KBXNjb3BlGAUgASgJEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjcKIkdldEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QSEQoDdWlkGAEgASgJQgSgtRgBInMKHkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ0ZpbHRlchIxCgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlchIeChZpZGVudGl0eV9wcm92aWRlcl91aWRwGAIgASgJIl0KHEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ0xpc3QSPQoFaXRlbXMYASADKAsyLi5waW5mb2xkLnBsYXRmb3JtLmlhbS5FeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmciOQolRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBIQCgJpZBgBIAEoCUIEoLUYASJTCitCYXRjaERlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARILCgNpZHMYAiADKAkigAEKLEJhdGNoRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1Jlc3BvbnNlEhEKCXBhcmVudF9pZBgBIAEoCRI9CgVpdGVtcxgCIAMoCzIuLnBpbmZvbGQucGxhdGZvcm0uaWFtLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZzLRCQoZRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncxKhAgoGQ3JlYXRlEjsucGluZm9sZC5wbGF0Zm9ybS5pYW0uQ3JlYXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBouLnBpbmZvbGQucGxhdGZvcm0uaWFtLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZyKpAYq1GAgSBgoElQqRA5K1GFgKO2Rldi5waW5mb2xkLmFwaS5pYW0uZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5jcmVhdGVkLnYxEgVncm91cBIQaWRlbnRpdHlwcm92aWRlchgBgtPkkwI7OgdtYXBwaW5nIjAvaWFtL3YxL2V4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3Mve3BhcmVudF9pZD0qKn0SrQEKA0dldBI4LnBpbmZvbGQucGxhdGZvcm0uaWFtLkdldEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QaLi5waW5mb2xkLnBsYXRmb3JtLmlhbS5FeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmciPIq1GAYSBAoClwqC0+STAiwSKi9pYW0vdjEvZXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncy97dWlkPSoqfRKnAQoETGlzdBI0LnBpbmZvbGQucGxhdGZvcm0uaWFtLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ0ZpbHRlchoyLnBpbmZvbGQucGxhdGZvcm0uaWFtLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ0xpc3QiNYq1GAgSBgoClwoQAYLT5JMCIxIhL2lhbS92MS9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzEvcBCgZEZWxldGUSOy5waW5mb2xkLnBsYXRmb3JtLmlhbS5EZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IpcBirUYBhIECgKYCpK1GFgKO2Rldi5waW5mb2xkLmFwaS5pYW0uZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5kZWxldGVkLnYxEgVncm91cBIQaWRlbnRpdHlwcm92aWRlchgBgtPkkwIrKikvaWFtL3YxL2V4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3Mve2lkPSoqfRK7AgoLQmF0Y2hEZWxldGUSQS5waW5mb2xkLnBsYXRmb3JtLmlhbS5CYXRjaERlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXF1ZXN0GkIucGluZm9sZC5wbGF0Zm9ybS5pYW0uQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVzcG9uc2UipAGKtRgGEgQKApgKkrUYXgpBZGV2LnBpbmZvbGQuYXBpLmlhbS5leHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzLmRlbGV0ZWQuYmF0Y2gudjESBWdyb3VwEhBpZGVudGl0eXByb3ZpZGVyGAGC0+STAjI6ASoiLS9pYW0vdjEvZXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nczpiYXRjaERlbGV0ZWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A group mapping to create, and for which identity provider.
+ * Request to create a group mapping for an identity provider.
  *
  * @generated from message pinfold.platform.iam.CreateExternalGroupRoleMappingRequest
  */
@@ -32,7 +32,7 @@ export type CreateExternalGroupRoleMappingRequest = Message<"pinfold.platform.ia
   parentId: string;
 
   /**
-   * The group mapping; its id is ignored.
+   * The group mapping. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.ExternalGroupRoleMapping mapping = 2;
    */
@@ -40,7 +40,7 @@ export type CreateExternalGroupRoleMappingRequest = Message<"pinfold.platform.ia
 };
 
 /**
- * A group mapping to create, and for which identity provider.
+ * Request to create a group mapping for an identity provider.
  *
  * @generated from message pinfold.platform.iam.CreateExternalGroupRoleMappingRequest
  */
@@ -53,7 +53,7 @@ export type CreateExternalGroupRoleMappingRequestJson = {
   parentId?: string;
 
   /**
-   * The group mapping; its id is ignored.
+   * The group mapping. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.ExternalGroupRoleMapping mapping = 2;
    */
@@ -68,8 +68,8 @@ export const CreateExternalGroupRoleMappingRequestSchema: GenMessage<CreateExter
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 0);
 
 /**
- * Gives a role to everyone whom the identity provider reports in an external group. Immutable: delete it and create
- * another.
+ * Grants a role to every member of an external group that the identity provider reports. A mapping cannot be changed:
+ * delete it and create another one.
  *
  * @generated from message pinfold.platform.iam.ExternalGroupRoleMapping
  */
@@ -82,35 +82,35 @@ export type ExternalGroupRoleMapping = Message<"pinfold.platform.iam.ExternalGro
   id: string;
 
   /**
-   * The uid of the identity provider it belongs to. Set by the server.
+   * The uid of the identity provider of the mapping. Set by the server.
    *
    * @generated from field: string identity_provider_uidp = 2;
    */
   identityProviderUidp: string;
 
   /**
-   * The group as the groups claim spells it. Compared as it is. Required.
+   * Name or id of the external group, exactly as in the groups claim. Required.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId: string;
 
   /**
-   * The uid of the role to give. Required.
+   * The uid of the role to grant. Required.
    *
    * @generated from field: string role_uidp = 4;
    */
   roleUidp: string;
 
   /**
-   * The uid of the group on which the role holds; for now only the organisation itself. Required.
+   * The uid of the group on which the role is granted. Must be the organization. Required.
    *
    * @generated from field: string scope = 5;
    */
   scope: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
@@ -118,8 +118,8 @@ export type ExternalGroupRoleMapping = Message<"pinfold.platform.iam.ExternalGro
 };
 
 /**
- * Gives a role to everyone whom the identity provider reports in an external group. Immutable: delete it and create
- * another.
+ * Grants a role to every member of an external group that the identity provider reports. A mapping cannot be changed:
+ * delete it and create another one.
  *
  * @generated from message pinfold.platform.iam.ExternalGroupRoleMapping
  */
@@ -132,35 +132,35 @@ export type ExternalGroupRoleMappingJson = {
   id?: string;
 
   /**
-   * The uid of the identity provider it belongs to. Set by the server.
+   * The uid of the identity provider of the mapping. Set by the server.
    *
    * @generated from field: string identity_provider_uidp = 2;
    */
   identityProviderUidp?: string;
 
   /**
-   * The group as the groups claim spells it. Compared as it is. Required.
+   * Name or id of the external group, exactly as in the groups claim. Required.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId?: string;
 
   /**
-   * The uid of the role to give. Required.
+   * The uid of the role to grant. Required.
    *
    * @generated from field: string role_uidp = 4;
    */
   roleUidp?: string;
 
   /**
-   * The uid of the group on which the role holds; for now only the organisation itself. Required.
+   * The uid of the group on which the role is granted. Must be the organization. Required.
    *
    * @generated from field: string scope = 5;
    */
   scope?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
@@ -175,7 +175,7 @@ export const ExternalGroupRoleMappingSchema: GenMessage<ExternalGroupRoleMapping
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 1);
 
 /**
- * Which group mapping to read.
+ * Request to read one group mapping.
  *
  * @generated from message pinfold.platform.iam.GetExternalGroupRoleMappingRequest
  */
@@ -189,7 +189,7 @@ export type GetExternalGroupRoleMappingRequest = Message<"pinfold.platform.iam.G
 };
 
 /**
- * Which group mapping to read.
+ * Request to read one group mapping.
  *
  * @generated from message pinfold.platform.iam.GetExternalGroupRoleMappingRequest
  */
@@ -210,20 +210,20 @@ export const GetExternalGroupRoleMappingRequestSchema: GenMessage<GetExternalGro
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 2);
 
 /**
- * Which group mappings to list; the members narrow each other.
+ * Filter for group mappings. A mapping must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.ExternalGroupRoleMappingFilter
  */
 export type ExternalGroupRoleMappingFilter = Message<"pinfold.platform.iam.ExternalGroupRoleMappingFilter"> & {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of the identity provider with this uid.
+   * Limits the list to mappings of the identity provider with this uid.
    *
    * @generated from field: string identity_provider_uidp = 2;
    */
@@ -231,20 +231,20 @@ export type ExternalGroupRoleMappingFilter = Message<"pinfold.platform.iam.Exter
 };
 
 /**
- * Which group mappings to list; the members narrow each other.
+ * Filter for group mappings. A mapping must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.ExternalGroupRoleMappingFilter
  */
 export type ExternalGroupRoleMappingFilterJson = {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of the identity provider with this uid.
+   * Limits the list to mappings of the identity provider with this uid.
    *
    * @generated from field: string identity_provider_uidp = 2;
    */
@@ -259,13 +259,13 @@ export const ExternalGroupRoleMappingFilterSchema: GenMessage<ExternalGroupRoleM
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 3);
 
 /**
- * All group mappings that the filter lets through.
+ * List of all group mappings that match the filter.
  *
  * @generated from message pinfold.platform.iam.ExternalGroupRoleMappingList
  */
 export type ExternalGroupRoleMappingList = Message<"pinfold.platform.iam.ExternalGroupRoleMappingList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.ExternalGroupRoleMapping items = 1;
    */
@@ -273,13 +273,13 @@ export type ExternalGroupRoleMappingList = Message<"pinfold.platform.iam.Externa
 };
 
 /**
- * All group mappings that the filter lets through.
+ * List of all group mappings that match the filter.
  *
  * @generated from message pinfold.platform.iam.ExternalGroupRoleMappingList
  */
 export type ExternalGroupRoleMappingListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.ExternalGroupRoleMapping items = 1;
    */
@@ -294,7 +294,7 @@ export const ExternalGroupRoleMappingListSchema: GenMessage<ExternalGroupRoleMap
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 4);
 
 /**
- * Which group mapping to delete.
+ * Request to delete one group mapping.
  *
  * @generated from message pinfold.platform.iam.DeleteExternalGroupRoleMappingRequest
  */
@@ -308,7 +308,7 @@ export type DeleteExternalGroupRoleMappingRequest = Message<"pinfold.platform.ia
 };
 
 /**
- * Which group mapping to delete.
+ * Request to delete one group mapping.
  *
  * @generated from message pinfold.platform.iam.DeleteExternalGroupRoleMappingRequest
  */
@@ -329,7 +329,7 @@ export const DeleteExternalGroupRoleMappingRequestSchema: GenMessage<DeleteExter
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 5);
 
 /**
- * Which group mappings of an identity provider to delete.
+ * Request to delete several group mappings of one identity provider.
  *
  * @generated from message pinfold.platform.iam.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -350,7 +350,7 @@ export type BatchDeleteExternalGroupRoleMappingsRequest = Message<"pinfold.platf
 };
 
 /**
- * Which group mappings of an identity provider to delete.
+ * Request to delete several group mappings of one identity provider.
  *
  * @generated from message pinfold.platform.iam.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -378,7 +378,7 @@ export const BatchDeleteExternalGroupRoleMappingsRequestSchema: GenMessage<Batch
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 6);
 
 /**
- * What was deleted.
+ * Group mappings that were deleted.
  *
  * @generated from message pinfold.platform.iam.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -391,7 +391,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponse = Message<"pinfold.plat
   parentId: string;
 
   /**
-   * The group mappings that existed and are now gone. Empty when none did.
+   * The group mappings that existed and were deleted. Empty if none existed.
    *
    * @generated from field: repeated pinfold.platform.iam.ExternalGroupRoleMapping items = 2;
    */
@@ -399,7 +399,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponse = Message<"pinfold.plat
 };
 
 /**
- * What was deleted.
+ * Group mappings that were deleted.
  *
  * @generated from message pinfold.platform.iam.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -412,7 +412,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponseJson = {
   parentId?: string;
 
   /**
-   * The group mappings that existed and are now gone. Empty when none did.
+   * The group mappings that existed and were deleted. Empty if none existed.
    *
    * @generated from field: repeated pinfold.platform.iam.ExternalGroupRoleMapping items = 2;
    */
@@ -427,15 +427,15 @@ export const BatchDeleteExternalGroupRoleMappingsResponseSchema: GenMessage<Batc
   messageDesc(file_pinfold_iam_v1_external_group_role_mappings, 7);
 
 /**
- * Roles for the members of groups that an identity provider reports. They are the group mappings of version 2.
+ * Roles for members of groups that an identity provider reports. They are the group mappings of version 2.
  *
  * @generated from service pinfold.platform.iam.ExternalGroupRoleMappings
  */
 export const ExternalGroupRoleMappings: GenService<{
   /**
-   * Creates a group mapping. PERMISSION_DENIED when the role holds a capability that the caller lacks at the scope,
-   * NOT_FOUND when the organisation cannot use the role, ALREADY_EXISTS when there is the same one, INVALID_ARGUMENT
-   * when the parent is not an identity provider or the scope not its organisation.
+   * Creates a group mapping. Returns PERMISSION_DENIED if the caller lacks a capability of the role at the scope.
+   * Returns NOT_FOUND if the organization cannot use the role. Returns ALREADY_EXISTS if the same mapping exists.
+   * Returns INVALID_ARGUMENT if the parent is not an identity provider, or the scope is not its organization.
    *
    * @generated from rpc pinfold.platform.iam.ExternalGroupRoleMappings.Create
    */
@@ -445,7 +445,7 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Reads one group mapping by its uid. NOT_FOUND when it does not exist.
+   * Returns one group mapping by its uid. Returns NOT_FOUND if the mapping does not exist.
    *
    * @generated from rpc pinfold.platform.iam.ExternalGroupRoleMappings.Get
    */
@@ -465,8 +465,8 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingListSchema;
   },
   /**
-   * Deletes a group mapping. Sessions that have the role from it keep it until their token expires, an hour at most.
-   * NOT_FOUND when it does not exist.
+   * Deletes a group mapping. Sessions keep the role until their token expires, an hour at most. Returns NOT_FOUND if
+   * the mapping does not exist.
    *
    * @generated from rpc pinfold.platform.iam.ExternalGroupRoleMappings.Delete
    */
@@ -476,8 +476,8 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes several group mappings of one identity provider. Ids that do not exist are passed over; one of another
-   * identity provider is INVALID_ARGUMENT, and then nothing is deleted.
+   * Deletes several group mappings of one identity provider. Unknown ids are ignored. If one mapping belongs to another
+   * identity provider, returns INVALID_ARGUMENT and deletes nothing.
    *
    * @generated from rpc pinfold.platform.iam.ExternalGroupRoleMappings.BatchDelete
    */

@@ -19,41 +19,42 @@ export const file_pinfold_iam_v1_group_invites: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL2lhbS92MS9ncm91cF9pbnZpdGVzLnByb3RvEhRwaW5mb2xkLnBsYXRmb3JtLmlhbSKCAQoSR3JvdXBJbnZpdGVSZXF1ZXN0EhMKBWdyb3VwGAEgASgJQgSgtRgBEiYKA3R0bBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIMCgRyb2xlGAMgASgJEg0KBWVtYWlsGAQgASgJEhIKCnNpbmdsZV91c2UYBSABKAgikQEKC0dyb3VwSW52aXRlEgoKAmlkGAEgASgJEi4KCmV4cGlyYXRpb24YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmtleV9pZBgDIAEoCRIoCgRyb2xlGAQgASgLMhoucGluZm9sZC5wbGF0Zm9ybS5pYW0uUm9sZRIMCgRjb2RlGAUgASgJItwBChFTdG9yZWRHcm91cEludml0ZRIKCgJpZBgBIAEoCRIuCgpleHBpcmF0aW9uGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZrZXlfaWQYAyABKAkSKAoEcm9sZRgEIAEoCzIaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUSDQoFZW1haWwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2luZ2xlX3VzZRgHIAEoCCI+ChFHcm91cEludml0ZUZpbHRlchINCgVncm91cBgBIAEoCRIKCgJpZBgCIAEoCRIOCgZrZXlfaWQYAyABKAkiSQoPR3JvdXBJbnZpdGVMaXN0EjYKBWl0ZW1zGAEgAygLMicucGluZm9sZC5wbGF0Zm9ybS5pYW0uU3RvcmVkR3JvdXBJbnZpdGUiLAoYRGVsZXRlR3JvdXBJbnZpdGVSZXF1ZXN0EhAKAmlkGAEgASgJQgSgtRgBMosFCgxHcm91cEludml0ZXMSyAEKBkNyZWF0ZRIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwSW52aXRlUmVxdWVzdBohLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwSW52aXRlInGKtRgIEgYKBMkBkQOStRg2CitkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwX2ludml0ZS5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwIlOgEqIiAvaWFtL3YxL2dyb3VwX2ludml0ZXMve2dyb3VwPSoqfRJuCg9DcmVhdGVXaXRoR3JvdXASKC5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cEludml0ZVJlcXVlc3QaIS5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cEludml0ZSIOirUYChIICgTJAZEDEAESgQEKBExpc3QSJy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cEludml0ZUZpbHRlcholLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwSW52aXRlTGlzdCIpirUYCBIGCgLLARABgtPkkwIXEhUvaWFtL3YxL2dyb3VwX2ludml0ZXMSuwEKBkRlbGV0ZRIuLnBpbmZvbGQucGxhdGZvcm0uaWFtLkRlbGV0ZUdyb3VwSW52aXRlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJpirUYBhIECgLMAZK1GDYKK2Rldi5waW5mb2xkLmFwaS5pYW0uZ3JvdXBfaW52aXRlLmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAh8qHS9pYW0vdjEvZ3JvdXBfaW52aXRlcy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_iam_v1_roles]);
 
 /**
- * An invite to create, and where.
+ * Request to create an invite to a group.
  *
  * @generated from message pinfold.platform.iam.GroupInviteRequest
  */
 export type GroupInviteRequest = Message<"pinfold.platform.iam.GroupInviteRequest"> & {
   /**
-   * The uid of the group that people join with the invite.
+   * The uid of the group to join.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * How long the code works from now on, such as `604800s`: above zero, 30 days at most.
+   * Lifetime of the code from now on, such as `604800s`: above zero, 30 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
   ttl?: Duration | undefined;
 
   /**
-   * The uid of the role that whoever joins is bound to. The caller must hold all its capabilities on the group.
+   * The uid of the role that the new member gets. The caller must hold all capabilities of the role on the group.
    *
    * @generated from field: string role = 3;
    */
   role: string;
 
   /**
-   * When set, only a caller whose verified e-mail address equals it can redeem the code.
+   * Email address that restricts the invite. Only a caller with this verified email address can redeem the code. Empty:
+   * no restriction.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * The invite is gone after the first person has joined.
+   * True: the invite is deleted after the first person has joined.
    *
    * @generated from field: bool single_use = 5;
    */
@@ -61,41 +62,42 @@ export type GroupInviteRequest = Message<"pinfold.platform.iam.GroupInviteReques
 };
 
 /**
- * An invite to create, and where.
+ * Request to create an invite to a group.
  *
  * @generated from message pinfold.platform.iam.GroupInviteRequest
  */
 export type GroupInviteRequestJson = {
   /**
-   * The uid of the group that people join with the invite.
+   * The uid of the group to join.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * How long the code works from now on, such as `604800s`: above zero, 30 days at most.
+   * Lifetime of the code from now on, such as `604800s`: above zero, 30 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
   ttl?: DurationJson;
 
   /**
-   * The uid of the role that whoever joins is bound to. The caller must hold all its capabilities on the group.
+   * The uid of the role that the new member gets. The caller must hold all capabilities of the role on the group.
    *
    * @generated from field: string role = 3;
    */
   role?: string;
 
   /**
-   * When set, only a caller whose verified e-mail address equals it can redeem the code.
+   * Email address that restricts the invite. Only a caller with this verified email address can redeem the code. Empty:
+   * no restriction.
    *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
-   * The invite is gone after the first person has joined.
+   * True: the invite is deleted after the first person has joined.
    *
    * @generated from field: bool single_use = 5;
    */
@@ -110,7 +112,7 @@ export const GroupInviteRequestSchema: GenMessage<GroupInviteRequest, {jsonType:
   messageDesc(file_pinfold_iam_v1_group_invites, 0);
 
 /**
- * A new invite, with its code.
+ * New invite with its code.
  *
  * @generated from message pinfold.platform.iam.GroupInvite
  */
@@ -123,7 +125,7 @@ export type GroupInvite = Message<"pinfold.platform.iam.GroupInvite"> & {
   id: string;
 
   /**
-   * When the code stops working: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 2;
    */
@@ -137,14 +139,14 @@ export type GroupInvite = Message<"pinfold.platform.iam.GroupInvite"> & {
   keyId: string;
 
   /**
-   * The role that whoever joins is bound to.
+   * The role that the new member gets.
    *
    * @generated from field: pinfold.platform.iam.Role role = 4;
    */
   role?: Role | undefined;
 
   /**
-   * The text to hand to the person, to be treated as opaque. Shown this once.
+   * Code to hand to the person. Treat it as opaque. Shown only once.
    *
    * @generated from field: string code = 5;
    */
@@ -152,7 +154,7 @@ export type GroupInvite = Message<"pinfold.platform.iam.GroupInvite"> & {
 };
 
 /**
- * A new invite, with its code.
+ * New invite with its code.
  *
  * @generated from message pinfold.platform.iam.GroupInvite
  */
@@ -165,7 +167,7 @@ export type GroupInviteJson = {
   id?: string;
 
   /**
-   * When the code stops working: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 2;
    */
@@ -179,14 +181,14 @@ export type GroupInviteJson = {
   keyId?: string;
 
   /**
-   * The role that whoever joins is bound to.
+   * The role that the new member gets.
    *
    * @generated from field: pinfold.platform.iam.Role role = 4;
    */
   role?: RoleJson;
 
   /**
-   * The text to hand to the person, to be treated as opaque. Shown this once.
+   * Code to hand to the person. Treat it as opaque. Shown only once.
    *
    * @generated from field: string code = 5;
    */
@@ -201,7 +203,7 @@ export const GroupInviteSchema: GenMessage<GroupInvite, {jsonType: GroupInviteJs
   messageDesc(file_pinfold_iam_v1_group_invites, 1);
 
 /**
- * An invite without its code.
+ * Invite without its code.
  *
  * @generated from message pinfold.platform.iam.StoredGroupInvite
  */
@@ -214,7 +216,7 @@ export type StoredGroupInvite = Message<"pinfold.platform.iam.StoredGroupInvite"
   id: string;
 
   /**
-   * When the code stops working: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 2;
    */
@@ -228,28 +230,29 @@ export type StoredGroupInvite = Message<"pinfold.platform.iam.StoredGroupInvite"
   keyId: string;
 
   /**
-   * The role that whoever joins is bound to. Absent when it has been deleted since.
+   * The role that the new member gets. Absent if the role was deleted.
    *
    * @generated from field: pinfold.platform.iam.Role role = 4;
    */
   role?: Role | undefined;
 
   /**
-   * When set, only a caller whose verified e-mail address equals it can redeem the code.
+   * Email address that restricts the invite. Only a caller with this verified email address can redeem the code. Empty:
+   * no restriction.
    *
    * @generated from field: string email = 5;
    */
   email: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * The invite is gone after the first person has joined.
+   * True: the invite is deleted after the first person has joined.
    *
    * @generated from field: bool single_use = 7;
    */
@@ -257,7 +260,7 @@ export type StoredGroupInvite = Message<"pinfold.platform.iam.StoredGroupInvite"
 };
 
 /**
- * An invite without its code.
+ * Invite without its code.
  *
  * @generated from message pinfold.platform.iam.StoredGroupInvite
  */
@@ -270,7 +273,7 @@ export type StoredGroupInviteJson = {
   id?: string;
 
   /**
-   * When the code stops working: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 2;
    */
@@ -284,28 +287,29 @@ export type StoredGroupInviteJson = {
   keyId?: string;
 
   /**
-   * The role that whoever joins is bound to. Absent when it has been deleted since.
+   * The role that the new member gets. Absent if the role was deleted.
    *
    * @generated from field: pinfold.platform.iam.Role role = 4;
    */
   role?: RoleJson;
 
   /**
-   * When set, only a caller whose verified e-mail address equals it can redeem the code.
+   * Email address that restricts the invite. Only a caller with this verified email address can redeem the code. Empty:
+   * no restriction.
    *
    * @generated from field: string email = 5;
    */
   email?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: TimestampJson;
 
   /**
-   * The invite is gone after the first person has joined.
+   * True: the invite is deleted after the first person has joined.
    *
    * @generated from field: bool single_use = 7;
    */
@@ -320,27 +324,27 @@ export const StoredGroupInviteSchema: GenMessage<StoredGroupInvite, {jsonType: S
   messageDesc(file_pinfold_iam_v1_group_invites, 2);
 
 /**
- * Which invites to list; the members narrow each other.
+ * Filter for invites. An invite must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.GroupInviteFilter
  */
 export type GroupInviteFilter = Message<"pinfold.platform.iam.GroupInviteFilter"> & {
   /**
-   * Only invites to the group with this uid itself, not below it.
+   * Limits the list to invites to the group with this uid. Groups below it are not included.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Exactly this invite.
+   * Limits the list to the invite with this uid.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * Only invites whose code this key verifies.
+   * Limits the list to invites with codes that this key verifies.
    *
    * @generated from field: string key_id = 3;
    */
@@ -348,27 +352,27 @@ export type GroupInviteFilter = Message<"pinfold.platform.iam.GroupInviteFilter"
 };
 
 /**
- * Which invites to list; the members narrow each other.
+ * Filter for invites. An invite must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.GroupInviteFilter
  */
 export type GroupInviteFilterJson = {
   /**
-   * Only invites to the group with this uid itself, not below it.
+   * Limits the list to invites to the group with this uid. Groups below it are not included.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * Exactly this invite.
+   * Limits the list to the invite with this uid.
    *
    * @generated from field: string id = 2;
    */
   id?: string;
 
   /**
-   * Only invites whose code this key verifies.
+   * Limits the list to invites with codes that this key verifies.
    *
    * @generated from field: string key_id = 3;
    */
@@ -383,13 +387,13 @@ export const GroupInviteFilterSchema: GenMessage<GroupInviteFilter, {jsonType: G
   messageDesc(file_pinfold_iam_v1_group_invites, 3);
 
 /**
- * All invites that the filter lets through.
+ * List of all invites that match the filter.
  *
  * @generated from message pinfold.platform.iam.GroupInviteList
  */
 export type GroupInviteList = Message<"pinfold.platform.iam.GroupInviteList"> & {
   /**
-   * The newest first.
+   * Invites, newest first.
    *
    * @generated from field: repeated pinfold.platform.iam.StoredGroupInvite items = 1;
    */
@@ -397,13 +401,13 @@ export type GroupInviteList = Message<"pinfold.platform.iam.GroupInviteList"> & 
 };
 
 /**
- * All invites that the filter lets through.
+ * List of all invites that match the filter.
  *
  * @generated from message pinfold.platform.iam.GroupInviteList
  */
 export type GroupInviteListJson = {
   /**
-   * The newest first.
+   * Invites, newest first.
    *
    * @generated from field: repeated pinfold.platform.iam.StoredGroupInvite items = 1;
    */
@@ -418,7 +422,7 @@ export const GroupInviteListSchema: GenMessage<GroupInviteList, {jsonType: Group
   messageDesc(file_pinfold_iam_v1_group_invites, 4);
 
 /**
- * Which invite to delete.
+ * Request to delete one invite.
  *
  * @generated from message pinfold.platform.iam.DeleteGroupInviteRequest
  */
@@ -432,7 +436,7 @@ export type DeleteGroupInviteRequest = Message<"pinfold.platform.iam.DeleteGroup
 };
 
 /**
- * Which invite to delete.
+ * Request to delete one invite.
  *
  * @generated from message pinfold.platform.iam.DeleteGroupInviteRequest
  */
@@ -453,15 +457,15 @@ export const DeleteGroupInviteRequestSchema: GenMessage<DeleteGroupInviteRequest
   messageDesc(file_pinfold_iam_v1_group_invites, 5);
 
 /**
- * Codes that let people join a group with a given role. They are the invites of version 2.
+ * Invites to join a group with a given role. They are the invites of version 2.
  *
  * @generated from service pinfold.platform.iam.GroupInvites
  */
 export const GroupInvites: GenService<{
   /**
-   * Creates an invite to a group and returns its code, which is shown this once. NOT_FOUND when the role is missing,
-   * PERMISSION_DENIED when the role holds a capability that the caller lacks on the group, INVALID_ARGUMENT when `ttl`
-   * is not positive or above 30 days.
+   * Creates an invite to a group and returns its code. The code is shown only once. Returns NOT_FOUND if the role does
+   * not exist. Returns PERMISSION_DENIED if the caller lacks a capability of the role on the group. Returns
+   * INVALID_ARGUMENT if `ttl` is not positive or above 30 days.
    *
    * @generated from rpc pinfold.platform.iam.GroupInvites.Create
    */
@@ -471,9 +475,9 @@ export const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Creates a group and an invite to it, of which the caller does not become the owner. Over gRPC only. Here `group` is
-   * the name of a new organisation, or the uid of a parent, a slash and the name of a new folder; the caller needs
-   * `groups.create` there as well. Errors are those of Create and of creating a group.
+   * Creates a group and an invite to it. The caller does not become its owner. Over gRPC only. `group` is the name of a
+   * new organization, or the uid of a parent, a slash and the name of a new folder. The caller also needs
+   * `groups.create` there. Errors are as in Create and as for creating a group.
    *
    * @generated from rpc pinfold.platform.iam.GroupInvites.CreateWithGroup
    */
@@ -483,8 +487,8 @@ export const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Lists all invites to groups in which the caller holds `group_invites.list`, without their codes. Expired ones may
-   * still appear for a while. An id that does not exist, or that the caller may not see, is an empty list.
+   * Lists all invites to groups in which the caller holds `group_invites.list`, without their codes. Expired invites
+   * can still appear for a while. For an id that does not exist or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.GroupInvites.List
    */
@@ -494,7 +498,7 @@ export const GroupInvites: GenService<{
     output: typeof GroupInviteListSchema;
   },
   /**
-   * Withdraws an invite; its code stops working at once. NOT_FOUND when it does not exist.
+   * Deletes an invite. Its code stops working immediately. Returns NOT_FOUND if the invite does not exist.
    *
    * @generated from rpc pinfold.platform.iam.GroupInvites.Delete
    */

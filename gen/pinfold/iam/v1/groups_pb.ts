@@ -19,21 +19,21 @@ export const file_pinfold_iam_v1_groups: GenFile = /*@__PURE__*/
   fileDesc("ChtwaW5mb2xkL2lhbS92MS9ncm91cHMucHJvdG8SFHBpbmZvbGQucGxhdGZvcm0uaWFtIlAKEkNyZWF0ZUdyb3VwUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSKgoFZ3JvdXAYAiABKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cCKtAgoFR3JvdXASEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRJICg9yZXNvdXJjZV9saW1pdHMYBCADKAsyLy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cC5SZXNvdXJjZUxpbWl0c0VudHJ5EhAKCHZlcmlmaWVkGAUgASgIEisKBGtpbmQYBiABKA4yHS5waW5mb2xkLnBsYXRmb3JtLmlhbS5PcmdLaW5kEi8KBnN0YXR1cxgHIAEoDjIfLnBpbmZvbGQucGxhdGZvcm0uaWFtLk9yZ1N0YXR1cxo1ChNSZXNvdXJjZUxpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEiWgoLR3JvdXBGaWx0ZXISCgoCaWQYASABKAkSMQoEdWlkcBgCIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXISDAoEbmFtZRgDIAEoCSI3CglHcm91cExpc3QSKgoFaXRlbXMYASADKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cCImChJEZWxldGVHcm91cFJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEiFAoSTG9va3VwR3JvdXBSZXF1ZXN0IkEKE0xvb2t1cEdyb3VwUmVzcG9uc2USKgoFZ3JvdXAYASABKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cCItChlSZXF1ZXN0R3JvdXBBY2Nlc3NSZXF1ZXN0EhAKCGdyb3VwX2lkGAEgASgJIhwKGlJlcXVlc3RHcm91cEFjY2Vzc1Jlc3BvbnNlIhkKF0NoZWNrRWxpZ2liaWxpdHlSZXF1ZXN0IiwKGENoZWNrRWxpZ2liaWxpdHlSZXNwb25zZRIQCghlbGlnaWJsZRgBIAEoCCqUAQoHT3JnS2luZBIYChRPUkdfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SR19LSU5EX1NUQVJURVIQARIVChFPUkdfS0lORF9DVVNUT01FUhACEhAKDE9SR19LSU5EX0RFVhADEhIKDk9SR19LSU5EX0lORlJBEAQSHAoYT1JHX0tJTkRfQVdTX01BUktFVFBMQUNFEAUqdAoJT3JnU3RhdHVzEhoKFk9SR19TVEFUVVNfVU5TUEVDSUZJRUQQABIbChdPUkdfU1RBVFVTX0lOSVRJQUxJWklORxABEhQKEE9SR19TVEFUVVNfUkVBRFkQAhIYChRPUkdfU1RBVFVTX1NVU1BFTkRFRBADMvMICgZHcm91cHMSuAEKBkNyZWF0ZRIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkNyZWF0ZUdyb3VwUmVxdWVzdBobLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwImeKtRgHEgUKAWUQAZK1GC8KJGRldi5waW5mb2xkLmFwaS5pYW0uZ3JvdXAuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCIzoFZ3JvdXAiGi9pYW0vdjEvZ3JvdXBzL3twYXJlbnQ9Kip9EqEBCgZVcGRhdGUSGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cBobLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwIl2KtRgFEgMKAWaStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwLnVwZGF0ZWQudjESBWdyb3VwGAGC0+STAhs6ASoaFi9pYW0vdjEvZ3JvdXBzL3tpZD0qKn0SbQoETGlzdBIhLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwRmlsdGVyGh8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uR3JvdXBMaXN0IiGKtRgHEgUKAWcQAYLT5JMCEBIOL2lhbS92MS9ncm91cHMSpgEKBkRlbGV0ZRIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkRlbGV0ZUdyb3VwUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJairUYBRIDCgFokrUYLwokZGV2LnBpbmZvbGQuYXBpLmlhbS5ncm91cC5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIYKhYvaWFtL3YxL2dyb3Vwcy97aWQ9Kip9Eo4BCgtMb29rdXBHcm91cBIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkxvb2t1cEdyb3VwUmVxdWVzdBopLnBpbmZvbGQucGxhdGZvcm0uaWFtLkxvb2t1cEdyb3VwUmVzcG9uc2UiKoq1GAQSAhABgtPkkwIcEhovaWFtL3YxL2dyb3Vwczpsb29rdXBHcm91cBK7AQoSUmVxdWVzdEdyb3VwQWNjZXNzEi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uUmVxdWVzdEdyb3VwQWNjZXNzUmVxdWVzdBowLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJlcXVlc3RHcm91cEFjY2Vzc1Jlc3BvbnNlIkKKtRgEEgIQAYLT5JMCNDoBKiIvL2lhbS92MS9ncm91cHMve2dyb3VwX2lkPSoqfTpyZXF1ZXN0R3JvdXBBY2Nlc3MSogEKEENoZWNrRWxpZ2liaWxpdHkSLS5waW5mb2xkLnBsYXRmb3JtLmlhbS5DaGVja0VsaWdpYmlsaXR5UmVxdWVzdBouLnBpbmZvbGQucGxhdGZvcm0uaWFtLkNoZWNrRWxpZ2liaWxpdHlSZXNwb25zZSIvirUYBBICEAGC0+STAiESHy9pYW0vdjEvZ3JvdXBzOmNoZWNrRWxpZ2liaWxpdHliBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A group to create, and where.
+ * Request to create a group in a parent group.
  *
  * @generated from message pinfold.platform.iam.CreateGroupRequest
  */
 export type CreateGroupRequest = Message<"pinfold.platform.iam.CreateGroupRequest"> & {
   /**
-   * The group to create it in: a full uid, the start of one, or the name of a group the caller can see. Empty creates
-   * an organisation. What fits several groups is INVALID_ARGUMENT.
+   * Parent of the new group: a full uid, the start of a uid, or the name of a group that the caller can see. Empty
+   * creates an organization. A value that matches several groups is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The group; its id is ignored.
+   * The group. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.Group group = 2;
    */
@@ -41,21 +41,21 @@ export type CreateGroupRequest = Message<"pinfold.platform.iam.CreateGroupReques
 };
 
 /**
- * A group to create, and where.
+ * Request to create a group in a parent group.
  *
  * @generated from message pinfold.platform.iam.CreateGroupRequest
  */
 export type CreateGroupRequestJson = {
   /**
-   * The group to create it in: a full uid, the start of one, or the name of a group the caller can see. Empty creates
-   * an organisation. What fits several groups is INVALID_ARGUMENT.
+   * Parent of the new group: a full uid, the start of a uid, or the name of a group that the caller can see. Empty
+   * creates an organization. A value that matches several groups is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The group; its id is ignored.
+   * The group. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.Group group = 2;
    */
@@ -70,7 +70,7 @@ export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v1_groups, 0);
 
 /**
- * An organisation (no parent) or a folder in one.
+ * Organization (no parent) or folder in one.
  *
  * @generated from message pinfold.platform.iam.Group
  */
@@ -83,8 +83,8 @@ export type Group = Message<"pinfold.platform.iam.Group"> & {
   id: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. Those of organisations are unique on a server, those of folders among their
-   * siblings.
+   * Name of the group, `^[a-z0-9 ._-]{1,}$`. Organization names are unique on a server, and folder names are unique in
+   * their parent.
    *
    * @generated from field: string name = 2;
    */
@@ -98,28 +98,30 @@ export type Group = Message<"pinfold.platform.iam.Group"> & {
   description: string;
 
   /**
-   * How many of a kind the organisation may have, by kind, such as `repositories` and `idps`. Set by the server.
+   * Limits of the organization: the maximum number of resources for each kind, such as `repositories` and `idps`. Set
+   * by the server.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * The name is a domain that the organisation has proved to own. Set by staff, on organisations only.
+   * True: the name is a domain, and the organization has proved that it owns this domain. Only staff can set this, and
+   * only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * What sort of organisation it is. Set by staff; folders show that of their organisation.
+   * Kind of organization. Only staff can set it. Folders show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.OrgKind kind = 6;
    */
   kind: OrgKind;
 
   /**
-   * Where the organisation stands. Set by the server; folders show that of their organisation.
+   * Status of the organization. Set by the server. Folders show the status of their organization.
    *
    * @generated from field: pinfold.platform.iam.OrgStatus status = 7;
    */
@@ -127,7 +129,7 @@ export type Group = Message<"pinfold.platform.iam.Group"> & {
 };
 
 /**
- * An organisation (no parent) or a folder in one.
+ * Organization (no parent) or folder in one.
  *
  * @generated from message pinfold.platform.iam.Group
  */
@@ -140,8 +142,8 @@ export type GroupJson = {
   id?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. Those of organisations are unique on a server, those of folders among their
-   * siblings.
+   * Name of the group, `^[a-z0-9 ._-]{1,}$`. Organization names are unique on a server, and folder names are unique in
+   * their parent.
    *
    * @generated from field: string name = 2;
    */
@@ -155,28 +157,30 @@ export type GroupJson = {
   description?: string;
 
   /**
-   * How many of a kind the organisation may have, by kind, such as `repositories` and `idps`. Set by the server.
+   * Limits of the organization: the maximum number of resources for each kind, such as `repositories` and `idps`. Set
+   * by the server.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits?: { [key: string]: number };
 
   /**
-   * The name is a domain that the organisation has proved to own. Set by staff, on organisations only.
+   * True: the name is a domain, and the organization has proved that it owns this domain. Only staff can set this, and
+   * only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
   verified?: boolean;
 
   /**
-   * What sort of organisation it is. Set by staff; folders show that of their organisation.
+   * Kind of organization. Only staff can set it. Folders show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.OrgKind kind = 6;
    */
   kind?: OrgKindJson;
 
   /**
-   * Where the organisation stands. Set by the server; folders show that of their organisation.
+   * Status of the organization. Set by the server. Folders show the status of their organization.
    *
    * @generated from field: pinfold.platform.iam.OrgStatus status = 7;
    */
@@ -191,27 +195,27 @@ export const GroupSchema: GenMessage<Group, {jsonType: GroupJson}> = /*@__PURE__
   messageDesc(file_pinfold_iam_v1_groups, 1);
 
 /**
- * Which groups to list; the members narrow each other.
+ * Filter for groups. A group must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.GroupFilter
  */
 export type GroupFilter = Message<"pinfold.platform.iam.GroupFilter"> & {
   /**
-   * Exactly this group.
+   * Limits the list to the group with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 3;
    */
@@ -219,27 +223,27 @@ export type GroupFilter = Message<"pinfold.platform.iam.GroupFilter"> & {
 };
 
 /**
- * Which groups to list; the members narrow each other.
+ * Filter for groups. A group must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.GroupFilter
  */
 export type GroupFilterJson = {
   /**
-   * Exactly this group.
+   * Limits the list to the group with this uid.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 3;
    */
@@ -254,13 +258,13 @@ export const GroupFilterSchema: GenMessage<GroupFilter, {jsonType: GroupFilterJs
   messageDesc(file_pinfold_iam_v1_groups, 2);
 
 /**
- * All groups that the filter lets through.
+ * List of all groups that match the filter.
  *
  * @generated from message pinfold.platform.iam.GroupList
  */
 export type GroupList = Message<"pinfold.platform.iam.GroupList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.Group items = 1;
    */
@@ -268,13 +272,13 @@ export type GroupList = Message<"pinfold.platform.iam.GroupList"> & {
 };
 
 /**
- * All groups that the filter lets through.
+ * List of all groups that match the filter.
  *
  * @generated from message pinfold.platform.iam.GroupList
  */
 export type GroupListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.Group items = 1;
    */
@@ -289,7 +293,7 @@ export const GroupListSchema: GenMessage<GroupList, {jsonType: GroupListJson}> =
   messageDesc(file_pinfold_iam_v1_groups, 3);
 
 /**
- * Which group to delete.
+ * Request to delete one group.
  *
  * @generated from message pinfold.platform.iam.DeleteGroupRequest
  */
@@ -303,7 +307,7 @@ export type DeleteGroupRequest = Message<"pinfold.platform.iam.DeleteGroupReques
 };
 
 /**
- * Which group to delete.
+ * Request to delete one group.
  *
  * @generated from message pinfold.platform.iam.DeleteGroupRequest
  */
@@ -324,7 +328,7 @@ export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v1_groups, 4);
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.LookupGroupRequest
  */
@@ -332,7 +336,7 @@ export type LookupGroupRequest = Message<"pinfold.platform.iam.LookupGroupReques
 };
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.LookupGroupRequest
  */
@@ -347,13 +351,13 @@ export const LookupGroupRequestSchema: GenMessage<LookupGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v1_groups, 5);
 
 /**
- * The organisation that fits the caller's e-mail domain.
+ * The organization that matches the caller's email domain.
  *
  * @generated from message pinfold.platform.iam.LookupGroupResponse
  */
 export type LookupGroupResponse = Message<"pinfold.platform.iam.LookupGroupResponse"> & {
   /**
-   * The verified organisation.
+   * The verified organization.
    *
    * @generated from field: pinfold.platform.iam.Group group = 1;
    */
@@ -361,13 +365,13 @@ export type LookupGroupResponse = Message<"pinfold.platform.iam.LookupGroupRespo
 };
 
 /**
- * The organisation that fits the caller's e-mail domain.
+ * The organization that matches the caller's email domain.
  *
  * @generated from message pinfold.platform.iam.LookupGroupResponse
  */
 export type LookupGroupResponseJson = {
   /**
-   * The verified organisation.
+   * The verified organization.
    *
    * @generated from field: pinfold.platform.iam.Group group = 1;
    */
@@ -382,13 +386,13 @@ export const LookupGroupResponseSchema: GenMessage<LookupGroupResponse, {jsonTyp
   messageDesc(file_pinfold_iam_v1_groups, 6);
 
 /**
- * Which organisation to ask.
+ * Request to ask the owners of an organization for access.
  *
  * @generated from message pinfold.platform.iam.RequestGroupAccessRequest
  */
 export type RequestGroupAccessRequest = Message<"pinfold.platform.iam.RequestGroupAccessRequest"> & {
   /**
-   * The uid of the organisation, as LookupGroup returned it.
+   * The uid of the organization, as LookupGroup returned it.
    *
    * @generated from field: string group_id = 1;
    */
@@ -396,13 +400,13 @@ export type RequestGroupAccessRequest = Message<"pinfold.platform.iam.RequestGro
 };
 
 /**
- * Which organisation to ask.
+ * Request to ask the owners of an organization for access.
  *
  * @generated from message pinfold.platform.iam.RequestGroupAccessRequest
  */
 export type RequestGroupAccessRequestJson = {
   /**
-   * The uid of the organisation, as LookupGroup returned it.
+   * The uid of the organization, as LookupGroup returned it.
    *
    * @generated from field: string group_id = 1;
    */
@@ -417,7 +421,7 @@ export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessReque
   messageDesc(file_pinfold_iam_v1_groups, 7);
 
 /**
- * Empty: the owners are notified elsewhere and later.
+ * Empty answer: the owners are notified later, by other means.
  *
  * @generated from message pinfold.platform.iam.RequestGroupAccessResponse
  */
@@ -425,7 +429,7 @@ export type RequestGroupAccessResponse = Message<"pinfold.platform.iam.RequestGr
 };
 
 /**
- * Empty: the owners are notified elsewhere and later.
+ * Empty answer: the owners are notified later, by other means.
  *
  * @generated from message pinfold.platform.iam.RequestGroupAccessResponse
  */
@@ -440,7 +444,7 @@ export const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResp
   messageDesc(file_pinfold_iam_v1_groups, 8);
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.CheckEligibilityRequest
  */
@@ -448,7 +452,7 @@ export type CheckEligibilityRequest = Message<"pinfold.platform.iam.CheckEligibi
 };
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.CheckEligibilityRequest
  */
@@ -463,13 +467,13 @@ export const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest, 
   messageDesc(file_pinfold_iam_v1_groups, 9);
 
 /**
- * Whether LookupGroup is worth a try.
+ * Result of the eligibility check.
  *
  * @generated from message pinfold.platform.iam.CheckEligibilityResponse
  */
 export type CheckEligibilityResponse = Message<"pinfold.platform.iam.CheckEligibilityResponse"> & {
   /**
-   * The caller's sign-in provider and e-mail domain pass the gates of LookupGroup.
+   * True if the caller's sign-in provider and email domain satisfy the conditions of LookupGroup.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -477,13 +481,13 @@ export type CheckEligibilityResponse = Message<"pinfold.platform.iam.CheckEligib
 };
 
 /**
- * Whether LookupGroup is worth a try.
+ * Result of the eligibility check.
  *
  * @generated from message pinfold.platform.iam.CheckEligibilityResponse
  */
 export type CheckEligibilityResponseJson = {
   /**
-   * The caller's sign-in provider and e-mail domain pass the gates of LookupGroup.
+   * True if the caller's sign-in provider and email domain satisfy the conditions of LookupGroup.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -498,7 +502,7 @@ export const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse
   messageDesc(file_pinfold_iam_v1_groups, 10);
 
 /**
- * What sort of organisation it is.
+ * Kind of organization.
  *
  * @generated from enum pinfold.platform.iam.OrgKind
  */
@@ -511,35 +515,35 @@ export const OrgKind = {
   UNSPECIFIED: 0,
 
   /**
-   * A starter organisation.
+   * A starter organization.
    *
    * @generated from enum value: ORG_KIND_STARTER = 1;
    */
   STARTER: 1,
 
   /**
-   * A customer organisation.
+   * A customer organization.
    *
    * @generated from enum value: ORG_KIND_CUSTOMER = 2;
    */
   CUSTOMER: 2,
 
   /**
-   * A development organisation.
+   * A development organization.
    *
    * @generated from enum value: ORG_KIND_DEV = 3;
    */
   DEV: 3,
 
   /**
-   * An infrastructure organisation.
+   * An infrastructure organization.
    *
    * @generated from enum value: ORG_KIND_INFRA = 4;
    */
   INFRA: 4,
 
   /**
-   * Came through the AWS marketplace.
+   * Organization from the AWS marketplace.
    *
    * @generated from enum value: ORG_KIND_AWS_MARKETPLACE = 5;
    */
@@ -547,14 +551,14 @@ export const OrgKind = {
 } as const;
 
 /**
- * What sort of organisation it is.
+ * Kind of organization.
  *
  * @generated from enum pinfold.platform.iam.OrgKind
  */
 export type OrgKind = (typeof OrgKind)[keyof typeof OrgKind] | UnknownEnum;
 
 /**
- * What sort of organisation it is.
+ * Kind of organization.
  *
  * @generated from enum pinfold.platform.iam.OrgKind
  */
@@ -567,20 +571,20 @@ export const OrgKindSchema: GenEnum<OrgKind, OrgKindJson> = /*@__PURE__*/
   enumDesc(file_pinfold_iam_v1_groups, 0);
 
 /**
- * Where an organisation stands.
+ * Status of an organization.
  *
  * @generated from enum pinfold.platform.iam.OrgStatus
  */
 export const OrgStatus = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: ORG_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Being set up.
+   * Setup in progress.
    *
    * @generated from enum value: ORG_STATUS_INITIALIZING = 1;
    */
@@ -594,7 +598,7 @@ export const OrgStatus = {
   READY: 2,
 
   /**
-   * Suspended: calls in it are PERMISSION_DENIED with ORGANIZATION_SUSPENDED.
+   * Suspended. Calls in the organization return PERMISSION_DENIED with ORGANIZATION_SUSPENDED.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -602,14 +606,14 @@ export const OrgStatus = {
 } as const;
 
 /**
- * Where an organisation stands.
+ * Status of an organization.
  *
  * @generated from enum pinfold.platform.iam.OrgStatus
  */
 export type OrgStatus = (typeof OrgStatus)[keyof typeof OrgStatus] | UnknownEnum;
 
 /**
- * Where an organisation stands.
+ * Status of an organization.
  *
  * @generated from enum pinfold.platform.iam.OrgStatus
  */
@@ -622,16 +626,16 @@ export const OrgStatusSchema: GenEnum<OrgStatus, OrgStatusJson> = /*@__PURE__*/
   enumDesc(file_pinfold_iam_v1_groups, 1);
 
 /**
- * Organisations and the folders in them. They are the groups of version 2, in the names and shapes of version 1.
+ * Organizations and their folders. They are the groups of version 2, in the names and shapes of version 1.
  *
  * @generated from service pinfold.platform.iam.Groups
  */
 export const Groups: GenService<{
   /**
-   * Creates a folder in a group, or an organisation when no parent is given. Only the operator may create
-   * organisations, unless a setting opens this to every authenticated caller, who then becomes the owner.
-   * ALREADY_EXISTS when the name is taken among the siblings, NOT_FOUND when the parent is missing, RESOURCE_EXHAUSTED
-   * with RESOURCE_LIMIT_EXCEEDED at a limit of the organisation.
+   * Creates a folder in a group, or an organization if no parent is given. Only the operator can create organizations.
+   * A setting can allow this for every authenticated caller, who then becomes the owner. Returns ALREADY_EXISTS if the
+   * parent already has a group of this name. Returns NOT_FOUND if the parent does not exist. Returns RESOURCE_EXHAUSTED
+   * with RESOURCE_LIMIT_EXCEEDED at a limit of the organization.
    *
    * @generated from rpc pinfold.platform.iam.Groups.Create
    */
@@ -641,9 +645,9 @@ export const Groups: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Replaces a group: a member that is left out becomes empty. FAILED_PRECONDITION when it renames a verified
-   * organisation, PERMISSION_DENIED when it changes `verified` or `kind` without being staff, NOT_FOUND when the group
-   * does not exist.
+   * Replaces a group. A field that is left out becomes empty. Returns FAILED_PRECONDITION for a new name of a verified
+   * organization. Returns PERMISSION_DENIED if a caller who is not staff changes `verified` or `kind`. Returns
+   * NOT_FOUND if the group does not exist.
    *
    * @generated from rpc pinfold.platform.iam.Groups.Update
    */
@@ -653,8 +657,8 @@ export const Groups: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Lists all groups in which the caller holds `groups.list`, also at any depth. An id that does not exist, or that the
-   * caller may not see, is an empty list.
+   * Lists all groups, at any depth, in which the caller holds `groups.list`. For an id that does not exist or that the
+   * caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.Groups.List
    */
@@ -664,9 +668,9 @@ export const Groups: GenService<{
     output: typeof GroupListSchema;
   },
   /**
-   * Deletes an empty group together with the role bindings and invites on it. FAILED_PRECONDITION while repos, groups,
-   * custom roles, identities, identity providers, subscriptions or an account association remain; NOT_FOUND when it
-   * does not exist.
+   * Deletes an empty group together with its role bindings and invites. Returns FAILED_PRECONDITION while the group
+   * contains repos, groups, custom roles, identities, identity providers, subscriptions or an account association.
+   * Returns NOT_FOUND if the group does not exist.
    *
    * @generated from rpc pinfold.platform.iam.Groups.Delete
    */
@@ -676,8 +680,9 @@ export const Groups: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Finds the verified organisation whose name is the domain of the caller's verified e-mail address. Every reason for
-   * having no answer is the same NOT_FOUND, so that nothing can be probed.
+   * Finds the verified organization for the domain of the caller's verified email address. The name of the organization
+   * is this domain. Always returns the same NOT_FOUND if there is no answer, so that callers cannot probe for
+   * organizations.
    *
    * @generated from rpc pinfold.platform.iam.Groups.LookupGroup
    */
@@ -687,8 +692,8 @@ export const Groups: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Asks the owners of an organisation to let the caller in; the caller must match it as in LookupGroup.
-   * RESOURCE_EXHAUSTED when asked again too soon, INVALID_ARGUMENT without an id, otherwise NOT_FOUND.
+   * Asks the owners of an organization to add the caller. The caller must match the organization as in LookupGroup.
+   * Returns RESOURCE_EXHAUSTED if repeated too soon, INVALID_ARGUMENT without an id, and NOT_FOUND in all other cases.
    *
    * @generated from rpc pinfold.platform.iam.Groups.RequestGroupAccess
    */
@@ -698,8 +703,8 @@ export const Groups: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Tells whether the caller's sign-in could match an organisation at all: a trusted provider and a domain that is not
-   * a public mail domain. True does not promise that such an organisation exists.
+   * Checks if the caller's sign-in could match an organization. This needs a trusted provider and a domain that is not
+   * a public mail domain. True does not mean that such an organization exists.
    *
    * @generated from rpc pinfold.platform.iam.Groups.CheckEligibility
    */

@@ -19,20 +19,21 @@ export const file_pinfold_iam_v1_identities: GenFile = /*@__PURE__*/
   fileDesc("Ch9waW5mb2xkL2lhbS92MS9pZGVudGl0aWVzLnByb3RvEhRwaW5mb2xkLnBsYXRmb3JtLmlhbSJiChVDcmVhdGVJZGVudGl0eVJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSgtRgBEjAKCGlkZW50aXR5GAIgASgLMh4ucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHkisQkKCElkZW50aXR5EhAKAmlkGAEgASgJQgSgtRgBEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZWVuGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJACgtjbGFpbV9tYXRjaBgKIAEoCzIpLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5LkNsYWltTWF0Y2hIABI7CgZzdGF0aWMYCyABKAsyKS5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eS5TdGF0aWNLZXlzSAASQwoRc2VydmljZV9wcmluY2lwYWwYDCABKA4yJi5waW5mb2xkLnBsYXRmb3JtLmlhbS5TZXJ2aWNlUHJpbmNpcGFsSAASQgoMYXdzX2lkZW50aXR5GA0gASgLMioucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHkuQVdTSWRlbnRpdHlIABqtAwoKQ2xhaW1NYXRjaBIQCgZpc3N1ZXIYASABKAlIABIYCg5pc3N1ZXJfcGF0dGVybhgCIAEoCUgAEhEKB3N1YmplY3QYAyABKAlIARIZCg9zdWJqZWN0X3BhdHRlcm4YBCABKAlIARISCghhdWRpZW5jZRgFIAEoCUgCEhoKEGF1ZGllbmNlX3BhdHRlcm4YBiABKAlIAhJFCgZjbGFpbXMYByADKAsyNS5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eS5DbGFpbU1hdGNoLkNsYWltc0VudHJ5ElQKDmNsYWltX3BhdHRlcm5zGAggAygLMjwucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHkuQ2xhaW1NYXRjaC5DbGFpbVBhdHRlcm5zRW50cnkaLQoLQ2xhaW1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo0ChJDbGFpbVBhdHRlcm5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIFCgNpc3NCBQoDc3ViQgUKA2F1ZBqFAQoKU3RhdGljS2V5cxIOCgZpc3N1ZXIYASABKAkSDwoHc3ViamVjdBgCIAEoCRITCgtpc3N1ZXJfa2V5cxgEIAEoCRIuCgpleHBpcmF0aW9uGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglhdWRpZW5jZXMYBiADKAkakAEKC0FXU0lkZW50aXR5EhMKC2F3c19hY2NvdW50GAEgASgJEg0KA2FybhgDIAEoCUgAEhUKC2Fybl9wYXR0ZXJuGAQgASgJSAASEQoHdXNlcl9pZBgFIAEoCUgBEhkKD3VzZXJfaWRfcGF0dGVybhgGIAEoCUgBQgkKB2F3c19hcm5CDQoLYXdzX3VzZXJfaWRCDgoMcmVsYXRpb25zaGlwIk8KDklkZW50aXR5RmlsdGVyEjEKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyEgoKAmlkGAIgASgJIj0KDElkZW50aXR5TGlzdBItCgVpdGVtcxgBIAMoCzIeLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5IjAKDUxvb2t1cFJlcXVlc3QSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkiKQoVRGVsZXRlSWRlbnRpdHlSZXF1ZXN0EhAKAmlkGAEgASgJQgSgtRgBKvYBChBTZXJ2aWNlUHJpbmNpcGFsEgsKB1VOS05PV04QABIMCghDT1NJR05FRBABEgwKCElOR0VTVEVSEAISEgoOQ0FUQUxPR19TWU5DRVIQAxIQCgxBUEtPX0JVSUxERVIQBBIWChJFTlRJVExFTUVOVF9TWU5DRVIQBRISCg5URU5BTlRfU0NBTk5FUhAGEhEKDVNFRElNRU5UT0xPR1kQBxILCgdTS0lMTFVQEAgSEAoMTUFURVJJQUxJWkVSEAkSDQoJTUlDUk9GTE9XEAoSDQoJR1VBUkRFTkVSEAsSCwoHTUlDUk9WTRAMEgoKBlNLSUxMUxANMrMGCgpJZGVudGl0aWVzEsoBCgZDcmVhdGUSKy5waW5mb2xkLnBsYXRmb3JtLmlhbS5DcmVhdGVJZGVudGl0eVJlcXVlc3QaHi5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eSJzirUYBhIECgKFB5K1GDIKJ2Rldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHkuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCLToIaWRlbnRpdHkiIS9pYW0vdjEvaWRlbnRpdGllcy97cGFyZW50X2lkPSoqfRKvAQoGVXBkYXRlEh4ucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHkaHi5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eSJlirUYBhIECgKGB5K1GDIKJ2Rldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHkudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCHzoBKhoaL2lhbS92MS9pZGVudGl0aWVzL3tpZD0qKn0SeAoETGlzdBIkLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5RmlsdGVyGiIucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHlMaXN0IiaKtRgIEgYKAocHEAGC0+STAhQSEi9pYW0vdjEvaWRlbnRpdGllcxJ4CgZMb29rdXASIy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Mb29rdXBSZXF1ZXN0Gh4ucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHkiKYq1GAQSAhABgtPkkwIbEhkvaWFtL3YxL2lkZW50aXRpZXMvbG9va3VwErEBCgZEZWxldGUSKy5waW5mb2xkLnBsYXRmb3JtLmlhbS5EZWxldGVJZGVudGl0eVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiYoq1GAYSBAoCiAeStRgyCidkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5LmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAhwqGi9pYW0vdjEvaWRlbnRpdGllcy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * An identity to create, and where.
+ * Request to create an identity in a group.
  *
  * @generated from message pinfold.platform.iam.CreateIdentityRequest
  */
 export type CreateIdentityRequest = Message<"pinfold.platform.iam.CreateIdentityRequest"> & {
   /**
-   * The uid of the group it lives in. It can be bound to roles there and below, and nowhere else.
+   * The uid of the group that the identity belongs to. The identity can have roles on this group and below it, and
+   * nowhere else.
    *
    * @generated from field: string parent_id = 1;
    */
   parentId: string;
 
   /**
-   * The identity; its id is ignored.
+   * The identity. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.Identity identity = 2;
    */
@@ -40,20 +41,21 @@ export type CreateIdentityRequest = Message<"pinfold.platform.iam.CreateIdentity
 };
 
 /**
- * An identity to create, and where.
+ * Request to create an identity in a group.
  *
  * @generated from message pinfold.platform.iam.CreateIdentityRequest
  */
 export type CreateIdentityRequestJson = {
   /**
-   * The uid of the group it lives in. It can be bound to roles there and below, and nowhere else.
+   * The uid of the group that the identity belongs to. The identity can have roles on this group and below it, and
+   * nowhere else.
    *
    * @generated from field: string parent_id = 1;
    */
   parentId?: string;
 
   /**
-   * The identity; its id is ignored.
+   * The identity. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.Identity identity = 2;
    */
@@ -68,21 +70,21 @@ export const CreateIdentityRequestSchema: GenMessage<CreateIdentityRequest, {jso
   messageDesc(file_pinfold_iam_v1_identities, 0);
 
 /**
- * Somebody or something that can call. Workloads live in a group and have one relationship, which says what token they
- * must present; people have no parent and come into being by registering.
+ * Person or workload that can call the API. A workload belongs to a group and has one relationship: the token it must
+ * present. A person has no parent and is created by signing up.
  *
  * @generated from message pinfold.platform.iam.Identity
  */
 export type Identity = Message<"pinfold.platform.iam.Identity"> & {
   /**
-   * The uid of the identity; 40 hex digits for a person. Set by the server.
+   * The uid of the identity: 40 hex digits for a person. Set by the server.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. It need not be unique.
+   * Name of the identity, `^[a-z0-9 ._-]{1,}$`. Need not be unique.
    *
    * @generated from field: string name = 2;
    */
@@ -96,28 +98,29 @@ export type Identity = Message<"pinfold.platform.iam.Identity"> & {
   description: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 5;
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * When it last got a token; equals `created_at` until then. RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last token issued to the identity. Same as `created_at` until the first one. RFC 3339, UTC,
+   * milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp last_seen = 9;
    */
   lastSeen?: Timestamp | undefined;
 
   /**
-   * What a caller must present to become this identity. Exactly one is required.
+   * Proof that a caller must present to assume this identity. Exactly one is required.
    *
    * @generated from oneof pinfold.platform.iam.Identity.relationship
    */
@@ -139,7 +142,7 @@ export type Identity = Message<"pinfold.platform.iam.Identity"> & {
     case: "static";
   } | {
     /**
-     * A service that acts for the organisation through an account association.
+     * A service that acts for the organization through an account association.
      *
      * @generated from field: pinfold.platform.iam.ServicePrincipal service_principal = 12;
      */
@@ -157,21 +160,21 @@ export type Identity = Message<"pinfold.platform.iam.Identity"> & {
 };
 
 /**
- * Somebody or something that can call. Workloads live in a group and have one relationship, which says what token they
- * must present; people have no parent and come into being by registering.
+ * Person or workload that can call the API. A workload belongs to a group and has one relationship: the token it must
+ * present. A person has no parent and is created by signing up.
  *
  * @generated from message pinfold.platform.iam.Identity
  */
 export type IdentityJson = {
   /**
-   * The uid of the identity; 40 hex digits for a person. Set by the server.
+   * The uid of the identity: 40 hex digits for a person. Set by the server.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. It need not be unique.
+   * Name of the identity, `^[a-z0-9 ._-]{1,}$`. Need not be unique.
    *
    * @generated from field: string name = 2;
    */
@@ -185,21 +188,22 @@ export type IdentityJson = {
   description?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 5;
    */
   updatedAt?: TimestampJson;
 
   /**
-   * When it last got a token; equals `created_at` until then. RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last token issued to the identity. Same as `created_at` until the first one. RFC 3339, UTC,
+   * milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp last_seen = 9;
    */
@@ -220,7 +224,7 @@ export type IdentityJson = {
   static?: Identity_StaticKeysJson;
 
   /**
-   * A service that acts for the organisation through an account association.
+   * A service that acts for the organization through an account association.
    *
    * @generated from field: pinfold.platform.iam.ServicePrincipal service_principal = 12;
    */
@@ -242,20 +246,20 @@ export const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}> = /*
   messageDesc(file_pinfold_iam_v1_identities, 1);
 
 /**
- * Fits an OpenID Connect token by its claims. All that is given here must hold. The issuer must use https and publish
- * discovery; it is contacted when a token is exchanged, never before.
+ * Matches an OpenID Connect token by its claims. All given claims must match. The issuer must use https and publish
+ * discovery. It is contacted only when a token is exchanged.
  *
  * @generated from message pinfold.platform.iam.Identity.ClaimMatch
  */
 export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMatch"> & {
   /**
-   * What the `iss` claim must be. One of the two is required.
+   * Required `iss` claim. Set one of the two.
    *
    * @generated from oneof pinfold.platform.iam.Identity.ClaimMatch.iss
    */
   iss: {
     /**
-     * The issuer URL, byte for byte.
+     * Exact issuer URL. Compared byte for byte.
      *
      * @generated from field: string issuer = 1;
      */
@@ -263,7 +267,7 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
     case: "issuer";
   } | {
     /**
-     * A pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string issuer_pattern = 2;
      */
@@ -272,13 +276,13 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the `sub` claim must be. One of the two is required.
+   * Required `sub` claim. Set one of the two.
    *
    * @generated from oneof pinfold.platform.iam.Identity.ClaimMatch.sub
    */
   sub: {
     /**
-     * The subject, byte for byte.
+     * Exact subject. Compared byte for byte.
      *
      * @generated from field: string subject = 3;
      */
@@ -286,7 +290,7 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
     case: "subject";
   } | {
     /**
-     * A pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string subject_pattern = 4;
      */
@@ -295,14 +299,14 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the `aud` claim must be; one fitting element of a list is enough. Without it, the host name of this server's
-   * token issuer.
+   * Required `aud` claim. If the claim is a list, one matching element is enough. Default: the host name of this
+   * server's token issuer.
    *
    * @generated from oneof pinfold.platform.iam.Identity.ClaimMatch.aud
    */
   aud: {
     /**
-     * The audience, byte for byte.
+     * Exact audience. Compared byte for byte.
      *
      * @generated from field: string audience = 5;
      */
@@ -310,7 +314,7 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
     case: "audience";
   } | {
     /**
-     * A pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string audience_pattern = 6;
      */
@@ -319,15 +323,16 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
   } | { case: undefined; value?: undefined };
 
   /**
-   * Further claims by name and exact value. Numbers and booleans are compared as JSON text; one fitting element of a
-   * list is enough.
+   * More claims, by name, with their exact values. Numbers and booleans are compared as JSON text. If a claim is a
+   * list, one matching element is enough.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims: { [key: string]: string };
 
   /**
-   * Further claims by name and pattern: an RE2 expression that must match the whole value, 1 KiB at most.
+   * More claims, by name, with a pattern for each value: an RE2 expression that must match the whole value, 1 KiB at
+   * most.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -335,64 +340,65 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.Identity.ClaimMa
 };
 
 /**
- * Fits an OpenID Connect token by its claims. All that is given here must hold. The issuer must use https and publish
- * discovery; it is contacted when a token is exchanged, never before.
+ * Matches an OpenID Connect token by its claims. All given claims must match. The issuer must use https and publish
+ * discovery. It is contacted only when a token is exchanged.
  *
  * @generated from message pinfold.platform.iam.Identity.ClaimMatch
  */
 export type Identity_ClaimMatchJson = {
   /**
-   * The issuer URL, byte for byte.
+   * Exact issuer URL. Compared byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * A pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string issuer_pattern = 2;
    */
   issuerPattern?: string;
 
   /**
-   * The subject, byte for byte.
+   * Exact subject. Compared byte for byte.
    *
    * @generated from field: string subject = 3;
    */
   subject?: string;
 
   /**
-   * A pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string subject_pattern = 4;
    */
   subjectPattern?: string;
 
   /**
-   * The audience, byte for byte.
+   * Exact audience. Compared byte for byte.
    *
    * @generated from field: string audience = 5;
    */
   audience?: string;
 
   /**
-   * A pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string audience_pattern = 6;
    */
   audiencePattern?: string;
 
   /**
-   * Further claims by name and exact value. Numbers and booleans are compared as JSON text; one fitting element of a
-   * list is enough.
+   * More claims, by name, with their exact values. Numbers and booleans are compared as JSON text. If a claim is a
+   * list, one matching element is enough.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims?: { [key: string]: string };
 
   /**
-   * Further claims by name and pattern: an RE2 expression that must match the whole value, 1 KiB at most.
+   * More claims, by name, with a pattern for each value: an RE2 expression that must match the whole value, 1 KiB at
+   * most.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -407,42 +413,42 @@ export const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch, {jsonTyp
   messageDesc(file_pinfold_iam_v1_identities, 1, 0);
 
 /**
- * Fits a token signed with keys given here, for issuers that this server cannot reach.
+ * Matches a token that is signed with the given keys, for issuers that this server cannot reach.
  *
  * @generated from message pinfold.platform.iam.Identity.StaticKeys
  */
 export type Identity_StaticKeys = Message<"pinfold.platform.iam.Identity.StaticKeys"> & {
   /**
-   * The `iss` claim, byte for byte.
+   * Exact `iss` claim. Compared byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The `sub` claim, byte for byte.
+   * Exact `sub` claim. Compared byte for byte.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * The public keys as the JSON text of a key set (JWKS).
+   * Public keys as the JSON text of a key set (JWKS).
    *
    * @generated from field: string issuer_keys = 4;
    */
   issuerKeys: string;
 
   /**
-   * When the keys stop working: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation, where
-   * version 2 has 365.
+   * Expiry of the keys: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation. Version 2 allows
+   * 365.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
   expiration?: Timestamp | undefined;
 
   /**
-   * Replaces the audiences that the server accepts by default. One element at most; empty keeps the default.
+   * Accepted audience instead of the server's default ones. One element at most. Empty keeps the default.
    *
    * @generated from field: repeated string audiences = 6;
    */
@@ -450,42 +456,42 @@ export type Identity_StaticKeys = Message<"pinfold.platform.iam.Identity.StaticK
 };
 
 /**
- * Fits a token signed with keys given here, for issuers that this server cannot reach.
+ * Matches a token that is signed with the given keys, for issuers that this server cannot reach.
  *
  * @generated from message pinfold.platform.iam.Identity.StaticKeys
  */
 export type Identity_StaticKeysJson = {
   /**
-   * The `iss` claim, byte for byte.
+   * Exact `iss` claim. Compared byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * The `sub` claim, byte for byte.
+   * Exact `sub` claim. Compared byte for byte.
    *
    * @generated from field: string subject = 2;
    */
   subject?: string;
 
   /**
-   * The public keys as the JSON text of a key set (JWKS).
+   * Public keys as the JSON text of a key set (JWKS).
    *
    * @generated from field: string issuer_keys = 4;
    */
   issuerKeys?: string;
 
   /**
-   * When the keys stop working: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation, where
-   * version 2 has 365.
+   * Expiry of the keys: RFC 3339, UTC, milliseconds. Default and maximum: 30 days after creation. Version 2 allows
+   * 365.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
   expiration?: TimestampJson;
 
   /**
-   * Replaces the audiences that the server accepts by default. One element at most; empty keeps the default.
+   * Accepted audience instead of the server's default ones. One element at most. Empty keeps the default.
    *
    * @generated from field: repeated string audiences = 6;
    */
@@ -500,7 +506,7 @@ export const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys, {jsonTyp
   messageDesc(file_pinfold_iam_v1_identities, 1, 1);
 
 /**
- * Fits an AWS principal, proved by a signed GetCallerIdentity request. At least one of ARN and user id must be given.
+ * Matches an AWS principal, proved by a signed GetCallerIdentity request. Set the ARN, the user id, or both.
  *
  * @generated from message pinfold.platform.iam.Identity.AWSIdentity
  */
@@ -513,13 +519,13 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.Identity.AWSIde
   awsAccount: string;
 
   /**
-   * What the ARN of the principal must be.
+   * Required ARN of the principal.
    *
    * @generated from oneof pinfold.platform.iam.Identity.AWSIdentity.aws_arn
    */
   awsArn: {
     /**
-     * The ARN, byte for byte.
+     * Exact ARN. Compared byte for byte.
      *
      * @generated from field: string arn = 3;
      */
@@ -527,7 +533,7 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.Identity.AWSIde
     case: "arn";
   } | {
     /**
-     * A pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string arn_pattern = 4;
      */
@@ -536,13 +542,13 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.Identity.AWSIde
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the user id of the principal must be.
+   * Required user id of the principal.
    *
    * @generated from oneof pinfold.platform.iam.Identity.AWSIdentity.aws_user_id
    */
   awsUserId: {
     /**
-     * The user id, byte for byte.
+     * Exact user id. Compared byte for byte.
      *
      * @generated from field: string user_id = 5;
      */
@@ -550,7 +556,7 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.Identity.AWSIde
     case: "userId";
   } | {
     /**
-     * A pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string user_id_pattern = 6;
      */
@@ -560,7 +566,7 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.Identity.AWSIde
 };
 
 /**
- * Fits an AWS principal, proved by a signed GetCallerIdentity request. At least one of ARN and user id must be given.
+ * Matches an AWS principal, proved by a signed GetCallerIdentity request. Set the ARN, the user id, or both.
  *
  * @generated from message pinfold.platform.iam.Identity.AWSIdentity
  */
@@ -573,28 +579,28 @@ export type Identity_AWSIdentityJson = {
   awsAccount?: string;
 
   /**
-   * The ARN, byte for byte.
+   * Exact ARN. Compared byte for byte.
    *
    * @generated from field: string arn = 3;
    */
   arn?: string;
 
   /**
-   * A pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string arn_pattern = 4;
    */
   arnPattern?: string;
 
   /**
-   * The user id, byte for byte.
+   * Exact user id. Compared byte for byte.
    *
    * @generated from field: string user_id = 5;
    */
   userId?: string;
 
   /**
-   * A pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string user_id_pattern = 6;
    */
@@ -609,20 +615,20 @@ export const Identity_AWSIdentitySchema: GenMessage<Identity_AWSIdentity, {jsonT
   messageDesc(file_pinfold_iam_v1_identities, 1, 2);
 
 /**
- * Which identities to list; the members narrow each other.
+ * Filter for identities. An identity must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.IdentityFilter
  */
 export type IdentityFilter = Message<"pinfold.platform.iam.IdentityFilter"> & {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Exactly this identity.
+   * Limits the list to the identity with this uid.
    *
    * @generated from field: string id = 2;
    */
@@ -630,20 +636,20 @@ export type IdentityFilter = Message<"pinfold.platform.iam.IdentityFilter"> & {
 };
 
 /**
- * Which identities to list; the members narrow each other.
+ * Filter for identities. An identity must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.IdentityFilter
  */
 export type IdentityFilterJson = {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Exactly this identity.
+   * Limits the list to the identity with this uid.
    *
    * @generated from field: string id = 2;
    */
@@ -658,13 +664,13 @@ export const IdentityFilterSchema: GenMessage<IdentityFilter, {jsonType: Identit
   messageDesc(file_pinfold_iam_v1_identities, 2);
 
 /**
- * All identities that the filter lets through.
+ * List of all identities that match the filter.
  *
  * @generated from message pinfold.platform.iam.IdentityList
  */
 export type IdentityList = Message<"pinfold.platform.iam.IdentityList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.Identity items = 1;
    */
@@ -672,13 +678,13 @@ export type IdentityList = Message<"pinfold.platform.iam.IdentityList"> & {
 };
 
 /**
- * All identities that the filter lets through.
+ * List of all identities that match the filter.
  *
  * @generated from message pinfold.platform.iam.IdentityList
  */
 export type IdentityListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.Identity items = 1;
    */
@@ -693,20 +699,20 @@ export const IdentityListSchema: GenMessage<IdentityList, {jsonType: IdentityLis
   messageDesc(file_pinfold_iam_v1_identities, 3);
 
 /**
- * The person to look up.
+ * Request to compute the uid of a person.
  *
  * @generated from message pinfold.platform.iam.LookupRequest
  */
 export type LookupRequest = Message<"pinfold.platform.iam.LookupRequest"> & {
   /**
-   * The `iss` claim of their sign-in token, byte for byte.
+   * The `iss` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The `sub` claim of their sign-in token, byte for byte.
+   * The `sub` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string subject = 2;
    */
@@ -714,20 +720,20 @@ export type LookupRequest = Message<"pinfold.platform.iam.LookupRequest"> & {
 };
 
 /**
- * The person to look up.
+ * Request to compute the uid of a person.
  *
  * @generated from message pinfold.platform.iam.LookupRequest
  */
 export type LookupRequestJson = {
   /**
-   * The `iss` claim of their sign-in token, byte for byte.
+   * The `iss` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * The `sub` claim of their sign-in token, byte for byte.
+   * The `sub` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string subject = 2;
    */
@@ -742,7 +748,7 @@ export const LookupRequestSchema: GenMessage<LookupRequest, {jsonType: LookupReq
   messageDesc(file_pinfold_iam_v1_identities, 4);
 
 /**
- * Which identity to delete.
+ * Request to delete one identity.
  *
  * @generated from message pinfold.platform.iam.DeleteIdentityRequest
  */
@@ -756,7 +762,7 @@ export type DeleteIdentityRequest = Message<"pinfold.platform.iam.DeleteIdentity
 };
 
 /**
- * Which identity to delete.
+ * Request to delete one identity.
  *
  * @generated from message pinfold.platform.iam.DeleteIdentityRequest
  */
@@ -777,20 +783,20 @@ export const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest, {jso
   messageDesc(file_pinfold_iam_v1_identities, 5);
 
 /**
- * A service of this server that can act for an organisation.
+ * Service of this server that can act for an organization.
  *
  * @generated from enum pinfold.platform.iam.ServicePrincipal
  */
 export const ServicePrincipal = {
   /**
-   * None.
+   * No service.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * The checker of signatures.
+   * Service that checks signatures.
    *
    * @generated from enum value: COSIGNED = 1;
    */
@@ -804,14 +810,14 @@ export const ServicePrincipal = {
   INGESTER: 2,
 
   /**
-   * The catalogue syncer.
+   * The catalog syncer.
    *
    * @generated from enum value: CATALOG_SYNCER = 3;
    */
   CATALOG_SYNCER: 3,
 
   /**
-   * The builder of images.
+   * Service that builds images.
    *
    * @generated from enum value: APKO_BUILDER = 4;
    */
@@ -867,7 +873,7 @@ export const ServicePrincipal = {
   GUARDENER: 11,
 
   /**
-   * The runner of micro VMs.
+   * Service that runs micro VMs.
    *
    * @generated from enum value: MICROVM = 12;
    */
@@ -882,14 +888,14 @@ export const ServicePrincipal = {
 } as const;
 
 /**
- * A service of this server that can act for an organisation.
+ * Service of this server that can act for an organization.
  *
  * @generated from enum pinfold.platform.iam.ServicePrincipal
  */
 export type ServicePrincipal = (typeof ServicePrincipal)[keyof typeof ServicePrincipal] | UnknownEnum;
 
 /**
- * A service of this server that can act for an organisation.
+ * Service of this server that can act for an organization.
  *
  * @generated from enum pinfold.platform.iam.ServicePrincipal
  */
@@ -902,16 +908,16 @@ export const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePrincipalJ
   enumDesc(file_pinfold_iam_v1_identities, 0);
 
 /**
- * Who can call: workloads that prove themselves with a token of their own, and people. They are the identities of
- * version 2.
+ * Identities that can call the API: people, and workloads that present a token of another issuer. They are the
+ * identities of version 2.
  *
  * @generated from service pinfold.platform.iam.Identities
  */
 export const Identities: GenService<{
   /**
-   * Creates an identity that callers assume by presenting a fitting token. INVALID_ARGUMENT with a violation on the
-   * field for a bad name, a missing relationship, a pattern that does not compile, an AWS account that is not 12
-   * digits, more than one audience, or keys that expire too late.
+   * Creates an identity. A caller assumes it by presenting a matching token. Returns INVALID_ARGUMENT, with a violation
+   * on the field, for a bad name, or for a missing relationship. The same applies to a pattern that does not compile,
+   * an AWS account that is not 12 digits, more than one audience, and keys that expire too late.
    *
    * @generated from rpc pinfold.platform.iam.Identities.Create
    */
@@ -921,9 +927,9 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Replaces an identity: a member that is left out becomes empty. The relationship may get new values but not become
-   * another kind (INVALID_ARGUMENT). PERMISSION_DENIED when the identity is bound to a role with capabilities the
-   * caller lacks, NOT_FOUND when it does not exist.
+   * Replaces an identity. A field that is left out becomes empty. The values of the relationship can change, but not
+   * its kind (INVALID_ARGUMENT). Returns PERMISSION_DENIED if the caller lacks a capability of a role that is bound to
+   * the identity. Returns NOT_FOUND if the identity does not exist.
    *
    * @generated from rpc pinfold.platform.iam.Identities.Update
    */
@@ -933,8 +939,8 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Lists all identities of the groups in which the caller holds `identity.list`. An id that does not exist, or that
-   * the caller may not see, is an empty list.
+   * Lists all identities of the groups in which the caller holds `identity.list`. For an id that does not exist or that
+   * the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.Identities.List
    */
@@ -944,8 +950,8 @@ export const Identities: GenService<{
     output: typeof IdentityListSchema;
   },
   /**
-   * Finds the person who signed up with this issuer and subject. NOT_FOUND when nobody has, INVALID_ARGUMENT when
-   * either is missing.
+   * Finds the person who signed up with this issuer and subject. Returns NOT_FOUND if there is no such person, and
+   * INVALID_ARGUMENT if the issuer or the subject is missing.
    *
    * @generated from rpc pinfold.platform.iam.Identities.Lookup
    */
@@ -955,8 +961,8 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity and its role bindings. Tokens it already holds work until they expire. NOT_FOUND when it does
-   * not exist.
+   * Deletes an identity and its role bindings. Tokens that were already issued to it work until they expire. Returns
+   * NOT_FOUND if the identity does not exist.
    *
    * @generated from rpc pinfold.platform.iam.Identities.Delete
    */

@@ -19,20 +19,20 @@ export const file_pinfold_iam_v1_identity_providers: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2lhbS92MS9pZGVudGl0eV9wcm92aWRlcnMucHJvdG8SFHBpbmZvbGQucGxhdGZvcm0uaWFtInsKHUNyZWF0ZUlkZW50aXR5UHJvdmlkZXJSZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARJBChFpZGVudGl0eV9wcm92aWRlchgCIAEoCzImLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5UHJvdmlkZXIisAgKEElkZW50aXR5UHJvdmlkZXISEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxkZWZhdWx0X3JvbGUYBCABKAkSOwoEb2lkYxgUIAEoCzIrLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5UHJvdmlkZXIuT0lEQ0gAEjkKBHNjaW0YFSABKAsyKy5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eVByb3ZpZGVyLlNDSU0a7gIKBE9JREMSDgoGaXNzdWVyGAEgASgJEhEKCWNsaWVudF9pZBgCIAEoCRIVCg1jbGllbnRfc2VjcmV0GAMgASgJEhkKEWFkZGl0aW9uYWxfc2NvcGVzGAQgAygJEhQKDGdyb3Vwc19jbGFpbRgFIAEoCRJVChBjb3JyZWxhdGlvbl9ydWxlGAYgASgOMjsucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHlQcm92aWRlci5PSURDLkNvcnJlbGF0aW9uUnVsZRIUCgxwa2NlX2VuYWJsZWQYByABKAgijQEKD0NvcnJlbGF0aW9uUnVsZRIgChxDT1JSRUxBVElPTl9SVUxFX1VOU1BFQ0lGSUVEEAASKwonQ09SUkVMQVRJT05fUlVMRV9TVUJfRVFVQUxTX0VYVEVSTkFMX0lEEAESKwonQ09SUkVMQVRJT05fUlVMRV9PSURfRVFVQUxTX0VYVEVSTkFMX0lEEAIa1gMKBFNDSU0SDwoHZW5hYmxlZBgBIAEoCBIUCgxlbmRwb2ludF91cmwYAyABKAkSNQoRdG9rZW5fZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KGnByZXZpb3VzX3Rva2VuX2V4cGlyZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJVChBjcmVkZW50aWFsX3N0YXRlGAYgASgOMjsucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHlQcm92aWRlci5TQ0lNLkNyZWRlbnRpYWxTdGF0ZRIMCgRldGFnGAcgASgJIsoBCg9DcmVkZW50aWFsU3RhdGUSIAocQ1JFREVOVElBTF9TVEFURV9VTlNQRUNJRklFRBAAEh8KG0NSRURFTlRJQUxfU1RBVEVfTk9UX0lTU1VFRBABEhkKFUNSRURFTlRJQUxfU1RBVEVfTElWRRACEhwKGENSRURFTlRJQUxfU1RBVEVfRVhQSVJFRBADEhwKGENSRURFTlRJQUxfU1RBVEVfUkVWT0tFRBAEEh0KGUNSRURFTlRJQUxfU1RBVEVfUk9UQVRJTkcQBUIPCg1jb25maWd1cmF0aW9uImUKFklkZW50aXR5UHJvdmlkZXJGaWx0ZXISCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIxCgR1aWRwGAMgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlciJNChRJZGVudGl0eVByb3ZpZGVyTGlzdBI1CgVpdGVtcxgBIAMoCzImLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5UHJvdmlkZXIiMQodRGVsZXRlSWRlbnRpdHlQcm92aWRlclJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEihgEKGEdlbmVyYXRlU2NpbVRva2VuUmVxdWVzdBIiChRpZGVudGl0eV9wcm92aWRlcl9pZBgBIAEoCUIEoLUYARIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbmV2ZXJfZXhwaXJlcxgDIAEoCCKdAQoZR2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZRINCgV0b2tlbhgBIAEoCRIUCgxlbmRwb2ludF91cmwYAiABKAkSLwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGlkZW50aXR5X3Byb3ZpZGVyX2lkGAQgASgJEgwKBGV0YWcYBSABKAkiwgEKGlJlZ2VuZXJhdGVTY2ltVG9rZW5SZXF1ZXN0EiIKFGlkZW50aXR5X3Byb3ZpZGVyX2lkGAEgASgJQgSgtRgBEioKB292ZXJsYXAYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGV0YWcYBCABKAkSFQoNbmV2ZXJfZXhwaXJlcxgFIAEoCCKVAgobUmVnZW5lcmF0ZVNjaW1Ub2tlblJlc3BvbnNlEg0KBXRva2VuGAEgASgJEhQKDGVuZHBvaW50X3VybBgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYBCABKAkSDAoEZXRhZxgFIAEoCRI+ChpwcmV2aW91c190b2tlbl9leHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoRcmVxdWVzdGVkX292ZXJsYXAYByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iPAoWUmV2b2tlU2NpbVRva2VuUmVxdWVzdBIiChRpZGVudGl0eV9wcm92aWRlcl9pZBgBIAEoCUIEoLUYASKHAQoXUmV2b2tlU2NpbVRva2VuUmVzcG9uc2USHAoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYASABKAkSDAoEZXRhZxgCIAEoCRIPCgdlbmFibGVkGAMgASgIEi8KC3Jldm9rZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChVTZXRTY2ltRW5hYmxlZFJlcXVlc3QSIgoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYASABKAlCBKC1GAESDwoHZW5hYmxlZBgCIAEoCBIMCgRldGFnGAMgASgJIlUKFlNldFNjaW1FbmFibGVkUmVzcG9uc2USHAoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYASABKAkSDwoHZW5hYmxlZBgCIAEoCBIMCgRldGFnGAMgASgJMsEPChFJZGVudGl0eVByb3ZpZGVycxL3AQoGQ3JlYXRlEjMucGluZm9sZC5wbGF0Zm9ybS5pYW0uQ3JlYXRlSWRlbnRpdHlQcm92aWRlclJlcXVlc3QaJi5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eVByb3ZpZGVyIo8BirUYCBIGCgSVCpEDkrUYPAoxZGV2LnBpbmZvbGQuYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCPToRaWRlbnRpdHlfcHJvdmlkZXIiKC9pYW0vdjEvaWRlbnRpdHlQcm92aWRlcnMve3BhcmVudF9pZD0qKn0S0gEKBlVwZGF0ZRImLnBpbmZvbGQucGxhdGZvcm0uaWFtLklkZW50aXR5UHJvdmlkZXIaJi5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eVByb3ZpZGVyIniKtRgIEgYKBJYKkQOStRg8CjFkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5X3Byb3ZpZGVycy51cGRhdGVkLnYxEgVncm91cBgBgtPkkwImOgEqGiEvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZD0qKn0SjwEKBExpc3QSLC5waW5mb2xkLnBsYXRmb3JtLmlhbS5JZGVudGl0eVByb3ZpZGVyRmlsdGVyGioucGluZm9sZC5wbGF0Zm9ybS5pYW0uSWRlbnRpdHlQcm92aWRlckxpc3QiLYq1GAgSBgoClwoQAYLT5JMCGxIZL2lhbS92MS9pZGVudGl0eVByb3ZpZGVycxLKAQoGRGVsZXRlEjMucGluZm9sZC5wbGF0Zm9ybS5pYW0uRGVsZXRlSWRlbnRpdHlQcm92aWRlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkic4q1GAYSBAoCmAqStRg8CjFkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5X3Byb3ZpZGVycy5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIjKiEvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZD0qKn0SoAIKEUdlbmVyYXRlU2NpbVRva2VuEi4ucGluZm9sZC5wbGF0Zm9ybS5pYW0uR2VuZXJhdGVTY2ltVG9rZW5SZXF1ZXN0Gi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uR2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZSKpAYq1GAgSBgoEmQqXCpK1GEkKPmRldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW1fdG9rZW4uZ2VuZXJhdGVkLnYxEgVncm91cBgBgtPkkwJKOgEqIkUvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlcl9pZD0qKn06Z2VuZXJhdGVTY2ltVG9rZW4SqgIKE1JlZ2VuZXJhdGVTY2ltVG9rZW4SMC5waW5mb2xkLnBsYXRmb3JtLmlhbS5SZWdlbmVyYXRlU2NpbVRva2VuUmVxdWVzdBoxLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJlZ2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZSKtAYq1GAgSBgoEmQqXCpK1GEsKQGRldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW1fdG9rZW4ucmVnZW5lcmF0ZWQudjESBWdyb3VwGAGC0+STAkw6ASoiRy9pYW0vdjEvaWRlbnRpdHlQcm92aWRlcnMve2lkZW50aXR5X3Byb3ZpZGVyX2lkPSoqfTpyZWdlbmVyYXRlU2NpbVRva2VuEpYCCg9SZXZva2VTY2ltVG9rZW4SLC5waW5mb2xkLnBsYXRmb3JtLmlhbS5SZXZva2VTY2ltVG9rZW5SZXF1ZXN0Gi0ucGluZm9sZC5wbGF0Zm9ybS5pYW0uUmV2b2tlU2NpbVRva2VuUmVzcG9uc2UipQGKtRgIEgYKBJkKlwqStRhHCjxkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5X3Byb3ZpZGVycy5zY2ltX3Rva2VuLnJldm9rZWQudjESBWdyb3VwGAGC0+STAkg6ASoiQy9pYW0vdjEvaWRlbnRpdHlQcm92aWRlcnMve2lkZW50aXR5X3Byb3ZpZGVyX2lkPSoqfTpyZXZva2VTY2ltVG9rZW4SlAIKDlNldFNjaW1FbmFibGVkEisucGluZm9sZC5wbGF0Zm9ybS5pYW0uU2V0U2NpbUVuYWJsZWRSZXF1ZXN0GiwucGluZm9sZC5wbGF0Zm9ybS5pYW0uU2V0U2NpbUVuYWJsZWRSZXNwb25zZSKmAYq1GAgSBgoEmQqXCpK1GEkKPmRldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW1fZW5hYmxlZC51cGRhdGVkLnYxEgVncm91cBgBgtPkkwJHOgEqIkIvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlcl9pZD0qKn06c2V0U2NpbUVuYWJsZWRiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * An identity provider to create, and where.
+ * Request to create an identity provider of an organization.
  *
  * @generated from message pinfold.platform.iam.CreateIdentityProviderRequest
  */
 export type CreateIdentityProviderRequest = Message<"pinfold.platform.iam.CreateIdentityProviderRequest"> & {
   /**
-   * The uid of the organisation. A folder is INVALID_ARGUMENT.
+   * The uid of the organization. A folder is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string parent_id = 1;
    */
   parentId: string;
 
   /**
-   * The identity provider; its id is ignored.
+   * The identity provider. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider identity_provider = 2;
    */
@@ -40,20 +40,20 @@ export type CreateIdentityProviderRequest = Message<"pinfold.platform.iam.Create
 };
 
 /**
- * An identity provider to create, and where.
+ * Request to create an identity provider of an organization.
  *
  * @generated from message pinfold.platform.iam.CreateIdentityProviderRequest
  */
 export type CreateIdentityProviderRequestJson = {
   /**
-   * The uid of the organisation. A folder is INVALID_ARGUMENT.
+   * The uid of the organization. A folder is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string parent_id = 1;
    */
   parentId?: string;
 
   /**
-   * The identity provider; its id is ignored.
+   * The identity provider. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider identity_provider = 2;
    */
@@ -68,7 +68,7 @@ export const CreateIdentityProviderRequestSchema: GenMessage<CreateIdentityProvi
   messageDesc(file_pinfold_iam_v1_identity_providers, 0);
 
 /**
- * How the people of an organisation sign in.
+ * Identity provider with which the members of an organization sign in.
  *
  * @generated from message pinfold.platform.iam.IdentityProvider
  */
@@ -81,7 +81,7 @@ export type IdentityProvider = Message<"pinfold.platform.iam.IdentityProvider"> 
   id: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in the organisation.
+   * Name of the identity provider, `^[a-z0-9 ._-]{1,}$`, unique in the organization.
    *
    * @generated from field: string name = 2;
    */
@@ -95,21 +95,21 @@ export type IdentityProvider = Message<"pinfold.platform.iam.IdentityProvider"> 
   description: string;
 
   /**
-   * The uid of the role that a new person gets at the first sign-in; empty for none. The caller must hold all its
-   * capabilities.
+   * The uid of the role that a new person gets at the first sign-in. Empty for none. The caller must hold all
+   * capabilities of the role.
    *
    * @generated from field: string default_role = 4;
    */
   defaultRole: string;
 
   /**
-   * The protocol spoken with the provider.
+   * Protocol of the provider.
    *
    * @generated from oneof pinfold.platform.iam.IdentityProvider.configuration
    */
   configuration: {
     /**
-     * OpenID Connect, the only protocol so far.
+     * OpenID Connect, the only supported protocol.
      *
      * @generated from field: pinfold.platform.iam.IdentityProvider.OIDC oidc = 20;
      */
@@ -118,7 +118,7 @@ export type IdentityProvider = Message<"pinfold.platform.iam.IdentityProvider"> 
   } | { case: undefined; value?: undefined };
 
   /**
-   * Provisioning by SCIM. It changes through its own methods; here it is ignored when sent.
+   * Provisioning by SCIM. Change it with the SCIM methods; values in create and update calls are ignored.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.SCIM scim = 21;
    */
@@ -126,7 +126,7 @@ export type IdentityProvider = Message<"pinfold.platform.iam.IdentityProvider"> 
 };
 
 /**
- * How the people of an organisation sign in.
+ * Identity provider with which the members of an organization sign in.
  *
  * @generated from message pinfold.platform.iam.IdentityProvider
  */
@@ -139,7 +139,7 @@ export type IdentityProviderJson = {
   id?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in the organisation.
+   * Name of the identity provider, `^[a-z0-9 ._-]{1,}$`, unique in the organization.
    *
    * @generated from field: string name = 2;
    */
@@ -153,22 +153,22 @@ export type IdentityProviderJson = {
   description?: string;
 
   /**
-   * The uid of the role that a new person gets at the first sign-in; empty for none. The caller must hold all its
-   * capabilities.
+   * The uid of the role that a new person gets at the first sign-in. Empty for none. The caller must hold all
+   * capabilities of the role.
    *
    * @generated from field: string default_role = 4;
    */
   defaultRole?: string;
 
   /**
-   * OpenID Connect, the only protocol so far.
+   * OpenID Connect, the only supported protocol.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.OIDC oidc = 20;
    */
   oidc?: IdentityProvider_OIDCJson;
 
   /**
-   * Provisioning by SCIM. It changes through its own methods; here it is ignored when sent.
+   * Provisioning by SCIM. Change it with the SCIM methods; values in create and update calls are ignored.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.SCIM scim = 21;
    */
@@ -183,57 +183,59 @@ export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: Ide
   messageDesc(file_pinfold_iam_v1_identity_providers, 1);
 
 /**
- * An OpenID Connect provider. It must publish discovery and offer the authorization code grant.
+ * OpenID Connect provider. It must publish discovery and support the authorization code grant.
  *
  * @generated from message pinfold.platform.iam.IdentityProvider.OIDC
  */
 export type IdentityProvider_OIDC = Message<"pinfold.platform.iam.IdentityProvider.OIDC"> & {
   /**
-   * The issuer URL, which must publish discovery.
+   * Issuer URL. The issuer must publish discovery.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The client id registered at the provider.
+   * Client id registered at the provider.
    *
    * @generated from field: string client_id = 2;
    */
   clientId: string;
 
   /**
-   * The client secret. Only written, never returned. Needed unless `pkce_enabled`. Empty on update keeps the stored
-   * one. A new issuer needs the secret again, since the stored one would be sent there.
+   * Client secret. Write-only: it is never returned. Required unless `pkce_enabled` is set. An empty value on update
+   * keeps the stored secret. With a new issuer, send the secret again, because otherwise the stored one would be sent
+   * to the new issuer.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret: string;
 
   /**
-   * Scopes to ask for besides `openid`, such as `email` and `profile`.
+   * Scopes to request besides `openid`, such as `email` and `profile`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes: string[];
 
   /**
-   * The claim that lists the external groups of a person. Empty switches group mappings off.
+   * Claim with the external groups of a person. Empty disables group mappings.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim: string;
 
   /**
-   * How a sign-in finds its provisioned user. Set on create, by default the claim `sub`; a different value later is
-   * INVALID_ARGUMENT.
+   * Rule that finds the provisioned user for a sign-in. Set on create. Default: the claim `sub`. A different value on
+   * update is refused with INVALID_ARGUMENT.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule: IdentityProvider_OIDC_CorrelationRule;
 
   /**
-   * Sign in with PKCE (S256). INVALID_ARGUMENT when the provider's discovery says that it has no S256.
+   * True: sign in with PKCE (S256). Returns INVALID_ARGUMENT if the provider's discovery says that it does not
+   * support S256.
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -241,57 +243,59 @@ export type IdentityProvider_OIDC = Message<"pinfold.platform.iam.IdentityProvid
 };
 
 /**
- * An OpenID Connect provider. It must publish discovery and offer the authorization code grant.
+ * OpenID Connect provider. It must publish discovery and support the authorization code grant.
  *
  * @generated from message pinfold.platform.iam.IdentityProvider.OIDC
  */
 export type IdentityProvider_OIDCJson = {
   /**
-   * The issuer URL, which must publish discovery.
+   * Issuer URL. The issuer must publish discovery.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * The client id registered at the provider.
+   * Client id registered at the provider.
    *
    * @generated from field: string client_id = 2;
    */
   clientId?: string;
 
   /**
-   * The client secret. Only written, never returned. Needed unless `pkce_enabled`. Empty on update keeps the stored
-   * one. A new issuer needs the secret again, since the stored one would be sent there.
+   * Client secret. Write-only: it is never returned. Required unless `pkce_enabled` is set. An empty value on update
+   * keeps the stored secret. With a new issuer, send the secret again, because otherwise the stored one would be sent
+   * to the new issuer.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret?: string;
 
   /**
-   * Scopes to ask for besides `openid`, such as `email` and `profile`.
+   * Scopes to request besides `openid`, such as `email` and `profile`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes?: string[];
 
   /**
-   * The claim that lists the external groups of a person. Empty switches group mappings off.
+   * Claim with the external groups of a person. Empty disables group mappings.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim?: string;
 
   /**
-   * How a sign-in finds its provisioned user. Set on create, by default the claim `sub`; a different value later is
-   * INVALID_ARGUMENT.
+   * Rule that finds the provisioned user for a sign-in. Set on create. Default: the claim `sub`. A different value on
+   * update is refused with INVALID_ARGUMENT.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule?: IdentityProvider_OIDC_CorrelationRuleJson;
 
   /**
-   * Sign in with PKCE (S256). INVALID_ARGUMENT when the provider's discovery says that it has no S256.
+   * True: sign in with PKCE (S256). Returns INVALID_ARGUMENT if the provider's discovery says that it does not
+   * support S256.
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -306,13 +310,14 @@ export const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC, {jso
   messageDesc(file_pinfold_iam_v1_identity_providers, 1, 0);
 
 /**
- * Which claim of a sign-in is compared with a provisioned user's `externalId`. E-mail addresses are never compared.
+ * Claim of a sign-in that is compared with the `externalId` of a provisioned user. Email addresses are never
+ * compared.
  *
  * @generated from enum pinfold.platform.iam.IdentityProvider.OIDC.CorrelationRule
  */
 export const IdentityProvider_OIDC_CorrelationRule = {
   /**
-   * Not set: the claim `sub`.
+   * Not set. Means the claim `sub`.
    *
    * @generated from enum value: CORRELATION_RULE_UNSPECIFIED = 0;
    */
@@ -334,14 +339,16 @@ export const IdentityProvider_OIDC_CorrelationRule = {
 } as const;
 
 /**
- * Which claim of a sign-in is compared with a provisioned user's `externalId`. E-mail addresses are never compared.
+ * Claim of a sign-in that is compared with the `externalId` of a provisioned user. Email addresses are never
+ * compared.
  *
  * @generated from enum pinfold.platform.iam.IdentityProvider.OIDC.CorrelationRule
  */
 export type IdentityProvider_OIDC_CorrelationRule = (typeof IdentityProvider_OIDC_CorrelationRule)[keyof typeof IdentityProvider_OIDC_CorrelationRule] | UnknownEnum;
 
 /**
- * Which claim of a sign-in is compared with a provisioned user's `externalId`. E-mail addresses are never compared.
+ * Claim of a sign-in that is compared with the `externalId` of a provisioned user. Email addresses are never
+ * compared.
  *
  * @generated from enum pinfold.platform.iam.IdentityProvider.OIDC.CorrelationRule
  */
@@ -354,48 +361,49 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<IdentityProvid
   enumDesc(file_pinfold_iam_v1_identity_providers, 1, 0, 0);
 
 /**
- * The SCIM endpoint of the identity provider and the state of its token. All of it is set by the server.
+ * SCIM endpoint of the identity provider and state of its token. Set by the server.
  *
  * @generated from message pinfold.platform.iam.IdentityProvider.SCIM
  */
 export type IdentityProvider_SCIM = Message<"pinfold.platform.iam.IdentityProvider.SCIM"> & {
   /**
-   * The endpoint accepts calls. They still need a live token.
+   * True if the endpoint accepts calls. Calls also need a token that works.
    *
    * @generated from field: bool enabled = 1;
    */
   enabled: boolean;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 3;
    */
   endpointUrl: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: Timestamp | undefined;
 
   /**
-   * When the replaced token stops working: RFC 3339, UTC, milliseconds. Unset when none still works.
+   * Time when the replaced token stops working: RFC 3339, UTC, milliseconds. Not set if no replaced token still
+   * works.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
   previousTokenExpireTime?: Timestamp | undefined;
 
   /**
-   * The state of the token.
+   * State of the token.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.SCIM.CredentialState credential_state = 6;
    */
   credentialState: IdentityProvider_SCIM_CredentialState;
 
   /**
-   * The version of the SCIM settings. RegenerateScimToken and SetScimEnabled want it back.
+   * Version of the SCIM settings. Send it with RegenerateScimToken and SetScimEnabled.
    *
    * @generated from field: string etag = 7;
    */
@@ -403,48 +411,49 @@ export type IdentityProvider_SCIM = Message<"pinfold.platform.iam.IdentityProvid
 };
 
 /**
- * The SCIM endpoint of the identity provider and the state of its token. All of it is set by the server.
+ * SCIM endpoint of the identity provider and state of its token. Set by the server.
  *
  * @generated from message pinfold.platform.iam.IdentityProvider.SCIM
  */
 export type IdentityProvider_SCIMJson = {
   /**
-   * The endpoint accepts calls. They still need a live token.
+   * True if the endpoint accepts calls. Calls also need a token that works.
    *
    * @generated from field: bool enabled = 1;
    */
   enabled?: boolean;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 3;
    */
   endpointUrl?: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: TimestampJson;
 
   /**
-   * When the replaced token stops working: RFC 3339, UTC, milliseconds. Unset when none still works.
+   * Time when the replaced token stops working: RFC 3339, UTC, milliseconds. Not set if no replaced token still
+   * works.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
   previousTokenExpireTime?: TimestampJson;
 
   /**
-   * The state of the token.
+   * State of the token.
    *
    * @generated from field: pinfold.platform.iam.IdentityProvider.SCIM.CredentialState credential_state = 6;
    */
   credentialState?: IdentityProvider_SCIM_CredentialStateJson;
 
   /**
-   * The version of the SCIM settings. RegenerateScimToken and SetScimEnabled want it back.
+   * Version of the SCIM settings. Send it with RegenerateScimToken and SetScimEnabled.
    *
    * @generated from field: string etag = 7;
    */
@@ -459,48 +468,48 @@ export const IdentityProvider_SCIMSchema: GenMessage<IdentityProvider_SCIM, {jso
   messageDesc(file_pinfold_iam_v1_identity_providers, 1, 1);
 
 /**
- * What the SCIM token is good for.
+ * State of the SCIM token.
  *
  * @generated from enum pinfold.platform.iam.IdentityProvider.SCIM.CredentialState
  */
 export const IdentityProvider_SCIM_CredentialState = {
   /**
-   * Not shown here.
+   * Not included in this answer.
    *
    * @generated from enum value: CREDENTIAL_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * There has never been one.
+   * No token was ever issued.
    *
    * @generated from enum value: CREDENTIAL_STATE_NOT_ISSUED = 1;
    */
   NOT_ISSUED: 1,
 
   /**
-   * It works.
+   * The token works.
    *
    * @generated from enum value: CREDENTIAL_STATE_LIVE = 2;
    */
   LIVE: 2,
 
   /**
-   * Its time is over.
+   * The token has expired.
    *
    * @generated from enum value: CREDENTIAL_STATE_EXPIRED = 3;
    */
   EXPIRED: 3,
 
   /**
-   * It was revoked.
+   * The token was revoked.
    *
    * @generated from enum value: CREDENTIAL_STATE_REVOKED = 4;
    */
   REVOKED: 4,
 
   /**
-   * It works, and so does the one before.
+   * The token works, and the previous one still works as well.
    *
    * @generated from enum value: CREDENTIAL_STATE_ROTATING = 5;
    */
@@ -508,14 +517,14 @@ export const IdentityProvider_SCIM_CredentialState = {
 } as const;
 
 /**
- * What the SCIM token is good for.
+ * State of the SCIM token.
  *
  * @generated from enum pinfold.platform.iam.IdentityProvider.SCIM.CredentialState
  */
 export type IdentityProvider_SCIM_CredentialState = (typeof IdentityProvider_SCIM_CredentialState)[keyof typeof IdentityProvider_SCIM_CredentialState] | UnknownEnum;
 
 /**
- * What the SCIM token is good for.
+ * State of the SCIM token.
  *
  * @generated from enum pinfold.platform.iam.IdentityProvider.SCIM.CredentialState
  */
@@ -528,27 +537,27 @@ export const IdentityProvider_SCIM_CredentialStateSchema: GenEnum<IdentityProvid
   enumDesc(file_pinfold_iam_v1_identity_providers, 1, 1, 0);
 
 /**
- * Which identity providers to list; the members narrow each other.
+ * Filter for identity providers. A provider must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.IdentityProviderFilter
  */
 export type IdentityProviderFilter = Message<"pinfold.platform.iam.IdentityProviderFilter"> & {
   /**
-   * Exactly this identity provider.
+   * Limits the list to the identity provider with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 3;
    */
@@ -556,27 +565,27 @@ export type IdentityProviderFilter = Message<"pinfold.platform.iam.IdentityProvi
 };
 
 /**
- * Which identity providers to list; the members narrow each other.
+ * Filter for identity providers. A provider must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.IdentityProviderFilter
  */
 export type IdentityProviderFilterJson = {
   /**
-   * Exactly this identity provider.
+   * Limits the list to the identity provider with this uid.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 3;
    */
@@ -591,13 +600,13 @@ export const IdentityProviderFilterSchema: GenMessage<IdentityProviderFilter, {j
   messageDesc(file_pinfold_iam_v1_identity_providers, 2);
 
 /**
- * All identity providers that the filter lets through.
+ * List of all identity providers that match the filter.
  *
  * @generated from message pinfold.platform.iam.IdentityProviderList
  */
 export type IdentityProviderList = Message<"pinfold.platform.iam.IdentityProviderList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.IdentityProvider items = 1;
    */
@@ -605,13 +614,13 @@ export type IdentityProviderList = Message<"pinfold.platform.iam.IdentityProvide
 };
 
 /**
- * All identity providers that the filter lets through.
+ * List of all identity providers that match the filter.
  *
  * @generated from message pinfold.platform.iam.IdentityProviderList
  */
 export type IdentityProviderListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.IdentityProvider items = 1;
    */
@@ -626,7 +635,7 @@ export const IdentityProviderListSchema: GenMessage<IdentityProviderList, {jsonT
   messageDesc(file_pinfold_iam_v1_identity_providers, 3);
 
 /**
- * Which identity provider to delete.
+ * Request to delete one identity provider.
  *
  * @generated from message pinfold.platform.iam.DeleteIdentityProviderRequest
  */
@@ -640,7 +649,7 @@ export type DeleteIdentityProviderRequest = Message<"pinfold.platform.iam.Delete
 };
 
 /**
- * Which identity provider to delete.
+ * Request to delete one identity provider.
  *
  * @generated from message pinfold.platform.iam.DeleteIdentityProviderRequest
  */
@@ -661,7 +670,7 @@ export const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdentityProvi
   messageDesc(file_pinfold_iam_v1_identity_providers, 4);
 
 /**
- * For which identity provider, and how long the token lives.
+ * Request to issue the first SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.GenerateScimTokenRequest
  */
@@ -674,14 +683,15 @@ export type GenerateScimTokenRequest = Message<"pinfold.platform.iam.GenerateSci
   identityProviderId: string;
 
   /**
-   * When the token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -689,7 +699,7 @@ export type GenerateScimTokenRequest = Message<"pinfold.platform.iam.GenerateSci
 };
 
 /**
- * For which identity provider, and how long the token lives.
+ * Request to issue the first SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.GenerateScimTokenRequest
  */
@@ -702,14 +712,15 @@ export type GenerateScimTokenRequestJson = {
   identityProviderId?: string;
 
   /**
-   * When the token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -724,27 +735,27 @@ export const GenerateScimTokenRequestSchema: GenMessage<GenerateScimTokenRequest
   messageDesc(file_pinfold_iam_v1_identity_providers, 5);
 
 /**
- * The new token and where to use it.
+ * The new token and the URL to use it with.
  *
  * @generated from message pinfold.platform.iam.GenerateScimTokenResponse
  */
 export type GenerateScimTokenResponse = Message<"pinfold.platform.iam.GenerateScimTokenResponse"> & {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -758,7 +769,7 @@ export type GenerateScimTokenResponse = Message<"pinfold.platform.iam.GenerateSc
   identityProviderId: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
@@ -766,27 +777,27 @@ export type GenerateScimTokenResponse = Message<"pinfold.platform.iam.GenerateSc
 };
 
 /**
- * The new token and where to use it.
+ * The new token and the URL to use it with.
  *
  * @generated from message pinfold.platform.iam.GenerateScimTokenResponse
  */
 export type GenerateScimTokenResponseJson = {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token?: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl?: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -800,7 +811,7 @@ export type GenerateScimTokenResponseJson = {
   identityProviderId?: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
@@ -815,7 +826,7 @@ export const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTokenRespon
   messageDesc(file_pinfold_iam_v1_identity_providers, 6);
 
 /**
- * For which identity provider, how long the new token lives and the old one lingers.
+ * Request to replace the SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.RegenerateScimTokenRequest
  */
@@ -828,29 +839,30 @@ export type RegenerateScimTokenRequest = Message<"pinfold.platform.iam.Regenerat
   identityProviderId: string;
 
   /**
-   * How long the old token keeps working: one hour by default, 24 hours at most (more counts as 24), not at all when
-   * `0s`, and never beyond its own end. A dead token stays dead.
+   * Time that the old token keeps working: one hour by default, 24 hours at most (more counts as 24), none if `0s`. It
+   * never extends beyond the expiry of the old token. An expired or revoked token stays unusable.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: Duration | undefined;
 
   /**
-   * When the new token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the new token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 4;
    */
   etag: string;
 
   /**
-   * The new token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -858,7 +870,7 @@ export type RegenerateScimTokenRequest = Message<"pinfold.platform.iam.Regenerat
 };
 
 /**
- * For which identity provider, how long the new token lives and the old one lingers.
+ * Request to replace the SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.RegenerateScimTokenRequest
  */
@@ -871,29 +883,30 @@ export type RegenerateScimTokenRequestJson = {
   identityProviderId?: string;
 
   /**
-   * How long the old token keeps working: one hour by default, 24 hours at most (more counts as 24), not at all when
-   * `0s`, and never beyond its own end. A dead token stays dead.
+   * Time that the old token keeps working: one hour by default, 24 hours at most (more counts as 24), none if `0s`. It
+   * never extends beyond the expiry of the old token. An expired or revoked token stays unusable.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: DurationJson;
 
   /**
-   * When the new token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the new token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 4;
    */
   etag?: string;
 
   /**
-   * The new token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -908,27 +921,27 @@ export const RegenerateScimTokenRequestSchema: GenMessage<RegenerateScimTokenReq
   messageDesc(file_pinfold_iam_v1_identity_providers, 7);
 
 /**
- * The new token, and how long the old one lingers.
+ * The new token, and the time until the old one stops working.
  *
  * @generated from message pinfold.platform.iam.RegenerateScimTokenResponse
  */
 export type RegenerateScimTokenResponse = Message<"pinfold.platform.iam.RegenerateScimTokenResponse"> & {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl: string;
 
   /**
-   * When the new token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the new token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -942,21 +955,21 @@ export type RegenerateScimTokenResponse = Message<"pinfold.platform.iam.Regenera
   identityProviderId: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
   etag: string;
 
   /**
-   * When the old token stops working: RFC 3339, UTC, milliseconds. Unset when it no longer works.
+   * Time when the old token stops working: RFC 3339, UTC, milliseconds. Not set if it no longer works.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: Timestamp | undefined;
 
   /**
-   * The overlap that was asked for.
+   * The `overlap` of the request.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -964,27 +977,27 @@ export type RegenerateScimTokenResponse = Message<"pinfold.platform.iam.Regenera
 };
 
 /**
- * The new token, and how long the old one lingers.
+ * The new token, and the time until the old one stops working.
  *
  * @generated from message pinfold.platform.iam.RegenerateScimTokenResponse
  */
 export type RegenerateScimTokenResponseJson = {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token?: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl?: string;
 
   /**
-   * When the new token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the new token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -998,21 +1011,21 @@ export type RegenerateScimTokenResponseJson = {
   identityProviderId?: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
   etag?: string;
 
   /**
-   * When the old token stops working: RFC 3339, UTC, milliseconds. Unset when it no longer works.
+   * Time when the old token stops working: RFC 3339, UTC, milliseconds. Not set if it no longer works.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: TimestampJson;
 
   /**
-   * The overlap that was asked for.
+   * The `overlap` of the request.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -1027,7 +1040,7 @@ export const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenRe
   messageDesc(file_pinfold_iam_v1_identity_providers, 8);
 
 /**
- * For which identity provider.
+ * Request to revoke the SCIM tokens of an identity provider.
  *
  * @generated from message pinfold.platform.iam.RevokeScimTokenRequest
  */
@@ -1041,7 +1054,7 @@ export type RevokeScimTokenRequest = Message<"pinfold.platform.iam.RevokeScimTok
 };
 
 /**
- * For which identity provider.
+ * Request to revoke the SCIM tokens of an identity provider.
  *
  * @generated from message pinfold.platform.iam.RevokeScimTokenRequest
  */
@@ -1062,7 +1075,7 @@ export const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenRequest, {j
   messageDesc(file_pinfold_iam_v1_identity_providers, 9);
 
 /**
- * The state after the revocation.
+ * State of SCIM after the revocation.
  *
  * @generated from message pinfold.platform.iam.RevokeScimTokenResponse
  */
@@ -1075,21 +1088,21 @@ export type RevokeScimTokenResponse = Message<"pinfold.platform.iam.RevokeScimTo
   identityProviderId: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 2;
    */
   etag: string;
 
   /**
-   * Whether SCIM is switched on, as before the call.
+   * True if SCIM is enabled. The call does not change this.
    *
    * @generated from field: bool enabled = 3;
    */
   enabled: boolean;
 
   /**
-   * When the tokens stopped working: RFC 3339, UTC, milliseconds.
+   * Time when the tokens stopped working: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 4;
    */
@@ -1097,7 +1110,7 @@ export type RevokeScimTokenResponse = Message<"pinfold.platform.iam.RevokeScimTo
 };
 
 /**
- * The state after the revocation.
+ * State of SCIM after the revocation.
  *
  * @generated from message pinfold.platform.iam.RevokeScimTokenResponse
  */
@@ -1110,21 +1123,21 @@ export type RevokeScimTokenResponseJson = {
   identityProviderId?: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 2;
    */
   etag?: string;
 
   /**
-   * Whether SCIM is switched on, as before the call.
+   * True if SCIM is enabled. The call does not change this.
    *
    * @generated from field: bool enabled = 3;
    */
   enabled?: boolean;
 
   /**
-   * When the tokens stopped working: RFC 3339, UTC, milliseconds.
+   * Time when the tokens stopped working: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 4;
    */
@@ -1139,7 +1152,7 @@ export const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenResponse, 
   messageDesc(file_pinfold_iam_v1_identity_providers, 10);
 
 /**
- * For which identity provider, and on or off.
+ * Request to enable or disable SCIM for an identity provider.
  *
  * @generated from message pinfold.platform.iam.SetScimEnabledRequest
  */
@@ -1152,14 +1165,14 @@ export type SetScimEnabledRequest = Message<"pinfold.platform.iam.SetScimEnabled
   identityProviderId: string;
 
   /**
-   * True switches SCIM on. It needs no live token.
+   * True enables SCIM. This does not require a working token.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled: boolean;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 3;
    */
@@ -1167,7 +1180,7 @@ export type SetScimEnabledRequest = Message<"pinfold.platform.iam.SetScimEnabled
 };
 
 /**
- * For which identity provider, and on or off.
+ * Request to enable or disable SCIM for an identity provider.
  *
  * @generated from message pinfold.platform.iam.SetScimEnabledRequest
  */
@@ -1180,14 +1193,14 @@ export type SetScimEnabledRequestJson = {
   identityProviderId?: string;
 
   /**
-   * True switches SCIM on. It needs no live token.
+   * True enables SCIM. This does not require a working token.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled?: boolean;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 3;
    */
@@ -1202,7 +1215,7 @@ export const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest, {jso
   messageDesc(file_pinfold_iam_v1_identity_providers, 11);
 
 /**
- * The state after the change.
+ * State of SCIM after the change.
  *
  * @generated from message pinfold.platform.iam.SetScimEnabledResponse
  */
@@ -1215,14 +1228,14 @@ export type SetScimEnabledResponse = Message<"pinfold.platform.iam.SetScimEnable
   identityProviderId: string;
 
   /**
-   * Whether SCIM is switched on.
+   * True if SCIM is enabled.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled: boolean;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 3;
    */
@@ -1230,7 +1243,7 @@ export type SetScimEnabledResponse = Message<"pinfold.platform.iam.SetScimEnable
 };
 
 /**
- * The state after the change.
+ * State of SCIM after the change.
  *
  * @generated from message pinfold.platform.iam.SetScimEnabledResponse
  */
@@ -1243,14 +1256,14 @@ export type SetScimEnabledResponseJson = {
   identityProviderId?: string;
 
   /**
-   * Whether SCIM is switched on.
+   * True if SCIM is enabled.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled?: boolean;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 3;
    */
@@ -1265,16 +1278,16 @@ export const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResponse, {j
   messageDesc(file_pinfold_iam_v1_identity_providers, 12);
 
 /**
- * The sign-in of an organisation: its OpenID Connect provider, and the SCIM endpoint that provisions its people. They
- * are the identity providers of version 2.
+ * Sign-in settings of an organization: its OpenID Connect provider, and the SCIM endpoint that provisions its users.
+ * They are the identity providers of version 2.
  *
  * @generated from service pinfold.platform.iam.IdentityProviders
  */
 export const IdentityProviders: GenService<{
   /**
-   * Connects an organisation to an OpenID Connect provider. INVALID_ARGUMENT without a client secret or PKCE, NOT_FOUND
-   * when the default role is missing, PERMISSION_DENIED when it exceeds the caller's own capabilities,
-   * RESOURCE_EXHAUSTED at the limit `idps`.
+   * Connects an organization to an OpenID Connect provider. Returns INVALID_ARGUMENT without a client secret or PKCE.
+   * Returns NOT_FOUND if the default role does not exist. Returns PERMISSION_DENIED if the default role has
+   * capabilities that the caller lacks. Returns RESOURCE_EXHAUSTED at the limit `idps`.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.Create
    */
@@ -1284,9 +1297,9 @@ export const IdentityProviders: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Replaces an identity provider; an empty client secret keeps the stored one. INVALID_ARGUMENT when it would be left
-   * with neither secret nor PKCE or when the correlation rule changes, NOT_FOUND when it does not exist; other errors
-   * as on create.
+   * Replaces an identity provider. An empty client secret keeps the stored one. Returns INVALID_ARGUMENT if neither
+   * secret nor PKCE would remain, or if the correlation rule changes. Returns NOT_FOUND if the identity provider does
+   * not exist. Other errors are as in Create.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.Update
    */
@@ -1296,9 +1309,9 @@ export const IdentityProviders: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Lists all identity providers of the groups in which the caller holds `identity_providers.list`. Token times and
-   * state of SCIM are left out unless `id` asks for one. An id that does not exist, or that the caller may not see, is
-   * an empty list.
+   * Lists all identity providers of the groups in which the caller holds `identity_providers.list`. The list omits the
+   * expiry times and the state of SCIM tokens unless `id` selects one provider. For an id that does not exist or that
+   * the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.List
    */
@@ -1308,8 +1321,8 @@ export const IdentityProviders: GenService<{
     output: typeof IdentityProviderListSchema;
   },
   /**
-   * Deletes an identity provider with its group mappings and SCIM records. Identities that came through it stay but can
-   * no longer sign in with it. NOT_FOUND when it does not exist.
+   * Deletes an identity provider with its group mappings and SCIM records. Identities that signed in through it remain,
+   * but can no longer sign in with it. Returns NOT_FOUND if the identity provider does not exist.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.Delete
    */
@@ -1319,8 +1332,8 @@ export const IdentityProviders: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Issues the first SCIM token of an identity provider and shows it this once; SCIM stays disabled.
-   * FAILED_PRECONDITION when a token was issued before. Do not repeat it blindly: read the state first.
+   * Issues the first SCIM token of an identity provider and shows it only once. SCIM stays disabled. Returns
+   * FAILED_PRECONDITION if a token was issued before. Before you repeat the call, read the state.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.GenerateScimToken
    */
@@ -1330,9 +1343,9 @@ export const IdentityProviders: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Replaces the SCIM token and shows the new one this once; the old one keeps working for a while. Also revives an
-   * expired or revoked one. NOT_FOUND when none was ever issued, INVALID_ARGUMENT without an etag, ABORTED when it is
-   * stale.
+   * Replaces the SCIM token and shows the new one only once. The old token keeps working for the overlap time. Also
+   * replaces an expired or revoked token. Returns NOT_FOUND if no token was ever issued, INVALID_ARGUMENT without an
+   * etag, and ABORTED if the etag is stale.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.RegenerateScimToken
    */
@@ -1342,7 +1355,8 @@ export const IdentityProviders: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Stops the SCIM token and an overlapping older one at once, without an etag. It does not switch SCIM off.
+   * Revokes the SCIM token, and an older one that still works, immediately. Needs no etag. SCIM stays enabled or
+   * disabled as before.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.RevokeScimToken
    */
@@ -1352,9 +1366,9 @@ export const IdentityProviders: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Switches SCIM on or off. FAILED_PRECONDITION when it is switched on with fewer than two identities directly bound
-   * as owners of the organisation; INVALID_ARGUMENT without an etag, ABORTED when it is stale. Tokens, users and role
-   * bindings stay as they are.
+   * Enables or disables SCIM. Returns FAILED_PRECONDITION if SCIM is enabled while fewer than two identities are
+   * directly bound as owners of the organization. Returns INVALID_ARGUMENT without an etag, and ABORTED if the etag is
+   * stale. Tokens, users and role bindings do not change.
    *
    * @generated from rpc pinfold.platform.iam.IdentityProviders.SetScimEnabled
    */

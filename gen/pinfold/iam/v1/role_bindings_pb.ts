@@ -23,7 +23,7 @@ export const file_pinfold_iam_v1_role_bindings: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL2lhbS92MS9yb2xlX2JpbmRpbmdzLnByb3RvEhRwaW5mb2xkLnBsYXRmb3JtLmlhbSJpChhDcmVhdGVSb2xlQmluZGluZ1JlcXVlc3QSFAoGcGFyZW50GAEgASgJQgSgtRgBEjcKDHJvbGVfYmluZGluZxgCIAEoCzIhLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGVCaW5kaW5nIm8KHUNyZWF0ZVJvbGVCaW5kaW5nQmF0Y2hSZXF1ZXN0EhQKBnBhcmVudBgBIAEoCUIEoLUYARI4Cg1yb2xlX2JpbmRpbmdzGAIgAygLMiEucGluZm9sZC5wbGF0Zm9ybS5pYW0uUm9sZUJpbmRpbmciTgoLUm9sZUJpbmRpbmcSEAoCaWQYASABKAlCBKC1GAESEAoIaWRlbnRpdHkYAiABKAkSDQoFZ3JvdXAYAyABKAkSDAoEcm9sZRgEIAEoCSJMChBSb2xlQmluZGluZ0JhdGNoEjgKDXJvbGVfYmluZGluZ3MYASADKAsyIS5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlQmluZGluZyJSChFSb2xlQmluZGluZ0ZpbHRlchIKCgJpZBgBIAEoCRIxCgR1aWRwGAIgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlciLhAgoPUm9sZUJpbmRpbmdMaXN0EjwKBWl0ZW1zGAEgAygLMi0ucGluZm9sZC5wbGF0Zm9ybS5pYW0uUm9sZUJpbmRpbmdMaXN0LkJpbmRpbmcajwIKB0JpbmRpbmcSCgoCaWQYASABKAkSKgoFZ3JvdXAYAiABKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cBIQCghpZGVudGl0eRgDIAEoCRIoCgRyb2xlGAQgASgLMhoucGluZm9sZC5wbGF0Zm9ybS5pYW0uUm9sZRINCgVlbWFpbBgFIAEoCRIaChJjbGFpbV9tYXRjaF9pc3N1ZXIYBiABKAkSGwoTY2xhaW1fbWF0Y2hfc3ViamVjdBgHIAEoCRIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBlbWFpbF91bnZlcmlmaWVkGAkgASgJIiwKGERlbGV0ZVJvbGVCaW5kaW5nUmVxdWVzdBIQCgJpZBgBIAEoCUIEoLUYATLdBwoMUm9sZUJpbmRpbmdzEtcBCgZDcmVhdGUSLi5waW5mb2xkLnBsYXRmb3JtLmlhbS5DcmVhdGVSb2xlQmluZGluZ1JlcXVlc3QaIS5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlQmluZGluZyJ6irUYBhIECgKRA5K1GDYKK2Rldi5waW5mb2xkLmFwaS5pYW0ucm9sZWJpbmRpbmdzLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAjA6DHJvbGVfYmluZGluZyIgL2lhbS92MS9yb2xlYmluZGluZ3Mve3BhcmVudD0qKn0S9AEKC0NyZWF0ZUJhdGNoEjMucGluZm9sZC5wbGF0Zm9ybS5pYW0uQ3JlYXRlUm9sZUJpbmRpbmdCYXRjaFJlcXVlc3QaJi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlQmluZGluZ0JhdGNoIocBirUYBhIECgKRA5K1GDwKMWRldi5waW5mb2xkLmFwaS5pYW0ucm9sZWJpbmRpbmdzLmNyZWF0ZWQuYmF0Y2gudjESBWdyb3VwGAGC0+STAjc6DXJvbGVfYmluZGluZ3MiJi9pYW0vdjEvcm9sZWJpbmRpbmdzL2JhdGNoL3twYXJlbnQ9Kip9ErsBCgZVcGRhdGUSIS5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlQmluZGluZxohLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGVCaW5kaW5nImuKtRgGEgQKApIDkrUYNgorZGV2LnBpbmZvbGQuYXBpLmlhbS5yb2xlYmluZGluZ3MudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCIToBKhocL2lhbS92MS9yb2xlYmluZGluZ3Mve2lkPSoqfRKAAQoETGlzdBInLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGVCaW5kaW5nRmlsdGVyGiUucGluZm9sZC5wbGF0Zm9ybS5pYW0uUm9sZUJpbmRpbmdMaXN0IiiKtRgIEgYKApMDEAGC0+STAhYSFC9pYW0vdjEvcm9sZWJpbmRpbmdzEroBCgZEZWxldGUSLi5waW5mb2xkLnBsYXRmb3JtLmlhbS5EZWxldGVSb2xlQmluZGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiaIq1GAYSBAoClAOStRg2CitkZXYucGluZm9sZC5hcGkuaWFtLnJvbGViaW5kaW5ncy5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIeKhwvaWFtL3YxL3JvbGViaW5kaW5ncy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter, file_pinfold_iam_v1_groups, file_pinfold_iam_v1_roles]);
 
 /**
- * A role binding to create, and where.
+ * Request to create a role binding on a group.
  *
  * @generated from message pinfold.platform.iam.CreateRoleBindingRequest
  */
@@ -36,7 +36,7 @@ export type CreateRoleBindingRequest = Message<"pinfold.platform.iam.CreateRoleB
   parent: string;
 
   /**
-   * The role binding; only `identity` and `role` are read.
+   * The role binding. Only `identity` and `role` are read.
    *
    * @generated from field: pinfold.platform.iam.RoleBinding role_binding = 2;
    */
@@ -44,7 +44,7 @@ export type CreateRoleBindingRequest = Message<"pinfold.platform.iam.CreateRoleB
 };
 
 /**
- * A role binding to create, and where.
+ * Request to create a role binding on a group.
  *
  * @generated from message pinfold.platform.iam.CreateRoleBindingRequest
  */
@@ -57,7 +57,7 @@ export type CreateRoleBindingRequestJson = {
   parent?: string;
 
   /**
-   * The role binding; only `identity` and `role` are read.
+   * The role binding. Only `identity` and `role` are read.
    *
    * @generated from field: pinfold.platform.iam.RoleBinding role_binding = 2;
    */
@@ -72,7 +72,7 @@ export const CreateRoleBindingRequestSchema: GenMessage<CreateRoleBindingRequest
   messageDesc(file_pinfold_iam_v1_role_bindings, 0);
 
 /**
- * Several role bindings for one group.
+ * Request to create several role bindings on one group.
  *
  * @generated from message pinfold.platform.iam.CreateRoleBindingBatchRequest
  */
@@ -85,7 +85,7 @@ export type CreateRoleBindingBatchRequest = Message<"pinfold.platform.iam.Create
   parent: string;
 
   /**
-   * The role bindings, 1 to 25; only `identity` and `role` of each are read.
+   * The role bindings, 1 to 25. Only `identity` and `role` of each are read.
    *
    * @generated from field: repeated pinfold.platform.iam.RoleBinding role_bindings = 2;
    */
@@ -93,7 +93,7 @@ export type CreateRoleBindingBatchRequest = Message<"pinfold.platform.iam.Create
 };
 
 /**
- * Several role bindings for one group.
+ * Request to create several role bindings on one group.
  *
  * @generated from message pinfold.platform.iam.CreateRoleBindingBatchRequest
  */
@@ -106,7 +106,7 @@ export type CreateRoleBindingBatchRequestJson = {
   parent?: string;
 
   /**
-   * The role bindings, 1 to 25; only `identity` and `role` of each are read.
+   * The role bindings, 1 to 25. Only `identity` and `role` of each are read.
    *
    * @generated from field: repeated pinfold.platform.iam.RoleBinding role_bindings = 2;
    */
@@ -121,7 +121,7 @@ export const CreateRoleBindingBatchRequestSchema: GenMessage<CreateRoleBindingBa
   messageDesc(file_pinfold_iam_v1_role_bindings, 1);
 
 /**
- * Grants a role to an identity on one group and everything below it.
+ * Grant of a role to an identity on one group and everything below it.
  *
  * @generated from message pinfold.platform.iam.RoleBinding
  */
@@ -141,14 +141,14 @@ export type RoleBinding = Message<"pinfold.platform.iam.RoleBinding"> & {
   identity: string;
 
   /**
-   * The uid of the group. Set by the server: it is where the role binding lives.
+   * The uid of the group on which the role is granted. Set by the server.
    *
    * @generated from field: string group = 3;
    */
   group: string;
 
   /**
-   * The uid of the role, built-in or from the group or one above it. Required.
+   * The uid of the role: a built-in role, or a custom role of the group or of a group above it. Required.
    *
    * @generated from field: string role = 4;
    */
@@ -156,7 +156,7 @@ export type RoleBinding = Message<"pinfold.platform.iam.RoleBinding"> & {
 };
 
 /**
- * Grants a role to an identity on one group and everything below it.
+ * Grant of a role to an identity on one group and everything below it.
  *
  * @generated from message pinfold.platform.iam.RoleBinding
  */
@@ -176,14 +176,14 @@ export type RoleBindingJson = {
   identity?: string;
 
   /**
-   * The uid of the group. Set by the server: it is where the role binding lives.
+   * The uid of the group on which the role is granted. Set by the server.
    *
    * @generated from field: string group = 3;
    */
   group?: string;
 
   /**
-   * The uid of the role, built-in or from the group or one above it. Required.
+   * The uid of the role: a built-in role, or a custom role of the group or of a group above it. Required.
    *
    * @generated from field: string role = 4;
    */
@@ -204,7 +204,7 @@ export const RoleBindingSchema: GenMessage<RoleBinding, {jsonType: RoleBindingJs
  */
 export type RoleBindingBatch = Message<"pinfold.platform.iam.RoleBindingBatch"> & {
   /**
-   * One per entry, in the order of the request.
+   * Role bindings in the order of the request, one per entry.
    *
    * @generated from field: repeated pinfold.platform.iam.RoleBinding role_bindings = 1;
    */
@@ -218,7 +218,7 @@ export type RoleBindingBatch = Message<"pinfold.platform.iam.RoleBindingBatch"> 
  */
 export type RoleBindingBatchJson = {
   /**
-   * One per entry, in the order of the request.
+   * Role bindings in the order of the request, one per entry.
    *
    * @generated from field: repeated pinfold.platform.iam.RoleBinding role_bindings = 1;
    */
@@ -233,20 +233,20 @@ export const RoleBindingBatchSchema: GenMessage<RoleBindingBatch, {jsonType: Rol
   messageDesc(file_pinfold_iam_v1_role_bindings, 3);
 
 /**
- * Which role bindings to list; the members narrow each other.
+ * Filter for role bindings. A role binding must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.RoleBindingFilter
  */
 export type RoleBindingFilter = Message<"pinfold.platform.iam.RoleBindingFilter"> & {
   /**
-   * Exactly this role binding.
+   * Limits the list to the role binding with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
    */
@@ -254,20 +254,20 @@ export type RoleBindingFilter = Message<"pinfold.platform.iam.RoleBindingFilter"
 };
 
 /**
- * Which role bindings to list; the members narrow each other.
+ * Filter for role bindings. A role binding must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.RoleBindingFilter
  */
 export type RoleBindingFilterJson = {
   /**
-   * Exactly this role binding.
+   * Limits the list to the role binding with this uid.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
    */
@@ -282,13 +282,13 @@ export const RoleBindingFilterSchema: GenMessage<RoleBindingFilter, {jsonType: R
   messageDesc(file_pinfold_iam_v1_role_bindings, 4);
 
 /**
- * All role bindings that the filter lets through.
+ * List of all role bindings that match the filter.
  *
  * @generated from message pinfold.platform.iam.RoleBindingList
  */
 export type RoleBindingList = Message<"pinfold.platform.iam.RoleBindingList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.RoleBindingList.Binding items = 1;
    */
@@ -296,13 +296,13 @@ export type RoleBindingList = Message<"pinfold.platform.iam.RoleBindingList"> & 
 };
 
 /**
- * All role bindings that the filter lets through.
+ * List of all role bindings that match the filter.
  *
  * @generated from message pinfold.platform.iam.RoleBindingList
  */
 export type RoleBindingListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.RoleBindingList.Binding items = 1;
    */
@@ -317,7 +317,7 @@ export const RoleBindingListSchema: GenMessage<RoleBindingList, {jsonType: RoleB
   messageDesc(file_pinfold_iam_v1_role_bindings, 5);
 
 /**
- * A role binding with what it refers to.
+ * Role binding with its group and role.
  *
  * @generated from message pinfold.platform.iam.RoleBindingList.Binding
  */
@@ -344,42 +344,42 @@ export type RoleBindingList_Binding = Message<"pinfold.platform.iam.RoleBindingL
   identity: string;
 
   /**
-   * The role. Absent when it has been deleted since.
+   * The role. Absent if the role was deleted.
    *
    * @generated from field: pinfold.platform.iam.Role role = 4;
    */
   role?: Role | undefined;
 
   /**
-   * The verified e-mail address of a person.
+   * Verified email address of a person.
    *
    * @generated from field: string email = 5;
    */
   email: string;
 
   /**
-   * The issuer that the identity matches, or the text of its pattern.
+   * Issuer that the identity matches, or the text of its pattern.
    *
    * @generated from field: string claim_match_issuer = 6;
    */
   claimMatchIssuer: string;
 
   /**
-   * The subject that the identity matches, or the text of its pattern.
+   * Subject that the identity matches, or the text of its pattern.
    *
    * @generated from field: string claim_match_subject = 7;
    */
   claimMatchSubject: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * The e-mail address of a person whose provider has not verified it.
+   * Email address of a person whose provider has not verified it.
    *
    * @generated from field: string email_unverified = 9;
    */
@@ -387,7 +387,7 @@ export type RoleBindingList_Binding = Message<"pinfold.platform.iam.RoleBindingL
 };
 
 /**
- * A role binding with what it refers to.
+ * Role binding with its group and role.
  *
  * @generated from message pinfold.platform.iam.RoleBindingList.Binding
  */
@@ -414,42 +414,42 @@ export type RoleBindingList_BindingJson = {
   identity?: string;
 
   /**
-   * The role. Absent when it has been deleted since.
+   * The role. Absent if the role was deleted.
    *
    * @generated from field: pinfold.platform.iam.Role role = 4;
    */
   role?: RoleJson;
 
   /**
-   * The verified e-mail address of a person.
+   * Verified email address of a person.
    *
    * @generated from field: string email = 5;
    */
   email?: string;
 
   /**
-   * The issuer that the identity matches, or the text of its pattern.
+   * Issuer that the identity matches, or the text of its pattern.
    *
    * @generated from field: string claim_match_issuer = 6;
    */
   claimMatchIssuer?: string;
 
   /**
-   * The subject that the identity matches, or the text of its pattern.
+   * Subject that the identity matches, or the text of its pattern.
    *
    * @generated from field: string claim_match_subject = 7;
    */
   claimMatchSubject?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: TimestampJson;
 
   /**
-   * The e-mail address of a person whose provider has not verified it.
+   * Email address of a person whose provider has not verified it.
    *
    * @generated from field: string email_unverified = 9;
    */
@@ -464,7 +464,7 @@ export const RoleBindingList_BindingSchema: GenMessage<RoleBindingList_Binding, 
   messageDesc(file_pinfold_iam_v1_role_bindings, 5, 0);
 
 /**
- * Which role binding to delete.
+ * Request to delete one role binding.
  *
  * @generated from message pinfold.platform.iam.DeleteRoleBindingRequest
  */
@@ -478,7 +478,7 @@ export type DeleteRoleBindingRequest = Message<"pinfold.platform.iam.DeleteRoleB
 };
 
 /**
- * Which role binding to delete.
+ * Request to delete one role binding.
  *
  * @generated from message pinfold.platform.iam.DeleteRoleBindingRequest
  */
@@ -499,16 +499,17 @@ export const DeleteRoleBindingRequestSchema: GenMessage<DeleteRoleBindingRequest
   messageDesc(file_pinfold_iam_v1_role_bindings, 6);
 
 /**
- * Who may do what, and where. They are the role bindings of version 2; only lists embed group and role.
+ * Role bindings: which identity has which role on which group. They are the role bindings of version 2. Only lists
+ * include group and role.
  *
  * @generated from service pinfold.platform.iam.RoleBindings
  */
 export const RoleBindings: GenService<{
   /**
-   * Grants a role to an identity on a group and everything below it. PERMISSION_DENIED when the role holds a capability
-   * that the caller lacks on the group; NOT_FOUND when role or identity is missing, except for a person who has not
-   * signed up yet; ALREADY_EXISTS when the same grant exists; INVALID_ARGUMENT when the group is not at or below the
-   * group the identity lives in.
+   * Grants a role to an identity on a group and everything below it. Returns PERMISSION_DENIED if the caller lacks a
+   * capability of the role on the group. Returns NOT_FOUND if the role or the identity does not exist, except for a
+   * person who has not signed up yet. Returns ALREADY_EXISTS if the same role binding exists. Returns INVALID_ARGUMENT
+   * if the group is not the group of the identity or below it.
    *
    * @generated from rpc pinfold.platform.iam.RoleBindings.Create
    */
@@ -518,8 +519,8 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Creates 1 to 25 role bindings on one group, all or none. The answer keeps the order of the request. Errors are
-   * those of Create; another number of them is INVALID_ARGUMENT. Over REST the body is the bare list.
+   * Creates 1 to 25 role bindings on one group, all or none. The answer keeps the order of the request. Errors are as
+   * in Create. Any other number of entries is refused with INVALID_ARGUMENT. Over REST the body is the bare list.
    *
    * @generated from rpc pinfold.platform.iam.RoleBindings.CreateBatch
    */
@@ -529,8 +530,8 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingBatchSchema;
   },
   /**
-   * Replaces identity and role of a role binding; its group is fixed. Errors are those of Create; FAILED_PRECONDITION
-   * for the last owner of an organisation.
+   * Replaces the identity and role of a role binding. The group cannot change. Errors are as in Create. Returns
+   * FAILED_PRECONDITION for the last owner of an organization.
    *
    * @generated from rpc pinfold.platform.iam.RoleBindings.Update
    */
@@ -541,7 +542,7 @@ export const RoleBindings: GenService<{
   },
   /**
    * Lists all role bindings of the groups in which the caller holds `role_bindings.list`, each with its group and role.
-   * An id that does not exist, or that the caller may not see, is an empty list.
+   * For an id that does not exist or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.RoleBindings.List
    */
@@ -551,8 +552,8 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingListSchema;
   },
   /**
-   * Takes a role away from an identity. Deleting one that does not exist succeeds as well. FAILED_PRECONDITION for the
-   * last owner of an organisation.
+   * Revokes a role from an identity. Also succeeds if the role binding does not exist. Returns FAILED_PRECONDITION for
+   * the last owner of an organization.
    *
    * @generated from rpc pinfold.platform.iam.RoleBindings.Delete
    */

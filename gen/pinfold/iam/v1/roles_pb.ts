@@ -19,7 +19,7 @@ export const file_pinfold_iam_v1_roles: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL2lhbS92MS9yb2xlcy5wcm90bxIUcGluZm9sZC5wbGF0Zm9ybS5pYW0iVgoRQ3JlYXRlUm9sZVJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSgtRgBEigKBHJvbGUYAiABKAsyGi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlIlEKBFJvbGUSEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkiaQoKUm9sZUZpbHRlchIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnBhcmVudBgDIAEoCRIxCgR1aWRwGAQgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlciI1CghSb2xlTGlzdBIpCgVpdGVtcxgBIAMoCzIaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUiJQoRRGVsZXRlUm9sZVJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEy9wQKBVJvbGVzErYBCgZDcmVhdGUSJy5waW5mb2xkLnBsYXRmb3JtLmlhbS5DcmVhdGVSb2xlUmVxdWVzdBoaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUiZ4q1GAYSBAoCrQKStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLnJvbGVzLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAiQ6BHJvbGUiHC9pYW0vdjEvcm9sZXMve3BhcmVudF9pZD0qKn0SnwEKBlVwZGF0ZRIaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUaGi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlIl2KtRgGEgQKAq4CkrUYLwokZGV2LnBpbmZvbGQuYXBpLmlhbS5yb2xlcy51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIaOgEqGhUvaWFtL3YxL3JvbGVzL3tpZD0qKn0SawoETGlzdBIgLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGVGaWx0ZXIaHi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlTGlzdCIhirUYCBIGCgKvAhABgtPkkwIPEg0vaWFtL3YxL3JvbGVzEqUBCgZEZWxldGUSJy5waW5mb2xkLnBsYXRmb3JtLmlhbS5EZWxldGVSb2xlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJairUYBhIECgKwApK1GC8KJGRldi5waW5mb2xkLmFwaS5pYW0ucm9sZXMuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCFyoVL2lhbS92MS9yb2xlcy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A role to create, and where.
+ * Request to create a custom role in a group.
  *
  * @generated from message pinfold.platform.iam.CreateRoleRequest
  */
@@ -32,7 +32,7 @@ export type CreateRoleRequest = Message<"pinfold.platform.iam.CreateRoleRequest"
   parentId: string;
 
   /**
-   * The role; its id is ignored.
+   * The role. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.Role role = 2;
    */
@@ -40,7 +40,7 @@ export type CreateRoleRequest = Message<"pinfold.platform.iam.CreateRoleRequest"
 };
 
 /**
- * A role to create, and where.
+ * Request to create a custom role in a group.
  *
  * @generated from message pinfold.platform.iam.CreateRoleRequest
  */
@@ -53,7 +53,7 @@ export type CreateRoleRequestJson = {
   parentId?: string;
 
   /**
-   * The role; its id is ignored.
+   * The role. Its id is ignored.
    *
    * @generated from field: pinfold.platform.iam.Role role = 2;
    */
@@ -68,20 +68,20 @@ export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest, {jsonType: C
   messageDesc(file_pinfold_iam_v1_roles, 0);
 
 /**
- * A named set of capabilities. A role binding grants it to an identity on a group.
+ * Named set of capabilities. A role binding grants the role to an identity on a group.
  *
  * @generated from message pinfold.platform.iam.Role
  */
 export type Role = Message<"pinfold.platform.iam.Role"> & {
   /**
-   * The uid of the role. Built-in roles have a fixed one of 40 hex digits.
+   * The uid of the role. Built-in roles have a fixed uid of 40 hex digits.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in its group.
+   * Name of the role, `^[a-z0-9 ._-]{1,}$`, unique in its group.
    *
    * @generated from field: string name = 2;
    */
@@ -95,7 +95,7 @@ export type Role = Message<"pinfold.platform.iam.Role"> & {
   description: string;
 
   /**
-   * What the role allows, as dotted names such as `groups.list`. At least one; an update replaces all.
+   * Capabilities of the role, as dotted names such as `groups.list`. At least one. An update replaces the whole set.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -103,20 +103,20 @@ export type Role = Message<"pinfold.platform.iam.Role"> & {
 };
 
 /**
- * A named set of capabilities. A role binding grants it to an identity on a group.
+ * Named set of capabilities. A role binding grants the role to an identity on a group.
  *
  * @generated from message pinfold.platform.iam.Role
  */
 export type RoleJson = {
   /**
-   * The uid of the role. Built-in roles have a fixed one of 40 hex digits.
+   * The uid of the role. Built-in roles have a fixed uid of 40 hex digits.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in its group.
+   * Name of the role, `^[a-z0-9 ._-]{1,}$`, unique in its group.
    *
    * @generated from field: string name = 2;
    */
@@ -130,7 +130,7 @@ export type RoleJson = {
   description?: string;
 
   /**
-   * What the role allows, as dotted names such as `groups.list`. At least one; an update replaces all.
+   * Capabilities of the role, as dotted names such as `groups.list`. At least one. An update replaces the whole set.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -145,34 +145,34 @@ export const RoleSchema: GenMessage<Role, {jsonType: RoleJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_iam_v1_roles, 1);
 
 /**
- * Which roles to list; the members narrow each other.
+ * Filter for roles. A role must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.RoleFilter
  */
 export type RoleFilter = Message<"pinfold.platform.iam.RoleFilter"> & {
   /**
-   * Exactly this role.
+   * Limits the list to the role with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Exactly this name. Without a parent, built-in roles are found as well.
+   * Limits the list to this exact name. Without a parent, built-in roles are included.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only roles directly in this group; `/` for the built-in roles.
+   * Limits the list to roles directly in this group. `/` stands for the built-in roles.
    *
    * @generated from field: string parent = 3;
    */
   parent: string;
 
   /**
-   * Where in the hierarchy; `in_root` for the built-in roles.
+   * Filter by position in the hierarchy. `in_root` selects the built-in roles.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 4;
    */
@@ -180,34 +180,34 @@ export type RoleFilter = Message<"pinfold.platform.iam.RoleFilter"> & {
 };
 
 /**
- * Which roles to list; the members narrow each other.
+ * Filter for roles. A role must match all fields that are set.
  *
  * @generated from message pinfold.platform.iam.RoleFilter
  */
 export type RoleFilterJson = {
   /**
-   * Exactly this role.
+   * Limits the list to the role with this uid.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Exactly this name. Without a parent, built-in roles are found as well.
+   * Limits the list to this exact name. Without a parent, built-in roles are included.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only roles directly in this group; `/` for the built-in roles.
+   * Limits the list to roles directly in this group. `/` stands for the built-in roles.
    *
    * @generated from field: string parent = 3;
    */
   parent?: string;
 
   /**
-   * Where in the hierarchy; `in_root` for the built-in roles.
+   * Filter by position in the hierarchy. `in_root` selects the built-in roles.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 4;
    */
@@ -222,13 +222,13 @@ export const RoleFilterSchema: GenMessage<RoleFilter, {jsonType: RoleFilterJson}
   messageDesc(file_pinfold_iam_v1_roles, 2);
 
 /**
- * All roles that the filter lets through.
+ * List of all roles that match the filter.
  *
  * @generated from message pinfold.platform.iam.RoleList
  */
 export type RoleList = Message<"pinfold.platform.iam.RoleList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.Role items = 1;
    */
@@ -236,13 +236,13 @@ export type RoleList = Message<"pinfold.platform.iam.RoleList"> & {
 };
 
 /**
- * All roles that the filter lets through.
+ * List of all roles that match the filter.
  *
  * @generated from message pinfold.platform.iam.RoleList
  */
 export type RoleListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.iam.Role items = 1;
    */
@@ -257,7 +257,7 @@ export const RoleListSchema: GenMessage<RoleList, {jsonType: RoleListJson}> = /*
   messageDesc(file_pinfold_iam_v1_roles, 3);
 
 /**
- * Which role to delete.
+ * Request to delete one role.
  *
  * @generated from message pinfold.platform.iam.DeleteRoleRequest
  */
@@ -271,7 +271,7 @@ export type DeleteRoleRequest = Message<"pinfold.platform.iam.DeleteRoleRequest"
 };
 
 /**
- * Which role to delete.
+ * Request to delete one role.
  *
  * @generated from message pinfold.platform.iam.DeleteRoleRequest
  */
@@ -292,15 +292,15 @@ export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jsonType: D
   messageDesc(file_pinfold_iam_v1_roles, 4);
 
 /**
- * Named sets of capabilities. They are the roles of version 2, with capabilities as dotted names.
+ * Roles: named sets of capabilities. They are the roles of version 2, with capabilities as dotted names.
  *
  * @generated from service pinfold.platform.iam.Roles
  */
 export const Roles: GenService<{
   /**
-   * Creates a custom role in a group, usable there and below. INVALID_ARGUMENT without a capability and with one that
-   * is unknown or internal, PERMISSION_DENIED for one that the caller does not hold there, ALREADY_EXISTS when the
-   * group has a role of this name.
+   * Creates a custom role that can be used in its group and below. Returns INVALID_ARGUMENT without a capability, and
+   * for one that is unknown or internal. Returns PERMISSION_DENIED for a capability that the caller lacks on the group.
+   * Returns ALREADY_EXISTS if the group already has a role of this name.
    *
    * @generated from rpc pinfold.platform.iam.Roles.Create
    */
@@ -310,8 +310,8 @@ export const Roles: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Replaces a custom role, with effect on its bindings at once. FAILED_PRECONDITION for a built-in role, NOT_FOUND
-   * when it does not exist; capabilities are checked as in Create.
+   * Replaces a custom role. The change applies to its role bindings immediately. Returns FAILED_PRECONDITION for a
+   * built-in role. Returns NOT_FOUND if the role does not exist. Capabilities are checked as in Create.
    *
    * @generated from rpc pinfold.platform.iam.Roles.Update
    */
@@ -321,8 +321,8 @@ export const Roles: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Lists all custom roles of the groups in which the caller holds `roles.list`, and the built-in roles. An id that
-   * does not exist, or that the caller may not see, is an empty list.
+   * Lists all custom roles of the groups in which the caller holds `roles.list`, and the built-in roles. For an id that
+   * does not exist or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.iam.Roles.List
    */
@@ -332,8 +332,8 @@ export const Roles: GenService<{
     output: typeof RoleListSchema;
   },
   /**
-   * Deletes a custom role. FAILED_PRECONDITION while a role binding, invite, identity provider or group mapping uses
-   * it, and for a built-in role; NOT_FOUND when it does not exist.
+   * Deletes a custom role. Returns FAILED_PRECONDITION while a role binding, invite, identity provider or group mapping
+   * uses the role, and for a built-in role. Returns NOT_FOUND if the role does not exist.
    *
    * @generated from rpc pinfold.platform.iam.Roles.Delete
    */

@@ -13,13 +13,13 @@ export const file_pinfold_iam_v1_terms_errors: GenFile = /*@__PURE__*/
   fileDesc("CiFwaW5mb2xkL2lhbS92MS90ZXJtc19lcnJvcnMucHJvdG8SFHBpbmZvbGQucGxhdGZvcm0uaWFtIlAKFlRlcm1zTm90QWNjZXB0ZWREZXRhaWwSNgoHbWlzc2luZxgBIAMoCzIlLnBpbmZvbGQucGxhdGZvcm0uaWFtLk1pc3NpbmdEb2N1bWVudCI5Cg9NaXNzaW5nRG9jdW1lbnQSCgoCaWQYASABKAkSDQoFbGFiZWwYAiABKAkSCwoDdXJsGAMgASgJYgZwcm90bzM");
 
 /**
- * The error detail of a call that is FAILED_PRECONDITION because documents have not been accepted.
+ * Error detail of a call that fails with FAILED_PRECONDITION because documents are not accepted yet.
  *
  * @generated from message pinfold.platform.iam.TermsNotAcceptedDetail
  */
 export type TermsNotAcceptedDetail = Message<"pinfold.platform.iam.TermsNotAcceptedDetail"> & {
   /**
-   * What is missing.
+   * Documents that are not accepted yet.
    *
    * @generated from field: repeated pinfold.platform.iam.MissingDocument missing = 1;
    */
@@ -27,13 +27,13 @@ export type TermsNotAcceptedDetail = Message<"pinfold.platform.iam.TermsNotAccep
 };
 
 /**
- * The error detail of a call that is FAILED_PRECONDITION because documents have not been accepted.
+ * Error detail of a call that fails with FAILED_PRECONDITION because documents are not accepted yet.
  *
  * @generated from message pinfold.platform.iam.TermsNotAcceptedDetail
  */
 export type TermsNotAcceptedDetailJson = {
   /**
-   * What is missing.
+   * Documents that are not accepted yet.
    *
    * @generated from field: repeated pinfold.platform.iam.MissingDocument missing = 1;
    */
@@ -48,27 +48,27 @@ export const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDetail, {j
   messageDesc(file_pinfold_iam_v1_terms_errors, 0);
 
 /**
- * A document that still has to be accepted.
+ * Document that must still be accepted.
  *
  * @generated from message pinfold.platform.iam.MissingDocument
  */
 export type MissingDocument = Message<"pinfold.platform.iam.MissingDocument"> & {
   /**
-   * The id to send to AcceptTerms.
+   * Document id to send to AcceptTerms.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What to call it in front of people.
+   * Display name of the document.
    *
    * @generated from field: string label = 2;
    */
   label: string;
 
   /**
-   * Where to read it.
+   * URL of the document text.
    *
    * @generated from field: string url = 3;
    */
@@ -76,27 +76,27 @@ export type MissingDocument = Message<"pinfold.platform.iam.MissingDocument"> & 
 };
 
 /**
- * A document that still has to be accepted.
+ * Document that must still be accepted.
  *
  * @generated from message pinfold.platform.iam.MissingDocument
  */
 export type MissingDocumentJson = {
   /**
-   * The id to send to AcceptTerms.
+   * Document id to send to AcceptTerms.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * What to call it in front of people.
+   * Display name of the document.
    *
    * @generated from field: string label = 2;
    */
   label?: string;
 
   /**
-   * Where to read it.
+   * URL of the document text.
    *
    * @generated from field: string url = 3;
    */

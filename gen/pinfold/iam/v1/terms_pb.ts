@@ -18,7 +18,7 @@ export const file_pinfold_iam_v1_terms: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL2lhbS92MS90ZXJtcy5wcm90bxIUcGluZm9sZC5wbGF0Zm9ybS5pYW0iPwoSQWNjZXB0VGVybXNSZXF1ZXN0EhMKBWdyb3VwGAEgASgJQgSgtRgBEhQKDGRvY3VtZW50X2lkcxgCIAMoCSJEChNBY2NlcHRUZXJtc1Jlc3BvbnNlEhIKBWdyb3VwGAEgASgJQgPgQQMSGQoMZG9jdW1lbnRfaWRzGAIgAygJQgPgQQMiIgoLVGVybXNGaWx0ZXISEwoFZ3JvdXAYASABKAlCBKC1GAEiRQoJVGVybXNMaXN0EjgKBWl0ZW1zGAEgAygLMikucGluZm9sZC5wbGF0Zm9ybS5pYW0uVGVybXNEb2N1bWVudFN0YXR1cyJrChNUZXJtc0RvY3VtZW50U3RhdHVzEg4KBmRvY19pZBgBIAEoCRITCgthY2NlcHRlZF9ieRgCIAEoCRIvCgthY2NlcHRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAyzwIKBVRlcm1zEsUBCgtBY2NlcHRUZXJtcxIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY2VwdFRlcm1zUmVxdWVzdBopLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY2VwdFRlcm1zUmVzcG9uc2UiYYq1GAYSBAoCmRGStRgwCiVkZXYucGluZm9sZC5hcGkuaWFtLnRlcm1zLmFjY2VwdGVkLnYxEgVncm91cBgBgtPkkwIdOgEqIhgvaWFtL3YxL3Rlcm1zL3tncm91cD0qKn0SfgoMTGlzdEFjY2VwdGVkEiEucGluZm9sZC5wbGF0Zm9ybS5pYW0uVGVybXNGaWx0ZXIaHy5waW5mb2xkLnBsYXRmb3JtLmlhbS5UZXJtc0xpc3QiKoq1GAYSBAoCmhGC0+STAhoSGC9pYW0vdjEvdGVybXMve2dyb3VwPSoqfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which documents to accept, and for which group.
+ * Request to accept documents for a group.
  *
  * @generated from message pinfold.platform.iam.AcceptTermsRequest
  */
@@ -31,7 +31,7 @@ export type AcceptTermsRequest = Message<"pinfold.platform.iam.AcceptTermsReques
   group: string;
 
   /**
-   * The ids of the documents, at least one.
+   * The ids of the documents. At least one.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -39,7 +39,7 @@ export type AcceptTermsRequest = Message<"pinfold.platform.iam.AcceptTermsReques
 };
 
 /**
- * Which documents to accept, and for which group.
+ * Request to accept documents for a group.
  *
  * @generated from message pinfold.platform.iam.AcceptTermsRequest
  */
@@ -52,7 +52,7 @@ export type AcceptTermsRequestJson = {
   group?: string;
 
   /**
-   * The ids of the documents, at least one.
+   * The ids of the documents. At least one.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -67,7 +67,7 @@ export const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest, {jsonType:
   messageDesc(file_pinfold_iam_v1_terms, 0);
 
 /**
- * What was accepted, and for which group.
+ * Accepted documents and their group.
  *
  * @generated from message pinfold.platform.iam.AcceptTermsResponse
  */
@@ -88,7 +88,7 @@ export type AcceptTermsResponse = Message<"pinfold.platform.iam.AcceptTermsRespo
 };
 
 /**
- * What was accepted, and for which group.
+ * Accepted documents and their group.
  *
  * @generated from message pinfold.platform.iam.AcceptTermsResponse
  */
@@ -116,7 +116,7 @@ export const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse, {jsonTyp
   messageDesc(file_pinfold_iam_v1_terms, 1);
 
 /**
- * Whose acceptances to list.
+ * Request to list the acceptances of a group.
  *
  * @generated from message pinfold.platform.iam.TermsFilter
  */
@@ -130,7 +130,7 @@ export type TermsFilter = Message<"pinfold.platform.iam.TermsFilter"> & {
 };
 
 /**
- * Whose acceptances to list.
+ * Request to list the acceptances of a group.
  *
  * @generated from message pinfold.platform.iam.TermsFilter
  */
@@ -151,13 +151,13 @@ export const TermsFilterSchema: GenMessage<TermsFilter, {jsonType: TermsFilterJs
   messageDesc(file_pinfold_iam_v1_terms, 2);
 
 /**
- * All acceptances that hold for the group.
+ * List of all acceptances that apply to the group.
  *
  * @generated from message pinfold.platform.iam.TermsList
  */
 export type TermsList = Message<"pinfold.platform.iam.TermsList"> & {
   /**
-   * In the order in which they were given.
+   * Acceptances, in the order in which they were made.
    *
    * @generated from field: repeated pinfold.platform.iam.TermsDocumentStatus items = 1;
    */
@@ -165,13 +165,13 @@ export type TermsList = Message<"pinfold.platform.iam.TermsList"> & {
 };
 
 /**
- * All acceptances that hold for the group.
+ * List of all acceptances that apply to the group.
  *
  * @generated from message pinfold.platform.iam.TermsList
  */
 export type TermsListJson = {
   /**
-   * In the order in which they were given.
+   * Acceptances, in the order in which they were made.
    *
    * @generated from field: repeated pinfold.platform.iam.TermsDocumentStatus items = 1;
    */
@@ -186,7 +186,7 @@ export const TermsListSchema: GenMessage<TermsList, {jsonType: TermsListJson}> =
   messageDesc(file_pinfold_iam_v1_terms, 3);
 
 /**
- * One document that was accepted.
+ * Accepted document.
  *
  * @generated from message pinfold.platform.iam.TermsDocumentStatus
  */
@@ -206,7 +206,7 @@ export type TermsDocumentStatus = Message<"pinfold.platform.iam.TermsDocumentSta
   acceptedBy: string;
 
   /**
-   * When it was accepted: RFC 3339, UTC, milliseconds.
+   * Time of acceptance: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp accepted_at = 3;
    */
@@ -214,7 +214,7 @@ export type TermsDocumentStatus = Message<"pinfold.platform.iam.TermsDocumentSta
 };
 
 /**
- * One document that was accepted.
+ * Accepted document.
  *
  * @generated from message pinfold.platform.iam.TermsDocumentStatus
  */
@@ -234,7 +234,7 @@ export type TermsDocumentStatusJson = {
   acceptedBy?: string;
 
   /**
-   * When it was accepted: RFC 3339, UTC, milliseconds.
+   * Time of acceptance: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp accepted_at = 3;
    */
@@ -249,14 +249,14 @@ export const TermsDocumentStatusSchema: GenMessage<TermsDocumentStatus, {jsonTyp
   messageDesc(file_pinfold_iam_v1_terms, 4);
 
 /**
- * Documents that an organisation has to accept before some methods work for it.
+ * Documents that an organization must accept before some methods work for it.
  *
  * @generated from service pinfold.platform.iam.Terms
  */
 export const Terms: GenService<{
   /**
-   * Records that the caller accepts documents for a group. Accepting again changes nothing. INVALID_ARGUMENT for no or
-   * unknown documents.
+   * Records that the caller accepts documents for a group. Accepting a document again changes nothing. Returns
+   * INVALID_ARGUMENT for no or unknown documents.
    *
    * @generated from rpc pinfold.platform.iam.Terms.AcceptTerms
    */
@@ -266,7 +266,7 @@ export const Terms: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists what was accepted for a group, also for the groups above it.
+   * Lists the documents accepted for a group, including those accepted for the groups above it.
    *
    * @generated from rpc pinfold.platform.iam.Terms.ListAccepted
    */

@@ -20,7 +20,7 @@ export const file_pinfold_iam_v2_account_associations: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2lhbS92Mi9hY2NvdW50X2Fzc29jaWF0aW9ucy5wcm90bxIXcGluZm9sZC5wbGF0Zm9ybS5pYW0udjIiNAocR2V0QWNjb3VudEFzc29jaWF0aW9uUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEimAsKEkFjY291bnRBc3NvY2lhdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQESRwoGYW1hem9uGAQgASgLMjIucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkFtYXpvbkID4EEBEkcKBmdvb2dsZRgFIAEoCzIyLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbi5Hb29nbGVCA+BBARJICgdwaW5mb2xkGAcgASgLMjIucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLlZlbmRvckID4EEBEkUKBWF6dXJlGAggASgLMjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkF6dXJlQgPgQQESNAoLY3JlYXRlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSRwoGZ2l0aHViGAsgASgLMjIucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkdpdEh1YkID4EEBGh4KBkFtYXpvbhIUCgdhY2NvdW50GAEgASgJQgPgQQIaPgoGR29vZ2xlEhcKCnByb2plY3RfaWQYASABKAlCA+BBAhIbCg5wcm9qZWN0X251bWJlchgCIAEoCUID4EECGqgBCgZWZW5kb3ISZgoQc2VydmljZV9iaW5kaW5ncxgBIAMoCzJHLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbi5WZW5kb3IuU2VydmljZUJpbmRpbmdzRW50cnlCA+BBAho2ChRTZXJ2aWNlQmluZGluZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGqwBCgVBenVyZRIWCgl0ZW5hbnRfaWQYASABKAlCA+BBAhJZCgpjbGllbnRfaWRzGAIgAygLMkAucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkF6dXJlLkNsaWVudElkc0VudHJ5QgPgQQIaMAoOQ2xpZW50SWRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARrvAQoGR2l0SHViEmgKEWFwcF9pbnN0YWxsYXRpb25zGAIgAygLMkgucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkdpdEh1Yi5BcHBJbnN0YWxsYXRpb25zRW50cnlCA+BBARp7ChVBcHBJbnN0YWxsYXRpb25zRW50cnkSCwoDa2V5GAEgASgDElEKBXZhbHVlGAIgASgLMkIucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkdpdEh1YkFwcEluc3RhbGxhdGlvbnM6AjgBGnQKFkdpdEh1YkFwcEluc3RhbGxhdGlvbnMSWgoNaW5zdGFsbGF0aW9ucxgBIAMoCzI+LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbi5HaXRIdWJJbnN0YWxsYXRpb25CA+BBARpFChJHaXRIdWJJbnN0YWxsYXRpb24SHAoPaW5zdGFsbGF0aW9uX2lkGAEgASgDQgPgQQISEQoEbmFtZRgCIAEoCUID4EEBIokBCh9DcmVhdGVBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJNChNhY2NvdW50X2Fzc29jaWF0aW9uGAIgASgLMisucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uQgPgQQIiNwofRGVsZXRlQWNjb3VudEFzc29jaWF0aW9uUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEixgEKHkxpc3RBY2NvdW50QXNzb2NpYXRpb25zUmVxdWVzdBI2CgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlckID4EEBEhEKBG5hbWUYAiABKAlCA+BBARIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQESFQoIb3JkZXJfYnkYBSABKAlCA+BBARIRCgRza2lwGAYgASgFQgPgQQEiwAEKH0xpc3RBY2NvdW50QXNzb2NpYXRpb25zUmVzcG9uc2USSQoUYWNjb3VudF9hc3NvY2lhdGlvbnMYASADKAsyKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQiqgEKH1VwZGF0ZUFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QSUQoTYWNjb3VudF9hc3NvY2lhdGlvbhgBIAEoCzIrLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbkIH4EECoLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASKAAQoeQ2hlY2tBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARJICg1wcm92aWRlcl90eXBlGAIgASgOMiwucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudFByb3ZpZGVyVHlwZUID4EECIngKH0NoZWNrQWNjb3VudEFzc29jaWF0aW9uUmVzcG9uc2USNAoGc3RhdHVzGAEgASgOMiQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQ2hlY2tTdGF0dXMSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkqoQEKE0FjY291bnRQcm92aWRlclR5cGUSJQohQUNDT1VOVF9QUk9WSURFUl9UWVBFX1VOU1BFQ0lGSUVEEAASIAocQUNDT1VOVF9QUk9WSURFUl9UWVBFX0dPT0dMRRABEiAKHEFDQ09VTlRfUFJPVklERVJfVFlQRV9BTUFaT04QAhIfChtBQ0NPVU5UX1BST1ZJREVSX1RZUEVfQVpVUkUQAypfCgtDaGVja1N0YXR1cxIcChhDSEVDS19TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJDSEVDS19TVEFUVVNfUkVBRFkQARIaChZDSEVDS19TVEFUVVNfTk9UX1JFQURZEAIy5QsKGkFjY291bnRBc3NvY2lhdGlvbnNTZXJ2aWNlEr8BChVHZXRBY2NvdW50QXNzb2NpYXRpb24SNS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5HZXRBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0GisucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uIkKKtRgGEgQKAr8FmrUYCBgBIAAoATAAgtPkkwImEiQvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve3VpZD0qKn0SoAIKGENyZWF0ZUFjY291bnRBc3NvY2lhdGlvbhI4LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkNyZWF0ZUFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QaKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24inAGKtRgGEgQKAr0FkrUYPgozZGV2LnBpbmZvbGQuYXBpLmlhbS5hY2NvdW50X2Fzc29jaWF0aW9ucy5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwI+OhNhY2NvdW50X2Fzc29jaWF0aW9uIicvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve3BhcmVudD0qKn0S8wEKGERlbGV0ZUFjY291bnRBc3NvY2lhdGlvbhI4LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkRlbGV0ZUFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkihAGKtRgGEgQKAsAFkrUYPgozZGV2LnBpbmZvbGQuYXBpLmlhbS5hY2NvdW50X2Fzc29jaWF0aW9ucy5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwImKiQvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve3VpZD0qKn0SyQEKF0xpc3RBY2NvdW50QXNzb2NpYXRpb25zEjcucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdEFjY291bnRBc3NvY2lhdGlvbnNSZXF1ZXN0GjgucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdEFjY291bnRBc3NvY2lhdGlvbnNSZXNwb25zZSI7irUYCBIGCgK/BRABmrUYCBgBIAAoATAAgtPkkwIdEhsvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMSsQIKGFVwZGF0ZUFjY291bnRBc3NvY2lhdGlvbhI4LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZUFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QaKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24irQGKtRgGEgQKAr4FkrUYPgozZGV2LnBpbmZvbGQuYXBpLmlhbS5hY2NvdW50X2Fzc29jaWF0aW9ucy51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoATAAgtPkkwJPOhNhY2NvdW50X2Fzc29jaWF0aW9uMjgvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve2FjY291bnRfYXNzb2NpYXRpb24udWlkPSoqfRLrAQoXQ2hlY2tBY2NvdW50QXNzb2NpYXRpb24SNy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DaGVja0FjY291bnRBc3NvY2lhdGlvblJlcXVlc3QaOC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DaGVja0FjY291bnRBc3NvY2lhdGlvblJlc3BvbnNlIl2KtRgGEgQKAr8FmrUYCBgAIAAoATAAgtPkkwJBOgEqIjwvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve3VpZD0qKn06Y2hlY2tBY2NvdW50QXNzb2NpYXRpb25iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Whose account association to read.
+ * Request to read the account association of one group.
  *
  * @generated from message pinfold.platform.iam.v2.GetAccountAssociationRequest
  */
@@ -34,7 +34,7 @@ export type GetAccountAssociationRequest = Message<"pinfold.platform.iam.v2.GetA
 };
 
 /**
- * Whose account association to read.
+ * Request to read the account association of one group.
  *
  * @generated from message pinfold.platform.iam.v2.GetAccountAssociationRequest
  */
@@ -55,20 +55,20 @@ export const GetAccountAssociationRequestSchema: GenMessage<GetAccountAssociatio
   messageDesc(file_pinfold_iam_v2_account_associations, 0);
 
 /**
- * Ties a group to accounts elsewhere. The blocks are independent; any number of them can be set.
+ * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation
  */
 export type AccountAssociation = Message<"pinfold.platform.iam.v2.AccountAssociation"> & {
   /**
-   * The uid of the group; an association has none of its own.
+   * The uid of the group. An association has no uid of its own.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`.
+   * Name of the association, `^[a-z0-9 ._-]{1,}$`.
    *
    * @generated from field: string name = 2;
    */
@@ -110,14 +110,14 @@ export type AccountAssociation = Message<"pinfold.platform.iam.v2.AccountAssocia
   azure?: AccountAssociation_Azure | undefined;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
@@ -132,20 +132,20 @@ export type AccountAssociation = Message<"pinfold.platform.iam.v2.AccountAssocia
 };
 
 /**
- * Ties a group to accounts elsewhere. The blocks are independent; any number of them can be set.
+ * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation
  */
 export type AccountAssociationJson = {
   /**
-   * The uid of the group; an association has none of its own.
+   * The uid of the group. An association has no uid of its own.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`.
+   * Name of the association, `^[a-z0-9 ._-]{1,}$`.
    *
    * @generated from field: string name = 2;
    */
@@ -187,14 +187,14 @@ export type AccountAssociationJson = {
   azure?: AccountAssociation_AzureJson;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
@@ -300,14 +300,14 @@ export const AccountAssociation_GoogleSchema: GenMessage<AccountAssociation_Goog
   messageDesc(file_pinfold_iam_v2_account_associations, 1, 1);
 
 /**
- * Identities that services of this server assume for the group.
+ * Identities that services of this server assume to act for the group.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.Vendor
  */
 export type AccountAssociation_Vendor = Message<"pinfold.platform.iam.v2.AccountAssociation.Vendor"> & {
   /**
-   * Identity uid by the name of a service principal. The identity must live directly in the group and be a service
-   * principal of that name.
+   * Uid of the identity for each service principal, by the name of the principal. The identity must belong directly
+   * to the group and be a service principal of that name.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -315,14 +315,14 @@ export type AccountAssociation_Vendor = Message<"pinfold.platform.iam.v2.Account
 };
 
 /**
- * Identities that services of this server assume for the group.
+ * Identities that services of this server assume to act for the group.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.Vendor
  */
 export type AccountAssociation_VendorJson = {
   /**
-   * Identity uid by the name of a service principal. The identity must live directly in the group and be a service
-   * principal of that name.
+   * Uid of the identity for each service principal, by the name of the principal. The identity must belong directly
+   * to the group and be a service principal of that name.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -350,7 +350,7 @@ export type AccountAssociation_Azure = Message<"pinfold.platform.iam.v2.AccountA
   tenantId: string;
 
   /**
-   * Application id by the name of the component that uses it.
+   * Application ids, by the name of the component that uses each id.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -371,7 +371,7 @@ export type AccountAssociation_AzureJson = {
   tenantId?: string;
 
   /**
-   * Application id by the name of the component that uses it.
+   * Application ids, by the name of the component that uses each id.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -386,13 +386,13 @@ export const AccountAssociation_AzureSchema: GenMessage<AccountAssociation_Azure
   messageDesc(file_pinfold_iam_v2_account_associations, 1, 3);
 
 /**
- * Installed GitHub apps.
+ * GitHub apps installed for the group.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.GitHub
  */
 export type AccountAssociation_GitHub = Message<"pinfold.platform.iam.v2.AccountAssociation.GitHub"> & {
   /**
-   * Installations by the id of the app.
+   * Installations of each app, by the id of the app.
    *
    * @generated from field: map<int64, pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations> app_installations = 2;
    */
@@ -400,13 +400,13 @@ export type AccountAssociation_GitHub = Message<"pinfold.platform.iam.v2.Account
 };
 
 /**
- * Installed GitHub apps.
+ * GitHub apps installed for the group.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.GitHub
  */
 export type AccountAssociation_GitHubJson = {
   /**
-   * Installations by the id of the app.
+   * Installations of each app, by the id of the app.
    *
    * @generated from field: map<int64, pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations> app_installations = 2;
    */
@@ -421,13 +421,13 @@ export const AccountAssociation_GitHubSchema: GenMessage<AccountAssociation_GitH
   messageDesc(file_pinfold_iam_v2_account_associations, 1, 4);
 
 /**
- * Where one app is installed.
+ * Installations of one GitHub app.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations
  */
 export type AccountAssociation_GitHubAppInstallations = Message<"pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations"> & {
   /**
-   * One entry per place.
+   * Installations, one for each GitHub organization or user.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation installations = 1;
    */
@@ -435,13 +435,13 @@ export type AccountAssociation_GitHubAppInstallations = Message<"pinfold.platfor
 };
 
 /**
- * Where one app is installed.
+ * Installations of one GitHub app.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations
  */
 export type AccountAssociation_GitHubAppInstallationsJson = {
   /**
-   * One entry per place.
+   * Installations, one for each GitHub organization or user.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation installations = 1;
    */
@@ -456,7 +456,7 @@ export const AccountAssociation_GitHubAppInstallationsSchema: GenMessage<Account
   messageDesc(file_pinfold_iam_v2_account_associations, 1, 5);
 
 /**
- * One installation of an app.
+ * Installation of a GitHub app.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation
  */
@@ -469,7 +469,7 @@ export type AccountAssociation_GitHubInstallation = Message<"pinfold.platform.ia
   installationId: bigint;
 
   /**
-   * Where it is installed, for people only.
+   * Display name of the account in which the app is installed. The server does not use it.
    *
    * @generated from field: string name = 2;
    */
@@ -477,7 +477,7 @@ export type AccountAssociation_GitHubInstallation = Message<"pinfold.platform.ia
 };
 
 /**
- * One installation of an app.
+ * Installation of a GitHub app.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation
  */
@@ -490,7 +490,7 @@ export type AccountAssociation_GitHubInstallationJson = {
   installationId?: string;
 
   /**
-   * Where it is installed, for people only.
+   * Display name of the account in which the app is installed. The server does not use it.
    *
    * @generated from field: string name = 2;
    */
@@ -505,7 +505,7 @@ export const AccountAssociation_GitHubInstallationSchema: GenMessage<AccountAsso
   messageDesc(file_pinfold_iam_v2_account_associations, 1, 6);
 
 /**
- * A new account association and its group.
+ * Request to create the account association of a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateAccountAssociationRequest
  */
@@ -526,7 +526,7 @@ export type CreateAccountAssociationRequest = Message<"pinfold.platform.iam.v2.C
 };
 
 /**
- * A new account association and its group.
+ * Request to create the account association of a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateAccountAssociationRequest
  */
@@ -554,7 +554,7 @@ export const CreateAccountAssociationRequestSchema: GenMessage<CreateAccountAsso
   messageDesc(file_pinfold_iam_v2_account_associations, 2);
 
 /**
- * Whose account association to delete.
+ * Request to delete the account association of one group.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteAccountAssociationRequest
  */
@@ -568,7 +568,7 @@ export type DeleteAccountAssociationRequest = Message<"pinfold.platform.iam.v2.D
 };
 
 /**
- * Whose account association to delete.
+ * Request to delete the account association of one group.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteAccountAssociationRequest
  */
@@ -589,50 +589,53 @@ export const DeleteAccountAssociationRequestSchema: GenMessage<DeleteAccountAsso
   messageDesc(file_pinfold_iam_v2_account_associations, 3);
 
 /**
- * Which account associations to list, in which order, and which page of them.
+ * Request to list account associations: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListAccountAssociationsRequest
  */
 export type ListAccountAssociationsRequest = Message<"pinfold.platform.iam.v2.ListAccountAssociationsRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only account associations with exactly this name. Case matters.
+   * Limits the list to account associations with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `group`, `uid`, `name`, `created_at`
-   * (or `create_time`), `updated_at` (or `update_time`). Default `group asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `group`, `uid`, `name`,
+   * `created_at` (or `create_time`), `updated_at` (or `update_time`). Default: `group asc`. An unknown field is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -640,50 +643,53 @@ export type ListAccountAssociationsRequest = Message<"pinfold.platform.iam.v2.Li
 };
 
 /**
- * Which account associations to list, in which order, and which page of them.
+ * Request to list account associations: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListAccountAssociationsRequest
  */
 export type ListAccountAssociationsRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only account associations with exactly this name. Case matters.
+   * Limits the list to account associations with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `group`, `uid`, `name`, `created_at`
-   * (or `create_time`), `updated_at` (or `update_time`). Default `group asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `group`, `uid`, `name`,
+   * `created_at` (or `create_time`), `updated_at` (or `update_time`). Default: `group asc`. An unknown field is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -711,21 +717,21 @@ export type ListAccountAssociationsResponse = Message<"pinfold.platform.iam.v2.L
   accountAssociations: AccountAssociation[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -746,21 +752,21 @@ export type ListAccountAssociationsResponseJson = {
   accountAssociations?: AccountAssociationJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -775,23 +781,23 @@ export const ListAccountAssociationsResponseSchema: GenMessage<ListAccountAssoci
   messageDesc(file_pinfold_iam_v2_account_associations, 5);
 
 /**
- * An account association with new values, and which of them to take.
+ * Request to change one account association: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateAccountAssociationRequest
  */
 export type UpdateAccountAssociationRequest = Message<"pinfold.platform.iam.v2.UpdateAccountAssociationRequest"> & {
   /**
-   * The new values. Its `uid` names the group.
+   * The new values. `uid` names the group.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountAssociation account_association = 1;
    */
   accountAssociation?: AccountAssociation | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -799,23 +805,23 @@ export type UpdateAccountAssociationRequest = Message<"pinfold.platform.iam.v2.U
 };
 
 /**
- * An account association with new values, and which of them to take.
+ * Request to change one account association: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateAccountAssociationRequest
  */
 export type UpdateAccountAssociationRequestJson = {
   /**
-   * The new values. Its `uid` names the group.
+   * The new values. `uid` names the group.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountAssociation account_association = 1;
    */
   accountAssociation?: AccountAssociationJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -830,7 +836,7 @@ export const UpdateAccountAssociationRequestSchema: GenMessage<UpdateAccountAsso
   messageDesc(file_pinfold_iam_v2_account_associations, 6);
 
 /**
- * Which cloud of which group to try.
+ * Request to test the access to one cloud for a group.
  *
  * @generated from message pinfold.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -843,7 +849,7 @@ export type CheckAccountAssociationRequest = Message<"pinfold.platform.iam.v2.Ch
   uid: string;
 
   /**
-   * The cloud to try.
+   * The cloud to test.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -851,7 +857,7 @@ export type CheckAccountAssociationRequest = Message<"pinfold.platform.iam.v2.Ch
 };
 
 /**
- * Which cloud of which group to try.
+ * Request to test the access to one cloud for a group.
  *
  * @generated from message pinfold.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -864,7 +870,7 @@ export type CheckAccountAssociationRequestJson = {
   uid?: string;
 
   /**
-   * The cloud to try.
+   * The cloud to test.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -879,27 +885,27 @@ export const CheckAccountAssociationRequestSchema: GenMessage<CheckAccountAssoci
   messageDesc(file_pinfold_iam_v2_account_associations, 7);
 
 /**
- * How the try went.
+ * Result of the test.
  *
  * @generated from message pinfold.platform.iam.v2.CheckAccountAssociationResponse
  */
 export type CheckAccountAssociationResponse = Message<"pinfold.platform.iam.v2.CheckAccountAssociationResponse"> & {
   /**
-   * Whether it worked.
+   * State of the access to the cloud.
    *
    * @generated from field: pinfold.platform.iam.v2.CheckStatus status = 1;
    */
   status: CheckStatus;
 
   /**
-   * Why not, as a short word for programs.
+   * Reason for a failure, as a short word for programs.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Why not, as a sentence for people.
+   * Reason for a failure, as a sentence for people.
    *
    * @generated from field: string message = 3;
    */
@@ -907,27 +913,27 @@ export type CheckAccountAssociationResponse = Message<"pinfold.platform.iam.v2.C
 };
 
 /**
- * How the try went.
+ * Result of the test.
  *
  * @generated from message pinfold.platform.iam.v2.CheckAccountAssociationResponse
  */
 export type CheckAccountAssociationResponseJson = {
   /**
-   * Whether it worked.
+   * State of the access to the cloud.
    *
    * @generated from field: pinfold.platform.iam.v2.CheckStatus status = 1;
    */
   status?: CheckStatusJson;
 
   /**
-   * Why not, as a short word for programs.
+   * Reason for a failure, as a short word for programs.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * Why not, as a sentence for people.
+   * Reason for a failure, as a sentence for people.
    *
    * @generated from field: string message = 3;
    */
@@ -942,13 +948,13 @@ export const CheckAccountAssociationResponseSchema: GenMessage<CheckAccountAssoc
   messageDesc(file_pinfold_iam_v2_account_associations, 8);
 
 /**
- * A cloud.
+ * Cloud provider.
  *
  * @generated from enum pinfold.platform.iam.v2.AccountProviderType
  */
 export const AccountProviderType = {
   /**
-   * None: INVALID_ARGUMENT.
+   * Not set. Refused with INVALID_ARGUMENT.
    *
    * @generated from enum value: ACCOUNT_PROVIDER_TYPE_UNSPECIFIED = 0;
    */
@@ -977,14 +983,14 @@ export const AccountProviderType = {
 } as const;
 
 /**
- * A cloud.
+ * Cloud provider.
  *
  * @generated from enum pinfold.platform.iam.v2.AccountProviderType
  */
 export type AccountProviderType = (typeof AccountProviderType)[keyof typeof AccountProviderType] | UnknownEnum;
 
 /**
- * A cloud.
+ * Cloud provider.
  *
  * @generated from enum pinfold.platform.iam.v2.AccountProviderType
  */
@@ -997,13 +1003,13 @@ export const AccountProviderTypeSchema: GenEnum<AccountProviderType, AccountProv
   enumDesc(file_pinfold_iam_v2_account_associations, 0);
 
 /**
- * Whether an account can be used.
+ * State of the access to a cloud account.
  *
  * @generated from enum pinfold.platform.iam.v2.CheckStatus
  */
 export const CheckStatus = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: CHECK_STATUS_UNSPECIFIED = 0;
    */
@@ -1017,7 +1023,7 @@ export const CheckStatus = {
   READY: 1,
 
   /**
-   * They were not; see the reason.
+   * Credentials could not be obtained. See `reason`.
    *
    * @generated from enum value: CHECK_STATUS_NOT_READY = 2;
    */
@@ -1025,14 +1031,14 @@ export const CheckStatus = {
 } as const;
 
 /**
- * Whether an account can be used.
+ * State of the access to a cloud account.
  *
  * @generated from enum pinfold.platform.iam.v2.CheckStatus
  */
 export type CheckStatus = (typeof CheckStatus)[keyof typeof CheckStatus] | UnknownEnum;
 
 /**
- * Whether an account can be used.
+ * State of the access to a cloud account.
  *
  * @generated from enum pinfold.platform.iam.v2.CheckStatus
  */
@@ -1045,13 +1051,13 @@ export const CheckStatusSchema: GenEnum<CheckStatus, CheckStatusJson> = /*@__PUR
   enumDesc(file_pinfold_iam_v2_account_associations, 1);
 
 /**
- * The cloud accounts and service identities of a group. A group has one association or none.
+ * Cloud accounts and service identities of a group. A group has at most one account association.
  *
  * @generated from service pinfold.platform.iam.v2.AccountAssociationsService
  */
 export const AccountAssociationsService: GenService<{
   /**
-   * Reads the account association of a group by the group's uid. NOT_FOUND when the group has none.
+   * Returns the account association of a group, by the uid of the group. Returns NOT_FOUND if the group has none.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.GetAccountAssociation
    */
@@ -1061,7 +1067,7 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Creates the account association of a group. ALREADY_EXISTS when the group has one.
+   * Creates the account association of a group. Returns ALREADY_EXISTS if the group already has one.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.CreateAccountAssociation
    */
@@ -1071,7 +1077,7 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Deletes the account association of a group. Deleting one that does not exist succeeds as well.
+   * Deletes the account association of a group. Also succeeds if the group has none.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.DeleteAccountAssociation
    */
@@ -1091,8 +1097,8 @@ export const AccountAssociationsService: GenService<{
     output: typeof ListAccountAssociationsResponseSchema;
   },
   /**
-   * Changes fields of an account association; the rest keep their value. NOT_FOUND when the group has none. May be
-   * repeated.
+   * Changes fields of an account association. Other fields keep their values. Returns NOT_FOUND if the group has no
+   * association. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.UpdateAccountAssociation
    */
@@ -1102,8 +1108,8 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Tries to obtain credentials from one cloud and tells whether that works. A cloud that refuses is an answer, not an
-   * error. NOT_FOUND when the group has no association.
+   * Tries to get credentials from one cloud and returns the result. The call also succeeds if the cloud refuses;
+   * `status` then says so. Returns NOT_FOUND if the group has no association.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.CheckAccountAssociation
    */

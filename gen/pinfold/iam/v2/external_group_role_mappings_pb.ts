@@ -20,7 +20,7 @@ export const file_pinfold_iam_v2_external_group_role_mappings: GenFile = /*@__PU
   fileDesc("CjFwaW5mb2xkL2lhbS92Mi9leHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzLnByb3RvEhdwaW5mb2xkLnBsYXRmb3JtLmlhbS52MiI6CiJHZXRFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKLAgoYRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIiChVpZGVudGl0eV9wcm92aWRlcl91aWQYAiABKAlCA+BBAxIeChFleHRlcm5hbF9ncm91cF9pZBgDIAEoCUID4EEBEhUKCHJvbGVfdWlkGAQgASgJQgPgQQESEgoFc2NvcGUYBSABKAlCA+BBARI0CgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyKdAQolQ3JlYXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESWwobZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5nGAIgASgLMjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nQgPgQQIiPQolRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiWgorQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESEgoFbmFtZXMYAiADKAlCA+BBAiKXAQosQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVzcG9uc2USDgoGcGFyZW50GAEgASgJElcKHGV4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZ3MYAiADKAsyMS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5FeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmci3QEKJExpc3RFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVxdWVzdBI2CgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlckID4EEBEiIKFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgCIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASLUAQolTGlzdEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXNwb25zZRJXChxleHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzGAEgAygLMjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50MsoLCiBFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzU2VydmljZRLXAQobR2V0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEjsucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR2V0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBoxLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZyJIirUYBhIECgKXCpq1GAgYASAAKAEwAILT5JMCLBIqL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzL3t1aWQ9Kip9EtwCCh5DcmVhdGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcSPi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0GjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nIsYBirUYCBIGCgSVCpEDkrUYWAo7ZGV2LnBpbmZvbGQuYXBpLmlhbS5leHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzLmNyZWF0ZWQudjESBWdyb3VwEhBpZGVudGl0eXByb3ZpZGVyGAGatRgIGAAgACgAMACC0+STAkw6G2V4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZyItL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzL3twYXJlbnQ9Kip9Ep8CCh5EZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcSPi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5EZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IqQBirUYBhIECgKYCpK1GFgKO2Rldi5waW5mb2xkLmFwaS5pYW0uZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5kZWxldGVkLnYxEgVncm91cBIQaWRlbnRpdHlwcm92aWRlchgBmrUYCBgAIAEoATAAgtPkkwIsKiovaWFtL3YyL2V4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3Mve3VpZD0qKn0S5gIKJEJhdGNoRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncxJELnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkJhdGNoRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1JlcXVlc3QaRS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5CYXRjaERlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXNwb25zZSKwAYq1GAYSBAoCmAqStRheCkFkZXYucGluZm9sZC5hcGkuaWFtLmV4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZ3MuZGVsZXRlZC5iYXRjaC52MRIFZ3JvdXASEGlkZW50aXR5cHJvdmlkZXIYAZq1GAgYACABKAEwAILT5JMCMjoBKiItL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzOmJhdGNoRGVsZXRlEuEBCh1MaXN0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncxI9LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkxpc3RFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVxdWVzdBo+LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkxpc3RFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVzcG9uc2UiQYq1GAgSBgoClwoQAZq1GAgYASAAKAEwAILT5JMCIxIhL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which group mapping to read.
+ * Request to read one group mapping.
  *
  * @generated from message pinfold.platform.iam.v2.GetExternalGroupRoleMappingRequest
  */
@@ -34,7 +34,7 @@ export type GetExternalGroupRoleMappingRequest = Message<"pinfold.platform.iam.v
 };
 
 /**
- * Which group mapping to read.
+ * Request to read one group mapping.
  *
  * @generated from message pinfold.platform.iam.v2.GetExternalGroupRoleMappingRequest
  */
@@ -55,56 +55,56 @@ export const GetExternalGroupRoleMappingRequestSchema: GenMessage<GetExternalGro
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 0);
 
 /**
- * Gives a role to everyone whom the identity provider reports in an external group. Immutable: delete it and create
- * another.
+ * Grants a role to every member of an external group that the identity provider reports. A mapping cannot be changed:
+ * delete it and create another one.
  *
  * @generated from message pinfold.platform.iam.v2.ExternalGroupRoleMapping
  */
 export type ExternalGroupRoleMapping = Message<"pinfold.platform.iam.v2.ExternalGroupRoleMapping"> & {
   /**
-   * The identifier: the uid of the identity provider, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the identity provider, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The uid of the identity provider it belongs to.
+   * The uid of the identity provider that the mapping belongs to.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid: string;
 
   /**
-   * The group as the groups claim spells it. Compared as it is. Required on create.
+   * Name or id of the external group, exactly as in the groups claim. Required on create.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId: string;
 
   /**
-   * The uid of the role to give. Required on create.
+   * The uid of the role to grant. Required on create.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid: string;
 
   /**
-   * The uid of the group on which the role holds; for now only the organisation itself. Required on create.
+   * The uid of the group on which the role is granted. Must be the organization. Required on create.
    *
    * @generated from field: string scope = 5;
    */
   scope: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Equals `create_time`, since a group mapping never changes. RFC 3339, UTC, milliseconds.
+   * Same as `create_time`, because a group mapping never changes. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -112,56 +112,56 @@ export type ExternalGroupRoleMapping = Message<"pinfold.platform.iam.v2.External
 };
 
 /**
- * Gives a role to everyone whom the identity provider reports in an external group. Immutable: delete it and create
- * another.
+ * Grants a role to every member of an external group that the identity provider reports. A mapping cannot be changed:
+ * delete it and create another one.
  *
  * @generated from message pinfold.platform.iam.v2.ExternalGroupRoleMapping
  */
 export type ExternalGroupRoleMappingJson = {
   /**
-   * The identifier: the uid of the identity provider, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the identity provider, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The uid of the identity provider it belongs to.
+   * The uid of the identity provider that the mapping belongs to.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid?: string;
 
   /**
-   * The group as the groups claim spells it. Compared as it is. Required on create.
+   * Name or id of the external group, exactly as in the groups claim. Required on create.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId?: string;
 
   /**
-   * The uid of the role to give. Required on create.
+   * The uid of the role to grant. Required on create.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid?: string;
 
   /**
-   * The uid of the group on which the role holds; for now only the organisation itself. Required on create.
+   * The uid of the group on which the role is granted. Must be the organization. Required on create.
    *
    * @generated from field: string scope = 5;
    */
   scope?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: TimestampJson;
 
   /**
-   * Equals `create_time`, since a group mapping never changes. RFC 3339, UTC, milliseconds.
+   * Same as `create_time`, because a group mapping never changes. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -176,7 +176,7 @@ export const ExternalGroupRoleMappingSchema: GenMessage<ExternalGroupRoleMapping
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 1);
 
 /**
- * A new group mapping and its identity provider.
+ * Request to create a group mapping of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.CreateExternalGroupRoleMappingRequest
  */
@@ -197,7 +197,7 @@ export type CreateExternalGroupRoleMappingRequest = Message<"pinfold.platform.ia
 };
 
 /**
- * A new group mapping and its identity provider.
+ * Request to create a group mapping of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.CreateExternalGroupRoleMappingRequest
  */
@@ -225,7 +225,7 @@ export const CreateExternalGroupRoleMappingRequestSchema: GenMessage<CreateExter
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 2);
 
 /**
- * Which group mapping to delete.
+ * Request to delete one group mapping.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteExternalGroupRoleMappingRequest
  */
@@ -239,7 +239,7 @@ export type DeleteExternalGroupRoleMappingRequest = Message<"pinfold.platform.ia
 };
 
 /**
- * Which group mapping to delete.
+ * Request to delete one group mapping.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteExternalGroupRoleMappingRequest
  */
@@ -260,7 +260,7 @@ export const DeleteExternalGroupRoleMappingRequestSchema: GenMessage<DeleteExter
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 3);
 
 /**
- * Which group mappings of an identity provider to delete.
+ * Request to delete several group mappings of one identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -281,7 +281,7 @@ export type BatchDeleteExternalGroupRoleMappingsRequest = Message<"pinfold.platf
 };
 
 /**
- * Which group mappings of an identity provider to delete.
+ * Request to delete several group mappings of one identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -309,7 +309,7 @@ export const BatchDeleteExternalGroupRoleMappingsRequestSchema: GenMessage<Batch
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 4);
 
 /**
- * What was deleted.
+ * Group mappings that were deleted.
  *
  * @generated from message pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -322,7 +322,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponse = Message<"pinfold.plat
   parent: string;
 
   /**
-   * The group mappings that existed and are now gone. Empty when none did.
+   * The group mappings that existed and were deleted. Empty if none existed.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.ExternalGroupRoleMapping external_group_role_mappings = 2;
    */
@@ -330,7 +330,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponse = Message<"pinfold.plat
 };
 
 /**
- * What was deleted.
+ * Group mappings that were deleted.
  *
  * @generated from message pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -343,7 +343,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponseJson = {
   parent?: string;
 
   /**
-   * The group mappings that existed and are now gone. Empty when none did.
+   * The group mappings that existed and were deleted. Empty if none existed.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.ExternalGroupRoleMapping external_group_role_mappings = 2;
    */
@@ -358,50 +358,53 @@ export const BatchDeleteExternalGroupRoleMappingsResponseSchema: GenMessage<Batc
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 5);
 
 /**
- * Which group mappings to list, in which order, and which page of them.
+ * Request to list group mappings: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListExternalGroupRoleMappingsRequest
  */
 export type ListExternalGroupRoleMappingsRequest = Message<"pinfold.platform.iam.v2.ListExternalGroupRoleMappingsRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of the identity provider with this uid.
+   * Limits the list to mappings of the identity provider with this uid.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -409,50 +412,53 @@ export type ListExternalGroupRoleMappingsRequest = Message<"pinfold.platform.iam
 };
 
 /**
- * Which group mappings to list, in which order, and which page of them.
+ * Request to list group mappings: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListExternalGroupRoleMappingsRequest
  */
 export type ListExternalGroupRoleMappingsRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of the identity provider with this uid.
+   * Limits the list to mappings of the identity provider with this uid.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -480,21 +486,21 @@ export type ListExternalGroupRoleMappingsResponse = Message<"pinfold.platform.ia
   externalGroupRoleMappings: ExternalGroupRoleMapping[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -515,21 +521,21 @@ export type ListExternalGroupRoleMappingsResponseJson = {
   externalGroupRoleMappings?: ExternalGroupRoleMappingJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -544,14 +550,14 @@ export const ListExternalGroupRoleMappingsResponseSchema: GenMessage<ListExterna
   messageDesc(file_pinfold_iam_v2_external_group_role_mappings, 7);
 
 /**
- * Roles for the groups that an identity provider reports at sign-in. They hold for that session only and never show up
- * as role bindings.
+ * Mappings from the groups that an identity provider reports at sign-in to roles. A mapped role is valid for that
+ * session only and does not appear as a role binding.
  *
  * @generated from service pinfold.platform.iam.v2.ExternalGroupRoleMappingsService
  */
 export const ExternalGroupRoleMappingsService: GenService<{
   /**
-   * Reads one group mapping by its uid. NOT_FOUND when it does not exist.
+   * Returns one group mapping by its uid. Returns NOT_FOUND if the mapping does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.ExternalGroupRoleMappingsService.GetExternalGroupRoleMapping
    */
@@ -561,9 +567,9 @@ export const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Maps an external group of an identity provider to a role. ALREADY_EXISTS when the same mapping exists, NOT_FOUND
-   * when the role is not visible in the organisation, PERMISSION_DENIED when the caller lacks one of its capabilities,
-   * INVALID_ARGUMENT when `scope` is not the organisation.
+   * Maps an external group of an identity provider to a role. Returns ALREADY_EXISTS if the same mapping exists.
+   * Returns NOT_FOUND if the role is not visible in the organization. Returns PERMISSION_DENIED if the caller lacks a
+   * capability of the role. Returns INVALID_ARGUMENT if `scope` is not the organization.
    *
    * @generated from rpc pinfold.platform.iam.v2.ExternalGroupRoleMappingsService.CreateExternalGroupRoleMapping
    */
@@ -573,7 +579,8 @@ export const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Deletes one group mapping; sessions that already use it run out. NOT_FOUND when it does not exist.
+   * Deletes one group mapping. Sessions that already use it keep the role until they expire. Returns NOT_FOUND if the
+   * mapping does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.ExternalGroupRoleMappingsService.DeleteExternalGroupRoleMapping
    */
@@ -583,8 +590,9 @@ export const ExternalGroupRoleMappingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes several group mappings of one identity provider and returns those that were there. Unknown ones are passed
-   * over, so it may be repeated; one of another identity provider makes the whole call INVALID_ARGUMENT.
+   * Deletes several group mappings of one identity provider and returns the mappings that existed. Unknown uids are
+   * ignored, so the call is safe to repeat. If one mapping belongs to another identity provider, the whole call is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from rpc pinfold.platform.iam.v2.ExternalGroupRoleMappingsService.BatchDeleteExternalGroupRoleMappings
    */
@@ -594,7 +602,7 @@ export const ExternalGroupRoleMappingsService: GenService<{
     output: typeof BatchDeleteExternalGroupRoleMappingsResponseSchema;
   },
   /**
-   * Lists the group mappings of the identity providers that the caller may see.
+   * Lists the group mappings of the identity providers that the caller can see.
    *
    * @generated from rpc pinfold.platform.iam.v2.ExternalGroupRoleMappingsService.ListExternalGroupRoleMappings
    */

@@ -22,13 +22,13 @@ export const file_pinfold_iam_v2_group_invites: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL2lhbS92Mi9ncm91cF9pbnZpdGVzLnByb3RvEhdwaW5mb2xkLnBsYXRmb3JtLmlhbS52MiJ0ChhDcmVhdGVHcm91cEludml0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEj8KDGdyb3VwX2ludml0ZRgCIAEoCzIkLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkdyb3VwSW52aXRlQgPgQQIipQMKC0dyb3VwSW52aXRlEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIVCghyb2xlX3VpZBgCIAEoCUID4EECEjsKBHJvbGUYCiABKAsyKC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cEludml0ZVJvbGVCA+BBAxISCgVlbWFpbBgDIAEoCUID4EEBEi4KA3R0bBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIG4EEC4EEEEjgKD2V4cGlyYXRpb25fdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpzaW5nbGVfdXNlGAYgASgIQgPgQQESFAoEY29kZRgHIAEoCUIGgAEB4EEDEhMKBmtleV9pZBgIIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIo0BCg9Hcm91cEludml0ZVJvbGUSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQMSOwoMY2FwYWJpbGl0aWVzGAQgAygOMiAucGluZm9sZC5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EEDIi0KFUdldEdyb3VwSW52aXRlUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiMAoYRGVsZXRlR3JvdXBJbnZpdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASLBAQoXTGlzdEdyb3VwSW52aXRlc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARITCgZrZXlfaWQYAiABKAlCA+BBARIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQESFQoIb3JkZXJfYnkYBSABKAlCA+BBARIRCgRza2lwGAYgASgFQgPgQQEiqwEKGExpc3RHcm91cEludml0ZXNSZXNwb25zZRI7Cg1ncm91cF9pbnZpdGVzGAEgAygLMiQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR3JvdXBJbnZpdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQyvQYKE0dyb3VwSW52aXRlc1NlcnZpY2US9wEKEUNyZWF0ZUdyb3VwSW52aXRlEjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQ3JlYXRlR3JvdXBJbnZpdGVSZXF1ZXN0GiQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR3JvdXBJbnZpdGUiiAGKtRgIEgYKBMkBkQOStRg2CitkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwX2ludml0ZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwIwOgxncm91cF9pbnZpdGUiIC9pYW0vdjIvZ3JvdXBJbnZpdGVzL3twYXJlbnQ9Kip9EqMBCg5HZXRHcm91cEludml0ZRIuLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkdldEdyb3VwSW52aXRlUmVxdWVzdBokLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkdyb3VwSW52aXRlIjuKtRgGEgQKAssBmrUYCBgBIAAoATAAgtPkkwIfEh0vaWFtL3YyL2dyb3VwSW52aXRlcy97dWlkPSoqfRLVAQoRRGVsZXRlR3JvdXBJbnZpdGUSMS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5EZWxldGVHcm91cEludml0ZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkidYq1GAYSBAoCzAGStRg2CitkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwX2ludml0ZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIfKh0vaWFtL3YyL2dyb3VwSW52aXRlcy97dWlkPSoqfRKtAQoQTGlzdEdyb3VwSW52aXRlcxIwLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkxpc3RHcm91cEludml0ZXNSZXF1ZXN0GjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdEdyb3VwSW52aXRlc1Jlc3BvbnNlIjSKtRgIEgYKAssBEAGatRgIGAEgACgBMACC0+STAhYSFC9pYW0vdjIvZ3JvdXBJbnZpdGVzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities, file_pinfold_common_uidp_filter]);
 
 /**
- * A new invite and the group it leads to.
+ * Request to create an invite to a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateGroupInviteRequest
  */
 export type CreateGroupInviteRequest = Message<"pinfold.platform.iam.v2.CreateGroupInviteRequest"> & {
   /**
-   * The uid of the group that people join with the invite.
+   * The uid of the group to join.
    *
    * @generated from field: string parent = 1;
    */
@@ -43,13 +43,13 @@ export type CreateGroupInviteRequest = Message<"pinfold.platform.iam.v2.CreateGr
 };
 
 /**
- * A new invite and the group it leads to.
+ * Request to create an invite to a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateGroupInviteRequest
  */
 export type CreateGroupInviteRequestJson = {
   /**
-   * The uid of the group that people join with the invite.
+   * The uid of the group to join.
    *
    * @generated from field: string parent = 1;
    */
@@ -71,63 +71,64 @@ export const CreateGroupInviteRequestSchema: GenMessage<CreateGroupInviteRequest
   messageDesc(file_pinfold_iam_v2_group_invites, 0);
 
 /**
- * An offer to join a group with a role. It cannot be changed, only deleted.
+ * Offer to join a group with a role. An invite cannot be changed, only deleted.
  *
  * @generated from message pinfold.platform.iam.v2.GroupInvite
  */
 export type GroupInvite = Message<"pinfold.platform.iam.v2.GroupInvite"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The uid of the role that whoever joins is bound to. The caller must hold all its capabilities on the group.
+   * The uid of the role that the new member gets. The caller must hold all capabilities of the role on the group.
    *
    * @generated from field: string role_uid = 2;
    */
   roleUid: string;
 
   /**
-   * The role in full. Absent when it has been deleted since.
+   * Details of the role. Absent if the role was deleted.
    *
    * @generated from field: pinfold.platform.iam.v2.GroupInviteRole role = 10;
    */
   role?: GroupInviteRole | undefined;
 
   /**
-   * When set, only a caller whose verified e-mail address equals it can redeem the code.
+   * Email address that restricts the invite. Only a caller with this verified email address can redeem the code. Empty:
+   * no restriction.
    *
    * @generated from field: string email = 3;
    */
   email: string;
 
   /**
-   * How long the code works from now on, such as `604800s`: above zero, 30 days at most. Only read; `expiration_time`
-   * shows the result.
+   * Lifetime of the code from now on, such as `604800s`: above zero, 30 days at most. Read on create only;
+   * `expiration_time` shows the result.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
   ttl?: Duration | undefined;
 
   /**
-   * When the code stops working: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 5;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * The invite is gone after the first person has joined.
+   * True: the invite is deleted after the first person has joined.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse: boolean;
 
   /**
-   * The text to hand to the person, to be treated as opaque. Present in the answer to the create call only.
+   * Code to hand to the person. Treat it as opaque. Present only in the answer to the create call.
    *
    * @generated from field: string code = 7;
    */
@@ -141,14 +142,14 @@ export type GroupInvite = Message<"pinfold.platform.iam.v2.GroupInvite"> & {
   keyId: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Equals `create_time`, since an invite never changes. RFC 3339, UTC, milliseconds.
+   * Same as `create_time`, because an invite never changes. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -156,63 +157,64 @@ export type GroupInvite = Message<"pinfold.platform.iam.v2.GroupInvite"> & {
 };
 
 /**
- * An offer to join a group with a role. It cannot be changed, only deleted.
+ * Offer to join a group with a role. An invite cannot be changed, only deleted.
  *
  * @generated from message pinfold.platform.iam.v2.GroupInvite
  */
 export type GroupInviteJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The uid of the role that whoever joins is bound to. The caller must hold all its capabilities on the group.
+   * The uid of the role that the new member gets. The caller must hold all capabilities of the role on the group.
    *
    * @generated from field: string role_uid = 2;
    */
   roleUid?: string;
 
   /**
-   * The role in full. Absent when it has been deleted since.
+   * Details of the role. Absent if the role was deleted.
    *
    * @generated from field: pinfold.platform.iam.v2.GroupInviteRole role = 10;
    */
   role?: GroupInviteRoleJson;
 
   /**
-   * When set, only a caller whose verified e-mail address equals it can redeem the code.
+   * Email address that restricts the invite. Only a caller with this verified email address can redeem the code. Empty:
+   * no restriction.
    *
    * @generated from field: string email = 3;
    */
   email?: string;
 
   /**
-   * How long the code works from now on, such as `604800s`: above zero, 30 days at most. Only read; `expiration_time`
-   * shows the result.
+   * Lifetime of the code from now on, such as `604800s`: above zero, 30 days at most. Read on create only;
+   * `expiration_time` shows the result.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
   ttl?: DurationJson;
 
   /**
-   * When the code stops working: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 5;
    */
   expirationTime?: TimestampJson;
 
   /**
-   * The invite is gone after the first person has joined.
+   * True: the invite is deleted after the first person has joined.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse?: boolean;
 
   /**
-   * The text to hand to the person, to be treated as opaque. Present in the answer to the create call only.
+   * Code to hand to the person. Treat it as opaque. Present only in the answer to the create call.
    *
    * @generated from field: string code = 7;
    */
@@ -226,14 +228,14 @@ export type GroupInviteJson = {
   keyId?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: TimestampJson;
 
   /**
-   * Equals `create_time`, since an invite never changes. RFC 3339, UTC, milliseconds.
+   * Same as `create_time`, because an invite never changes. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -248,7 +250,7 @@ export const GroupInviteSchema: GenMessage<GroupInvite, {jsonType: GroupInviteJs
   messageDesc(file_pinfold_iam_v2_group_invites, 1);
 
 /**
- * The role of an invite, so that nobody has to look it up.
+ * Details of the role of an invite.
  *
  * @generated from message pinfold.platform.iam.v2.GroupInviteRole
  */
@@ -275,7 +277,7 @@ export type GroupInviteRole = Message<"pinfold.platform.iam.v2.GroupInviteRole">
   description: string;
 
   /**
-   * What the role allows.
+   * Capabilities of the role.
    *
    * @generated from field: repeated pinfold.capabilities.Capability capabilities = 4;
    */
@@ -283,7 +285,7 @@ export type GroupInviteRole = Message<"pinfold.platform.iam.v2.GroupInviteRole">
 };
 
 /**
- * The role of an invite, so that nobody has to look it up.
+ * Details of the role of an invite.
  *
  * @generated from message pinfold.platform.iam.v2.GroupInviteRole
  */
@@ -310,7 +312,7 @@ export type GroupInviteRoleJson = {
   description?: string;
 
   /**
-   * What the role allows.
+   * Capabilities of the role.
    *
    * @generated from field: repeated pinfold.capabilities.Capability capabilities = 4;
    */
@@ -325,7 +327,7 @@ export const GroupInviteRoleSchema: GenMessage<GroupInviteRole, {jsonType: Group
   messageDesc(file_pinfold_iam_v2_group_invites, 2);
 
 /**
- * Which invite to read.
+ * Request to read one invite.
  *
  * @generated from message pinfold.platform.iam.v2.GetGroupInviteRequest
  */
@@ -339,7 +341,7 @@ export type GetGroupInviteRequest = Message<"pinfold.platform.iam.v2.GetGroupInv
 };
 
 /**
- * Which invite to read.
+ * Request to read one invite.
  *
  * @generated from message pinfold.platform.iam.v2.GetGroupInviteRequest
  */
@@ -360,7 +362,7 @@ export const GetGroupInviteRequestSchema: GenMessage<GetGroupInviteRequest, {jso
   messageDesc(file_pinfold_iam_v2_group_invites, 3);
 
 /**
- * Which invite to delete.
+ * Request to delete one invite.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteGroupInviteRequest
  */
@@ -374,7 +376,7 @@ export type DeleteGroupInviteRequest = Message<"pinfold.platform.iam.v2.DeleteGr
 };
 
 /**
- * Which invite to delete.
+ * Request to delete one invite.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteGroupInviteRequest
  */
@@ -395,50 +397,53 @@ export const DeleteGroupInviteRequestSchema: GenMessage<DeleteGroupInviteRequest
   messageDesc(file_pinfold_iam_v2_group_invites, 4);
 
 /**
- * Which invites to list, in which order, and which page of them.
+ * Request to list invites: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListGroupInvitesRequest
  */
 export type ListGroupInvitesRequest = Message<"pinfold.platform.iam.v2.ListGroupInvitesRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only invites whose code this key verifies.
+   * Limits the list to invites with codes that this key verifies.
    *
    * @generated from field: string key_id = 2;
    */
   keyId: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `created_at desc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `created_at desc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -446,50 +451,53 @@ export type ListGroupInvitesRequest = Message<"pinfold.platform.iam.v2.ListGroup
 };
 
 /**
- * Which invites to list, in which order, and which page of them.
+ * Request to list invites: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListGroupInvitesRequest
  */
 export type ListGroupInvitesRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only invites whose code this key verifies.
+   * Limits the list to invites with codes that this key verifies.
    *
    * @generated from field: string key_id = 2;
    */
   keyId?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `created_at desc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `created_at desc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -517,21 +525,21 @@ export type ListGroupInvitesResponse = Message<"pinfold.platform.iam.v2.ListGrou
   groupInvites: GroupInvite[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -552,21 +560,21 @@ export type ListGroupInvitesResponseJson = {
   groupInvites?: GroupInviteJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -581,15 +589,15 @@ export const ListGroupInvitesResponseSchema: GenMessage<ListGroupInvitesResponse
   messageDesc(file_pinfold_iam_v2_group_invites, 6);
 
 /**
- * Codes that let people join a group with a given role.
+ * Invites to join a group with a given role. Each invite has a code.
  *
  * @generated from service pinfold.platform.iam.v2.GroupInvitesService
  */
 export const GroupInvitesService: GenService<{
   /**
-   * Creates an invite to a group and returns its code, which is shown this once. NOT_FOUND when the role is missing,
-   * PERMISSION_DENIED when the role holds a capability that the caller lacks on the group, INVALID_ARGUMENT when `ttl`
-   * is not positive or above 30 days.
+   * Creates an invite to a group and returns its code. The code is shown only once. Returns NOT_FOUND if the role does
+   * not exist. Returns PERMISSION_DENIED if the caller lacks a capability of the role on the group. Returns
+   * INVALID_ARGUMENT if `ttl` is not positive or above 30 days.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupInvitesService.CreateGroupInvite
    */
@@ -599,8 +607,8 @@ export const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Reads one invite by its uid, without its code. NOT_FOUND when it does not exist or a single-use invite was
-   * redeemed.
+   * Returns one invite by its uid, without its code. Returns NOT_FOUND if the invite does not exist or is a single-use
+   * invite that was redeemed.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupInvitesService.GetGroupInvite
    */
@@ -610,7 +618,7 @@ export const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Withdraws an invite; its code stops working at once. NOT_FOUND when it does not exist.
+   * Deletes an invite. Its code stops working immediately. Returns NOT_FOUND if the invite does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupInvitesService.DeleteGroupInvite
    */
@@ -620,8 +628,8 @@ export const GroupInvitesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the invites to groups in which the caller holds `group_invites.list`, without their codes. Expired ones may
-   * still appear for a while.
+   * Lists the invites to groups in which the caller holds `group_invites.list`, without their codes. Expired invites
+   * can still appear for a while.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupInvitesService.ListGroupInvites
    */

@@ -20,7 +20,7 @@ export const file_pinfold_iam_v2_groups: GenFile = /*@__PURE__*/
   fileDesc("ChtwaW5mb2xkL2lhbS92Mi9ncm91cHMucHJvdG8SF3BpbmZvbGQucGxhdGZvcm0uaWFtLnYyIicKD0dldEdyb3VwUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEixAMKBUdyb3VwEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIRCgRuYW1lGAIgASgJQgPgQQISGAoLZGVzY3JpcHRpb24YAyABKAlCA+BBARJQCg9yZXNvdXJjZV9saW1pdHMYBCADKAsyMi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cC5SZXNvdXJjZUxpbWl0c0VudHJ5QgPgQQMSFQoIdmVyaWZpZWQYBSABKAhCA+BBARI0CgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgRraW5kGAggASgOMiAucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuT3JnS2luZEID4EEBEjcKBnN0YXR1cxgJIAEoDjIiLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLk9yZ1N0YXR1c0ID4EEDGjUKE1Jlc291cmNlTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASIqChJEZWxldGVHcm91cFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIrkBChFMaXN0R3JvdXBzUmVxdWVzdBI2CgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlckID4EEBEhEKBG5hbWUYAiABKAlCA+BBARIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQESFQoIb3JkZXJfYnkYBSABKAlCA+BBARIRCgRza2lwGAYgASgFQgPgQQEimAEKEkxpc3RHcm91cHNSZXNwb25zZRIuCgZncm91cHMYASADKAsyHi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCJdChJDcmVhdGVHcm91cFJlcXVlc3QSEwoGcGFyZW50GAEgASgJQgPgQQESMgoFZ3JvdXAYAiABKAsyHi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cEID4EECIoIBChJVcGRhdGVHcm91cFJlcXVlc3QSNgoFZ3JvdXAYASABKAsyHi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cEIH4EECoLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASIUChJMb29rdXBHcm91cFJlcXVlc3QiRAoTTG9va3VwR3JvdXBSZXNwb25zZRItCgVncm91cBgBIAEoCzIeLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkdyb3VwIjMKGVJlcXVlc3RHcm91cEFjY2Vzc1JlcXVlc3QSFgoJZ3JvdXBfdWlkGAEgASgJQgPgQQIiHAoaUmVxdWVzdEdyb3VwQWNjZXNzUmVzcG9uc2UiGQoXQ2hlY2tFbGlnaWJpbGl0eVJlcXVlc3QiLAoYQ2hlY2tFbGlnaWJpbGl0eVJlc3BvbnNlEhAKCGVsaWdpYmxlGAEgASgIKpQBCgdPcmdLaW5kEhgKFE9SR19LSU5EX1VOU1BFQ0lGSUVEEAASFAoQT1JHX0tJTkRfU1RBUlRFUhABEhUKEU9SR19LSU5EX0NVU1RPTUVSEAISEAoMT1JHX0tJTkRfREVWEAMSEgoOT1JHX0tJTkRfSU5GUkEQBBIcChhPUkdfS0lORF9BV1NfTUFSS0VUUExBQ0UQBSp0CglPcmdTdGF0dXMSGgoWT1JHX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF09SR19TVEFUVVNfSU5JVElBTElaSU5HEAESFAoQT1JHX1NUQVRVU19SRUFEWRACEhgKFE9SR19TVEFUVVNfU1VTUEVOREVEEAMyrwsKDUdyb3Vwc1NlcnZpY2USigEKCEdldEdyb3VwEigucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR2V0R3JvdXBSZXF1ZXN0Gh4ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR3JvdXAiNIq1GAUSAwoBZ5q1GAgYASAAKAEwAILT5JMCGRIXL2lhbS92Mi9ncm91cHMve3VpZD0qKn0SuwEKC0RlbGV0ZUdyb3VwEisucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuRGVsZXRlR3JvdXBSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5ImeKtRgFEgMKAWiStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAhkqFy9pYW0vdjIvZ3JvdXBzL3t1aWQ9Kip9EpQBCgpMaXN0R3JvdXBzEioucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdEdyb3Vwc1JlcXVlc3QaKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5MaXN0R3JvdXBzUmVzcG9uc2UiLYq1GAcSBQoBZxABmrUYCBgBIAAoATAAgtPkkwIQEg4vaWFtL3YyL2dyb3VwcxLPAQoLQ3JlYXRlR3JvdXASKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVHcm91cFJlcXVlc3QaHi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cCJzirUYBxIFCgFlEAGStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiM6BWdyb3VwIhovaWFtL3YyL2dyb3Vwcy97cGFyZW50PSoqfRLQAQoLVXBkYXRlR3JvdXASKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5VcGRhdGVHcm91cFJlcXVlc3QaHi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Hcm91cCJ0irUYBRIDCgFmkrUYLwokZGV2LnBpbmZvbGQuYXBpLmlhbS5ncm91cC51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoATAAgtPkkwImOgVncm91cDIdL2lhbS92Mi9ncm91cHMve2dyb3VwLnVpZD0qKn0SmgEKC0xvb2t1cEdyb3VwEisucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTG9va3VwR3JvdXBSZXF1ZXN0GiwucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTG9va3VwR3JvdXBSZXNwb25zZSIwirUYBBICEAGatRgCEAGC0+STAhwSGi9pYW0vdjIvZ3JvdXBzOmxvb2t1cEdyb3VwEsgBChJSZXF1ZXN0R3JvdXBBY2Nlc3MSMi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5SZXF1ZXN0R3JvdXBBY2Nlc3NSZXF1ZXN0GjMucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuUmVxdWVzdEdyb3VwQWNjZXNzUmVzcG9uc2UiSYq1GAQSAhABmrUYAhABgtPkkwI1OgEqIjAvaWFtL3YyL2dyb3Vwcy97Z3JvdXBfdWlkPSoqfTpyZXF1ZXN0R3JvdXBBY2Nlc3MSrgEKEENoZWNrRWxpZ2liaWxpdHkSMC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DaGVja0VsaWdpYmlsaXR5UmVxdWVzdBoxLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkNoZWNrRWxpZ2liaWxpdHlSZXNwb25zZSI1irUYBBICEAGatRgCEAGC0+STAiESHy9pYW0vdjIvZ3JvdXBzOmNoZWNrRWxpZ2liaWxpdHliBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which group to read.
+ * Request to read one group.
  *
  * @generated from message pinfold.platform.iam.v2.GetGroupRequest
  */
@@ -34,7 +34,7 @@ export type GetGroupRequest = Message<"pinfold.platform.iam.v2.GetGroupRequest">
 };
 
 /**
- * Which group to read.
+ * Request to read one group.
  *
  * @generated from message pinfold.platform.iam.v2.GetGroupRequest
  */
@@ -55,22 +55,22 @@ export const GetGroupRequestSchema: GenMessage<GetGroupRequest, {jsonType: GetGr
   messageDesc(file_pinfold_iam_v2_groups, 0);
 
 /**
- * An organisation (no parent) or a folder in one. What a role binding grants on a group holds for everything below it.
+ * Organization (no parent) or folder in one. A role binding on a group also applies to everything below it.
  *
  * @generated from message pinfold.platform.iam.v2.Group
  */
 export type Group = Message<"pinfold.platform.iam.v2.Group"> & {
   /**
-   * The identifier, `^[0-9a-f]{40}(?:/[0-9a-f]{16})*$`: 40 hex digits for an organisation, and for a folder the uid of
-   * its parent, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier, `^[0-9a-f]{40}(?:/[0-9a-f]{16})*$`. An organization has 40 hex digits. A folder has the uid of its
+   * parent, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. Organisation names are unique on a server, folder names among their siblings. Image
-   * references use it as a path component.
+   * Name of the group, `^[a-z0-9 ._-]{1,}$`. Organization names are unique on a server, and folder names are unique in
+   * their parent. The name is a path component of image references.
    *
    * @generated from field: string name = 2;
    */
@@ -84,45 +84,45 @@ export type Group = Message<"pinfold.platform.iam.v2.Group"> & {
   description: string;
 
   /**
-   * How many of a kind the organisation may have, by kind, such as `repositories` and `idps`. A create above the limit
-   * is RESOURCE_EXHAUSTED with RESOURCE_LIMIT_EXCEEDED.
+   * Limits of the organization: the maximum number of resources for each kind, such as `repositories` and `idps`. A
+   * create call above the limit returns RESOURCE_EXHAUSTED with RESOURCE_LIMIT_EXCEEDED.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * The name is a domain that the organisation has proved to own; it is then unique and cannot be changed. Set by
-   * staff, on organisations only.
+   * True: the name is a domain, and the organization has proved that it owns this domain. The name is then unique and
+   * cannot be changed. Only staff can set this, and only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * What sort of organisation it is. Set by staff, required when they create a verified organisation. Refused on
-   * folders, which show the kind of their organisation.
+   * Kind of organization. Only staff can set it, and they must set it when they create a verified organization. Refused
+   * on folders, which show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.v2.OrgKind kind = 8;
    */
   kind: OrgKind;
 
   /**
-   * Where the organisation stands. Folders show the status of their organisation.
+   * Status of the organization. Folders show the status of their organization.
    *
    * @generated from field: pinfold.platform.iam.v2.OrgStatus status = 9;
    */
@@ -130,22 +130,22 @@ export type Group = Message<"pinfold.platform.iam.v2.Group"> & {
 };
 
 /**
- * An organisation (no parent) or a folder in one. What a role binding grants on a group holds for everything below it.
+ * Organization (no parent) or folder in one. A role binding on a group also applies to everything below it.
  *
  * @generated from message pinfold.platform.iam.v2.Group
  */
 export type GroupJson = {
   /**
-   * The identifier, `^[0-9a-f]{40}(?:/[0-9a-f]{16})*$`: 40 hex digits for an organisation, and for a folder the uid of
-   * its parent, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier, `^[0-9a-f]{40}(?:/[0-9a-f]{16})*$`. An organization has 40 hex digits. A folder has the uid of its
+   * parent, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. Organisation names are unique on a server, folder names among their siblings. Image
-   * references use it as a path component.
+   * Name of the group, `^[a-z0-9 ._-]{1,}$`. Organization names are unique on a server, and folder names are unique in
+   * their parent. The name is a path component of image references.
    *
    * @generated from field: string name = 2;
    */
@@ -159,45 +159,45 @@ export type GroupJson = {
   description?: string;
 
   /**
-   * How many of a kind the organisation may have, by kind, such as `repositories` and `idps`. A create above the limit
-   * is RESOURCE_EXHAUSTED with RESOURCE_LIMIT_EXCEEDED.
+   * Limits of the organization: the maximum number of resources for each kind, such as `repositories` and `idps`. A
+   * create call above the limit returns RESOURCE_EXHAUSTED with RESOURCE_LIMIT_EXCEEDED.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits?: { [key: string]: number };
 
   /**
-   * The name is a domain that the organisation has proved to own; it is then unique and cannot be changed. Set by
-   * staff, on organisations only.
+   * True: the name is a domain, and the organization has proved that it owns this domain. The name is then unique and
+   * cannot be changed. Only staff can set this, and only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
   verified?: boolean;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */
   updateTime?: TimestampJson;
 
   /**
-   * What sort of organisation it is. Set by staff, required when they create a verified organisation. Refused on
-   * folders, which show the kind of their organisation.
+   * Kind of organization. Only staff can set it, and they must set it when they create a verified organization. Refused
+   * on folders, which show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.v2.OrgKind kind = 8;
    */
   kind?: OrgKindJson;
 
   /**
-   * Where the organisation stands. Folders show the status of their organisation.
+   * Status of the organization. Folders show the status of their organization.
    *
    * @generated from field: pinfold.platform.iam.v2.OrgStatus status = 9;
    */
@@ -212,7 +212,7 @@ export const GroupSchema: GenMessage<Group, {jsonType: GroupJson}> = /*@__PURE__
   messageDesc(file_pinfold_iam_v2_groups, 1);
 
 /**
- * Which group to delete.
+ * Request to delete one group.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteGroupRequest
  */
@@ -226,7 +226,7 @@ export type DeleteGroupRequest = Message<"pinfold.platform.iam.v2.DeleteGroupReq
 };
 
 /**
- * Which group to delete.
+ * Request to delete one group.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteGroupRequest
  */
@@ -247,50 +247,53 @@ export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v2_groups, 2);
 
 /**
- * Which groups to list, in which order, and which page of them.
+ * Request to list groups: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListGroupsRequest
  */
 export type ListGroupsRequest = Message<"pinfold.platform.iam.v2.ListGroupsRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only groups with exactly this name. Case matters.
+   * Limits the list to groups with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -298,50 +301,53 @@ export type ListGroupsRequest = Message<"pinfold.platform.iam.v2.ListGroupsReque
 };
 
 /**
- * Which groups to list, in which order, and which page of them.
+ * Request to list groups: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListGroupsRequest
  */
 export type ListGroupsRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only groups with exactly this name. Case matters.
+   * Limits the list to groups with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -369,21 +375,21 @@ export type ListGroupsResponse = Message<"pinfold.platform.iam.v2.ListGroupsResp
   groups: Group[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -404,21 +410,21 @@ export type ListGroupsResponseJson = {
   groups?: GroupJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -433,14 +439,15 @@ export const ListGroupsResponseSchema: GenMessage<ListGroupsResponse, {jsonType:
   messageDesc(file_pinfold_iam_v2_groups, 4);
 
 /**
- * A new group and where to put it.
+ * Request to create a group in a parent group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateGroupRequest
  */
 export type CreateGroupRequest = Message<"pinfold.platform.iam.v2.CreateGroupRequest"> & {
   /**
-   * The group to create it in: a full uid, the last part of one, or the name of a group the caller can see. Empty
-   * creates an organisation. A name that fits several groups is INVALID_ARGUMENT. Groups nest ten deep at most.
+   * Parent of the new group: a full uid, the last part of a uid, or the name of a group that the caller can see. Empty
+   * creates an organization. A name that matches several groups is refused with INVALID_ARGUMENT. Groups can be nested
+   * ten levels deep.
    *
    * @generated from field: string parent = 1;
    */
@@ -455,14 +462,15 @@ export type CreateGroupRequest = Message<"pinfold.platform.iam.v2.CreateGroupReq
 };
 
 /**
- * A new group and where to put it.
+ * Request to create a group in a parent group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateGroupRequest
  */
 export type CreateGroupRequestJson = {
   /**
-   * The group to create it in: a full uid, the last part of one, or the name of a group the caller can see. Empty
-   * creates an organisation. A name that fits several groups is INVALID_ARGUMENT. Groups nest ten deep at most.
+   * Parent of the new group: a full uid, the last part of a uid, or the name of a group that the caller can see. Empty
+   * creates an organization. A name that matches several groups is refused with INVALID_ARGUMENT. Groups can be nested
+   * ten levels deep.
    *
    * @generated from field: string parent = 1;
    */
@@ -484,23 +492,23 @@ export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v2_groups, 5);
 
 /**
- * A group with new values, and which of them to take.
+ * Request to change one group: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateGroupRequest
  */
 export type UpdateGroupRequest = Message<"pinfold.platform.iam.v2.UpdateGroupRequest"> & {
   /**
-   * The new values. Its `uid` names the group to change.
+   * The new values. `uid` names the group to change.
    *
    * @generated from field: pinfold.platform.iam.v2.Group group = 1;
    */
   group?: Group | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -508,23 +516,23 @@ export type UpdateGroupRequest = Message<"pinfold.platform.iam.v2.UpdateGroupReq
 };
 
 /**
- * A group with new values, and which of them to take.
+ * Request to change one group: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateGroupRequest
  */
 export type UpdateGroupRequestJson = {
   /**
-   * The new values. Its `uid` names the group to change.
+   * The new values. `uid` names the group to change.
    *
    * @generated from field: pinfold.platform.iam.v2.Group group = 1;
    */
   group?: GroupJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -539,7 +547,7 @@ export const UpdateGroupRequestSchema: GenMessage<UpdateGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v2_groups, 6);
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.v2.LookupGroupRequest
  */
@@ -547,7 +555,7 @@ export type LookupGroupRequest = Message<"pinfold.platform.iam.v2.LookupGroupReq
 };
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.v2.LookupGroupRequest
  */
@@ -562,13 +570,13 @@ export const LookupGroupRequestSchema: GenMessage<LookupGroupRequest, {jsonType:
   messageDesc(file_pinfold_iam_v2_groups, 7);
 
 /**
- * The organisation that fits the caller's e-mail domain.
+ * The organization that matches the caller's email domain.
  *
  * @generated from message pinfold.platform.iam.v2.LookupGroupResponse
  */
 export type LookupGroupResponse = Message<"pinfold.platform.iam.v2.LookupGroupResponse"> & {
   /**
-   * The verified organisation.
+   * The verified organization.
    *
    * @generated from field: pinfold.platform.iam.v2.Group group = 1;
    */
@@ -576,13 +584,13 @@ export type LookupGroupResponse = Message<"pinfold.platform.iam.v2.LookupGroupRe
 };
 
 /**
- * The organisation that fits the caller's e-mail domain.
+ * The organization that matches the caller's email domain.
  *
  * @generated from message pinfold.platform.iam.v2.LookupGroupResponse
  */
 export type LookupGroupResponseJson = {
   /**
-   * The verified organisation.
+   * The verified organization.
    *
    * @generated from field: pinfold.platform.iam.v2.Group group = 1;
    */
@@ -597,13 +605,13 @@ export const LookupGroupResponseSchema: GenMessage<LookupGroupResponse, {jsonTyp
   messageDesc(file_pinfold_iam_v2_groups, 8);
 
 /**
- * Which organisation to ask.
+ * Request to ask the owners of an organization for access.
  *
  * @generated from message pinfold.platform.iam.v2.RequestGroupAccessRequest
  */
 export type RequestGroupAccessRequest = Message<"pinfold.platform.iam.v2.RequestGroupAccessRequest"> & {
   /**
-   * The uid of the organisation, as LookupGroup returned it.
+   * The uid of the organization, as LookupGroup returned it.
    *
    * @generated from field: string group_uid = 1;
    */
@@ -611,13 +619,13 @@ export type RequestGroupAccessRequest = Message<"pinfold.platform.iam.v2.Request
 };
 
 /**
- * Which organisation to ask.
+ * Request to ask the owners of an organization for access.
  *
  * @generated from message pinfold.platform.iam.v2.RequestGroupAccessRequest
  */
 export type RequestGroupAccessRequestJson = {
   /**
-   * The uid of the organisation, as LookupGroup returned it.
+   * The uid of the organization, as LookupGroup returned it.
    *
    * @generated from field: string group_uid = 1;
    */
@@ -632,7 +640,7 @@ export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessReque
   messageDesc(file_pinfold_iam_v2_groups, 9);
 
 /**
- * Empty: the owners are notified elsewhere and later.
+ * Empty answer: the owners are notified later, by other means.
  *
  * @generated from message pinfold.platform.iam.v2.RequestGroupAccessResponse
  */
@@ -640,7 +648,7 @@ export type RequestGroupAccessResponse = Message<"pinfold.platform.iam.v2.Reques
 };
 
 /**
- * Empty: the owners are notified elsewhere and later.
+ * Empty answer: the owners are notified later, by other means.
  *
  * @generated from message pinfold.platform.iam.v2.RequestGroupAccessResponse
  */
@@ -655,7 +663,7 @@ export const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResp
   messageDesc(file_pinfold_iam_v2_groups, 10);
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.v2.CheckEligibilityRequest
  */
@@ -663,7 +671,7 @@ export type CheckEligibilityRequest = Message<"pinfold.platform.iam.v2.CheckElig
 };
 
 /**
- * Empty: the answer depends on the caller's token alone.
+ * Empty request: the answer depends only on the caller's token.
  *
  * @generated from message pinfold.platform.iam.v2.CheckEligibilityRequest
  */
@@ -678,13 +686,13 @@ export const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest, 
   messageDesc(file_pinfold_iam_v2_groups, 11);
 
 /**
- * Whether LookupGroup is worth a try.
+ * Result of the eligibility check.
  *
  * @generated from message pinfold.platform.iam.v2.CheckEligibilityResponse
  */
 export type CheckEligibilityResponse = Message<"pinfold.platform.iam.v2.CheckEligibilityResponse"> & {
   /**
-   * The caller's sign-in provider and e-mail domain pass the gates of LookupGroup.
+   * True if the caller's sign-in provider and email domain satisfy the conditions of LookupGroup.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -692,13 +700,13 @@ export type CheckEligibilityResponse = Message<"pinfold.platform.iam.v2.CheckEli
 };
 
 /**
- * Whether LookupGroup is worth a try.
+ * Result of the eligibility check.
  *
  * @generated from message pinfold.platform.iam.v2.CheckEligibilityResponse
  */
 export type CheckEligibilityResponseJson = {
   /**
-   * The caller's sign-in provider and e-mail domain pass the gates of LookupGroup.
+   * True if the caller's sign-in provider and email domain satisfy the conditions of LookupGroup.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -713,7 +721,7 @@ export const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse
   messageDesc(file_pinfold_iam_v2_groups, 12);
 
 /**
- * What sort of organisation it is.
+ * Kind of organization.
  *
  * @generated from enum pinfold.platform.iam.v2.OrgKind
  */
@@ -726,35 +734,35 @@ export const OrgKind = {
   UNSPECIFIED: 0,
 
   /**
-   * A starter organisation.
+   * A starter organization.
    *
    * @generated from enum value: ORG_KIND_STARTER = 1;
    */
   STARTER: 1,
 
   /**
-   * A customer organisation.
+   * A customer organization.
    *
    * @generated from enum value: ORG_KIND_CUSTOMER = 2;
    */
   CUSTOMER: 2,
 
   /**
-   * A development organisation.
+   * A development organization.
    *
    * @generated from enum value: ORG_KIND_DEV = 3;
    */
   DEV: 3,
 
   /**
-   * An infrastructure organisation.
+   * An infrastructure organization.
    *
    * @generated from enum value: ORG_KIND_INFRA = 4;
    */
   INFRA: 4,
 
   /**
-   * Came through the AWS marketplace.
+   * Organization from the AWS marketplace.
    *
    * @generated from enum value: ORG_KIND_AWS_MARKETPLACE = 5;
    */
@@ -762,14 +770,14 @@ export const OrgKind = {
 } as const;
 
 /**
- * What sort of organisation it is.
+ * Kind of organization.
  *
  * @generated from enum pinfold.platform.iam.v2.OrgKind
  */
 export type OrgKind = (typeof OrgKind)[keyof typeof OrgKind] | UnknownEnum;
 
 /**
- * What sort of organisation it is.
+ * Kind of organization.
  *
  * @generated from enum pinfold.platform.iam.v2.OrgKind
  */
@@ -782,20 +790,20 @@ export const OrgKindSchema: GenEnum<OrgKind, OrgKindJson> = /*@__PURE__*/
   enumDesc(file_pinfold_iam_v2_groups, 0);
 
 /**
- * Where an organisation stands.
+ * Status of an organization.
  *
  * @generated from enum pinfold.platform.iam.v2.OrgStatus
  */
 export const OrgStatus = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: ORG_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Being set up.
+   * Setup in progress.
    *
    * @generated from enum value: ORG_STATUS_INITIALIZING = 1;
    */
@@ -809,7 +817,7 @@ export const OrgStatus = {
   READY: 2,
 
   /**
-   * Suspended: calls in it are PERMISSION_DENIED with ORGANIZATION_SUSPENDED.
+   * Suspended. Calls in the organization return PERMISSION_DENIED with ORGANIZATION_SUSPENDED.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -817,14 +825,14 @@ export const OrgStatus = {
 } as const;
 
 /**
- * Where an organisation stands.
+ * Status of an organization.
  *
  * @generated from enum pinfold.platform.iam.v2.OrgStatus
  */
 export type OrgStatus = (typeof OrgStatus)[keyof typeof OrgStatus] | UnknownEnum;
 
 /**
- * Where an organisation stands.
+ * Status of an organization.
  *
  * @generated from enum pinfold.platform.iam.v2.OrgStatus
  */
@@ -837,14 +845,14 @@ export const OrgStatusSchema: GenEnum<OrgStatus, OrgStatusJson> = /*@__PURE__*/
   enumDesc(file_pinfold_iam_v2_groups, 1);
 
 /**
- * Organisations and the folders in them. Both are groups: an organisation is a group without a parent.
+ * Organizations and their folders. Both are groups: an organization is a group without a parent.
  *
  * @generated from service pinfold.platform.iam.v2.GroupsService
  */
 export const GroupsService: GenService<{
   /**
-   * Reads one group, an organisation or a folder, by its uid. NOT_FOUND when it does not exist; PERMISSION_DENIED
-   * without `groups.list` there, whether it exists or not.
+   * Returns one group (organization or folder) by its uid. Returns NOT_FOUND if the group does not exist. Without
+   * `groups.list` on it, returns PERMISSION_DENIED, whether the group exists or not.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.GetGroup
    */
@@ -854,9 +862,9 @@ export const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Deletes an empty group together with the role bindings and invites on it. FAILED_PRECONDITION with
-   * RESOURCE_NOT_EMPTY, one violation per kind, while repos, groups, custom roles, identities, identity providers,
-   * subscriptions or an account association remain. A second delete is NOT_FOUND.
+   * Deletes an empty group together with its role bindings and invites. Returns FAILED_PRECONDITION with
+   * RESOURCE_NOT_EMPTY, one violation per kind, while the group contains repos, groups, custom roles, identities,
+   * identity providers, subscriptions or an account association. A second delete returns NOT_FOUND.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.DeleteGroup
    */
@@ -866,7 +874,7 @@ export const GroupsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the organisations and folders in which the caller holds `groups.list`, also at any depth.
+   * Lists the organizations and folders, at any depth, in which the caller holds `groups.list`.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.ListGroups
    */
@@ -876,10 +884,10 @@ export const GroupsService: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * Creates a folder in a group, or an organisation when no parent is given. Only the operator may create
-   * organisations, unless a setting opens this to every authenticated caller, who then becomes the owner.
-   * ALREADY_EXISTS when the name is taken among the siblings, NOT_FOUND when the parent is missing, RESOURCE_EXHAUSTED
-   * with RESOURCE_LIMIT_EXCEEDED at a limit of the organisation.
+   * Creates a folder in a group, or an organization if no parent is given. Only the operator can create organizations.
+   * A setting can allow this for every authenticated caller, who then becomes the owner. Returns ALREADY_EXISTS if the
+   * parent already has a group of this name. Returns NOT_FOUND if the parent does not exist. Returns RESOURCE_EXHAUSTED
+   * with RESOURCE_LIMIT_EXCEEDED at a limit of the organization.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.CreateGroup
    */
@@ -889,8 +897,8 @@ export const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Changes fields of a group; the rest keep their value. FAILED_PRECONDITION when it renames a verified organisation,
-   * PERMISSION_DENIED when it sets `verified` or `kind` without being staff. May be repeated.
+   * Changes fields of a group. Other fields keep their values. Returns FAILED_PRECONDITION for a new name of a verified
+   * organization. Returns PERMISSION_DENIED if a caller who is not staff sets `verified` or `kind`. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.UpdateGroup
    */
@@ -900,9 +908,10 @@ export const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Finds the verified organisation whose name is the domain of the caller's verified e-mail address. Every reason for
-   * having no answer is the same NOT_FOUND, so that nothing can be probed. The address counts when a provider of the
-   * settings calls it verified, in a token that was not narrowed. The description and the limits are left out.
+   * Finds the verified organization for the domain of the caller's verified email address. The name of the organization
+   * is this domain. Always returns the same NOT_FOUND if there is no answer, so that callers cannot probe for
+   * organizations. A sign-in provider from the server settings must have verified the address, and the token must not
+   * be narrowed. The answer contains neither description nor limits.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.LookupGroup
    */
@@ -912,8 +921,8 @@ export const GroupsService: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Asks the owners of an organisation to let the caller in; the caller must match it as in LookupGroup.
-   * RESOURCE_EXHAUSTED when asked again too soon, INVALID_ARGUMENT without a uid, otherwise NOT_FOUND.
+   * Asks the owners of an organization to add the caller. The caller must match the organization as in LookupGroup.
+   * Returns RESOURCE_EXHAUSTED if repeated too soon, INVALID_ARGUMENT without a uid, and NOT_FOUND in all other cases.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.RequestGroupAccess
    */
@@ -923,8 +932,8 @@ export const GroupsService: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Tells whether the caller's sign-in could match an organisation at all: a trusted provider and a domain that is not
-   * a public mail domain. True does not promise that such an organisation exists.
+   * Checks if the caller's sign-in could match an organization. This needs a trusted provider and a domain that is not
+   * a public mail domain. True does not mean that such an organization exists.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.CheckEligibility
    */

@@ -20,13 +20,14 @@ export const file_pinfold_iam_v2_identities: GenFile = /*@__PURE__*/
   fileDesc("Ch9waW5mb2xkL2lhbS92Mi9pZGVudGl0aWVzLnByb3RvEhdwaW5mb2xkLnBsYXRmb3JtLmlhbS52MiJqChVDcmVhdGVJZGVudGl0eVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjgKCGlkZW50aXR5GAIgASgLMiEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlCA+BBAiLiCgoISWRlbnRpdHkSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBAhIYCgtkZXNjcmlwdGlvbhgDIAEoCUID4EEBEhIKBWVtYWlsGAQgASgJQgPgQQMSHQoQZW1haWxfdW52ZXJpZmllZBgFIAEoCUID4EEDEhQKB2NvbXBhbnkYBiABKAlCA+BBARI3Cg5sYXN0X3NlZW5fdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxJDCgtjbGFpbV9tYXRjaBgUIAEoCzIsLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5LkNsYWltTWF0Y2hIABJDCgtzdGF0aWNfa2V5cxgVIAEoCzIsLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5LlN0YXRpY0tleXNIABJFCgxhd3NfaWRlbnRpdHkYFiABKAsyLS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eS5BV1NJZGVudGl0eUgAEkYKEXNlcnZpY2VfcHJpbmNpcGFsGBcgASgOMikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuU2VydmljZVByaW5jaXBhbEgAGr0DCgpDbGFpbU1hdGNoEhAKBmlzc3VlchgBIAEoCUgAEhgKDmlzc3Vlcl9wYXR0ZXJuGAIgASgJSAASEQoHc3ViamVjdBgDIAEoCUgBEhkKD3N1YmplY3RfcGF0dGVybhgEIAEoCUgBEhIKCGF1ZGllbmNlGAUgASgJSAISGgoQYXVkaWVuY2VfcGF0dGVybhgGIAEoCUgCEk0KBmNsYWltcxgHIAMoCzI4LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5LkNsYWltTWF0Y2guQ2xhaW1zRW50cnlCA+BBARJcCg5jbGFpbV9wYXR0ZXJucxgIIAMoCzI/LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5LkNsYWltTWF0Y2guQ2xhaW1QYXR0ZXJuc0VudHJ5QgPgQQEaLQoLQ2xhaW1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo0ChJDbGFpbVBhdHRlcm5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIFCgNpc3NCBQoDc3ViQgUKA2F1ZBqjAQoKU3RhdGljS2V5cxITCgZpc3N1ZXIYASABKAlCA+BBAhIUCgdzdWJqZWN0GAIgASgJQgPgQQISGAoLaXNzdWVyX2tleXMYAyABKAlCA+BBAhI4Cg9leHBpcmF0aW9uX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFgoJYXVkaWVuY2VzGAUgAygJQgPgQQEalQEKC0FXU0lkZW50aXR5EhgKC2F3c19hY2NvdW50GAEgASgJQgPgQQISDQoDYXJuGAIgASgJSAASFQoLYXJuX3BhdHRlcm4YAyABKAlIABIRCgd1c2VyX2lkGAQgASgJSAESGQoPdXNlcl9pZF9wYXR0ZXJuGAUgASgJSAFCCQoHYXdzX2FybkINCgthd3NfdXNlcl9pZEIOCgxyZWxhdGlvbnNoaXAiKgoSR2V0SWRlbnRpdHlSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASItChVEZWxldGVJZGVudGl0eVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIosBChVVcGRhdGVJZGVudGl0eVJlcXVlc3QSPAoIaWRlbnRpdHkYASABKAsyIS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eUIH4EECoLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASKIAgoVTGlzdElkZW50aXRpZXNSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEkkKEXJlbGF0aW9uc2hpcF90eXBlGAMgASgOMikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuUmVsYXRpb25zaGlwVHlwZUID4EEBEhYKCXBhZ2Vfc2l6ZRgEIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBSABKAlCA+BBARIVCghvcmRlcl9ieRgGIAEoCUID4EEBEhEKBHNraXAYByABKAVCA+BBASKjAQoWTGlzdElkZW50aXRpZXNSZXNwb25zZRI1CgppZGVudGl0aWVzGAEgAygLMiEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQiQgoVTG9va3VwSWRlbnRpdHlSZXF1ZXN0EhMKBmlzc3VlchgBIAEoCUID4EECEhQKB3N1YmplY3QYAiABKAlCA+BBAiIqChZMb29rdXBJZGVudGl0eVJlc3BvbnNlEhAKA3VpZBgBIAEoCUID4EEDIqABCh1VcGRhdGVJZGVudGl0eU1ldGFkYXRhUmVxdWVzdBJJChFpZGVudGl0eV9tZXRhZGF0YRgBIAEoCzIpLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5TWV0YWRhdGFCA+BBAhI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASKYAQoQSWRlbnRpdHlNZXRhZGF0YRIQCgN1aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSFwoKZ2l2ZW5fbmFtZRgDIAEoCUID4EEDEhgKC2ZhbWlseV9uYW1lGAQgASgJQgPgQQMSFAoHY29tcGFueRgFIAEoCUID4EEBEhYKCWpvYl90aXRsZRgIIAEoCUID4EEBKsMBChBSZWxhdGlvbnNoaXBUeXBlEiEKHVJFTEFUSU9OU0hJUF9UWVBFX1VOU1BFQ0lGSUVEEAASIQodUkVMQVRJT05TSElQX1RZUEVfQ0xBSU1fTUFUQ0gQARIcChhSRUxBVElPTlNISVBfVFlQRV9TVEFUSUMQAhIiCh5SRUxBVElPTlNISVBfVFlQRV9BV1NfSURFTlRJVFkQAxInCiNSRUxBVElPTlNISVBfVFlQRV9TRVJWSUNFX1BSSU5DSVBBTBAEKvYDChBTZXJ2aWNlUHJpbmNpcGFsEiEKHVNFUlZJQ0VfUFJJTkNJUEFMX1VOU1BFQ0lGSUVEEAASHgoaU0VSVklDRV9QUklOQ0lQQUxfQ09TSUdORUQQARIeChpTRVJWSUNFX1BSSU5DSVBBTF9JTkdFU1RFUhACEiQKIFNFUlZJQ0VfUFJJTkNJUEFMX0NBVEFMT0dfU1lOQ0VSEAMSIgoeU0VSVklDRV9QUklOQ0lQQUxfQVBLT19CVUlMREVSEAQSKAokU0VSVklDRV9QUklOQ0lQQUxfRU5USVRMRU1FTlRfU1lOQ0VSEAUSJAogU0VSVklDRV9QUklOQ0lQQUxfVEVOQU5UX1NDQU5ORVIQBhIjCh9TRVJWSUNFX1BSSU5DSVBBTF9TRURJTUVOVE9MT0dZEAcSHQoZU0VSVklDRV9QUklOQ0lQQUxfU0tJTExVUBAIEiIKHlNFUlZJQ0VfUFJJTkNJUEFMX01BVEVSSUFMSVpFUhAJEh8KG1NFUlZJQ0VfUFJJTkNJUEFMX01JQ1JPRkxPVxAKEh8KG1NFUlZJQ0VfUFJJTkNJUEFMX0dVQVJERU5FUhALEh0KGVNFUlZJQ0VfUFJJTkNJUEFMX01JQ1JPVk0QDBIcChhTRVJWSUNFX1BSSU5DSVBBTF9TS0lMTFMQDTKYCwoRSWRlbnRpdGllc1NlcnZpY2US4QEKDkNyZWF0ZUlkZW50aXR5Ei4ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuQ3JlYXRlSWRlbnRpdHlSZXF1ZXN0GiEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHkifIq1GAYSBAoChQeStRgyCidkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5LmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAio6CGlkZW50aXR5Ih4vaWFtL3YyL2lkZW50aXRpZXMve3BhcmVudD0qKn0SmAEKC0dldElkZW50aXR5EisucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR2V0SWRlbnRpdHlSZXF1ZXN0GiEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHkiOYq1GAYSBAoChweatRgIGAEgACgBMACC0+STAh0SGy9pYW0vdjIvaWRlbnRpdGllcy97dWlkPSoqfRLJAQoORGVsZXRlSWRlbnRpdHkSLi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5EZWxldGVJZGVudGl0eVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkib4q1GAYSBAoCiAeStRgyCidkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5LmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAh0qGy9pYW0vdjIvaWRlbnRpdGllcy97dWlkPSoqfRLoAQoOVXBkYXRlSWRlbnRpdHkSLi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5VcGRhdGVJZGVudGl0eVJlcXVlc3QaIS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eSKCAYq1GAYSBAoChgeStRgyCidkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5LnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMACC0+STAjA6CGlkZW50aXR5MiQvaWFtL3YyL2lkZW50aXRpZXMve2lkZW50aXR5LnVpZD0qKn0SpQEKDkxpc3RJZGVudGl0aWVzEi4ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdElkZW50aXRpZXNSZXF1ZXN0Gi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdElkZW50aXRpZXNSZXNwb25zZSIyirUYCBIGCgKHBxABmrUYCBgBIAAoATAAgtPkkwIUEhIvaWFtL3YyL2lkZW50aXRpZXMSqgEKDkxvb2t1cElkZW50aXR5Ei4ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTG9va3VwSWRlbnRpdHlSZXF1ZXN0Gi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTG9va3VwSWRlbnRpdHlSZXNwb25zZSI3irUYBBICEAGatRgCEAGC0+STAiMSIS9pYW0vdjIvaWRlbnRpdGllczpsb29rdXBJZGVudGl0eRL3AQoWVXBkYXRlSWRlbnRpdHlNZXRhZGF0YRI2LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZUlkZW50aXR5TWV0YWRhdGFSZXF1ZXN0GikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlNZXRhZGF0YSJ6irUYBBICEAGStRg0CjBkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5Lm1ldGFkYXRhLnVwZGF0ZWQudjEYApq1GAIQAYLT5JMCLjoBKjIpL2lhbS92Mi9pZGVudGl0aWVzOnVwZGF0ZUlkZW50aXR5TWV0YWRhdGFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A new identity and the group it lives in.
+ * Request to create an identity in a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateIdentityRequest
  */
 export type CreateIdentityRequest = Message<"pinfold.platform.iam.v2.CreateIdentityRequest"> & {
   /**
-   * The uid of the group it lives in. The identity can be bound to roles there and below, and nowhere else.
+   * The uid of the group that the identity belongs to. The identity can have roles on this group and below it, and
+   * nowhere else.
    *
    * @generated from field: string parent = 1;
    */
@@ -41,13 +42,14 @@ export type CreateIdentityRequest = Message<"pinfold.platform.iam.v2.CreateIdent
 };
 
 /**
- * A new identity and the group it lives in.
+ * Request to create an identity in a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateIdentityRequest
  */
 export type CreateIdentityRequestJson = {
   /**
-   * The uid of the group it lives in. The identity can be bound to roles there and below, and nowhere else.
+   * The uid of the group that the identity belongs to. The identity can have roles on this group and below it, and
+   * nowhere else.
    *
    * @generated from field: string parent = 1;
    */
@@ -69,22 +71,22 @@ export const CreateIdentityRequestSchema: GenMessage<CreateIdentityRequest, {jso
   messageDesc(file_pinfold_iam_v2_identities, 0);
 
 /**
- * Somebody or something that can call. Workloads live in a group and have one relationship, which says what token they
- * must present; people have no parent and come into being by registering.
+ * Person or workload that can call the API. A workload belongs to a group and has one relationship: the token it must
+ * present. A person has no parent and is created by signing up.
  *
  * @generated from message pinfold.platform.iam.v2.Identity
  */
 export type Identity = Message<"pinfold.platform.iam.v2.Identity"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits; 40 hex digits for a person. Set by the server,
-   * never changes.
+   * Identifier: for a workload, the uid of the group, a slash and 16 hex digits; for a person, 40 hex digits. Set by
+   * the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. It need not be unique.
+   * Name of the identity, `^[a-z0-9 ._-]{1,}$`. Need not be unique.
    *
    * @generated from field: string name = 2;
    */
@@ -98,14 +100,14 @@ export type Identity = Message<"pinfold.platform.iam.v2.Identity"> & {
   description: string;
 
   /**
-   * The e-mail address of a person, when the sign-in token said that it is verified.
+   * Verified email address of a person, according to the sign-in token.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * The e-mail address of a person, when the sign-in token did not say that it is verified.
+   * Email address of a person that the sign-in token does not mark as verified.
    *
    * @generated from field: string email_unverified = 5;
    */
@@ -119,28 +121,29 @@ export type Identity = Message<"pinfold.platform.iam.v2.Identity"> & {
   company: string;
 
   /**
-   * When it last got a token; equals `create_time` until then. RFC 3339, UTC, milliseconds.
+   * Time of the last token issued to the identity. Same as `create_time` until the first one. RFC 3339, UTC,
+   * milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 8;
    */
   lastSeenTime?: Timestamp | undefined;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * What a caller must present to become this identity. Exactly one is required.
+   * Proof that a caller must present to assume this identity. Exactly one is required.
    *
    * @generated from oneof pinfold.platform.iam.v2.Identity.relationship
    */
@@ -170,7 +173,7 @@ export type Identity = Message<"pinfold.platform.iam.v2.Identity"> & {
     case: "awsIdentity";
   } | {
     /**
-     * A service that acts for the organisation through an account association.
+     * A service that acts for the organization through an account association.
      *
      * @generated from field: pinfold.platform.iam.v2.ServicePrincipal service_principal = 23;
      */
@@ -180,22 +183,22 @@ export type Identity = Message<"pinfold.platform.iam.v2.Identity"> & {
 };
 
 /**
- * Somebody or something that can call. Workloads live in a group and have one relationship, which says what token they
- * must present; people have no parent and come into being by registering.
+ * Person or workload that can call the API. A workload belongs to a group and has one relationship: the token it must
+ * present. A person has no parent and is created by signing up.
  *
  * @generated from message pinfold.platform.iam.v2.Identity
  */
 export type IdentityJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits; 40 hex digits for a person. Set by the server,
-   * never changes.
+   * Identifier: for a workload, the uid of the group, a slash and 16 hex digits; for a person, 40 hex digits. Set by
+   * the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`. It need not be unique.
+   * Name of the identity, `^[a-z0-9 ._-]{1,}$`. Need not be unique.
    *
    * @generated from field: string name = 2;
    */
@@ -209,14 +212,14 @@ export type IdentityJson = {
   description?: string;
 
   /**
-   * The e-mail address of a person, when the sign-in token said that it is verified.
+   * Verified email address of a person, according to the sign-in token.
    *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
-   * The e-mail address of a person, when the sign-in token did not say that it is verified.
+   * Email address of a person that the sign-in token does not mark as verified.
    *
    * @generated from field: string email_unverified = 5;
    */
@@ -230,21 +233,22 @@ export type IdentityJson = {
   company?: string;
 
   /**
-   * When it last got a token; equals `create_time` until then. RFC 3339, UTC, milliseconds.
+   * Time of the last token issued to the identity. Same as `create_time` until the first one. RFC 3339, UTC,
+   * milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 8;
    */
   lastSeenTime?: TimestampJson;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
@@ -272,7 +276,7 @@ export type IdentityJson = {
   awsIdentity?: Identity_AWSIdentityJson;
 
   /**
-   * A service that acts for the organisation through an account association.
+   * A service that acts for the organization through an account association.
    *
    * @generated from field: pinfold.platform.iam.v2.ServicePrincipal service_principal = 23;
    */
@@ -287,20 +291,20 @@ export const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}> = /*
   messageDesc(file_pinfold_iam_v2_identities, 1);
 
 /**
- * Fits an OpenID Connect token by its claims. All that is given here must hold. The issuer must use https and publish
- * discovery; it is contacted when a token is exchanged, never before.
+ * Matches an OpenID Connect token by its claims. All given claims must match. The issuer must use https and publish
+ * discovery. It is contacted only when a token is exchanged.
  *
  * @generated from message pinfold.platform.iam.v2.Identity.ClaimMatch
  */
 export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.ClaimMatch"> & {
   /**
-   * What the `iss` claim must be. One of the two is required.
+   * Required `iss` claim. Set one of the two.
    *
    * @generated from oneof pinfold.platform.iam.v2.Identity.ClaimMatch.iss
    */
   iss: {
     /**
-     * The issuer URL, byte for byte.
+     * Exact issuer URL. Compared byte for byte.
      *
      * @generated from field: string issuer = 1;
      */
@@ -308,7 +312,7 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
     case: "issuer";
   } | {
     /**
-     * A pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string issuer_pattern = 2;
      */
@@ -317,13 +321,13 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the `sub` claim must be. One of the two is required.
+   * Required `sub` claim. Set one of the two.
    *
    * @generated from oneof pinfold.platform.iam.v2.Identity.ClaimMatch.sub
    */
   sub: {
     /**
-     * The subject, byte for byte.
+     * Exact subject. Compared byte for byte.
      *
      * @generated from field: string subject = 3;
      */
@@ -331,7 +335,7 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
     case: "subject";
   } | {
     /**
-     * A pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string subject_pattern = 4;
      */
@@ -340,14 +344,14 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the `aud` claim must be; one fitting element of a list is enough. Without it, the host name of this server's
-   * token issuer.
+   * Required `aud` claim. If the claim is a list, one matching element is enough. Default: the host name of this
+   * server's token issuer.
    *
    * @generated from oneof pinfold.platform.iam.v2.Identity.ClaimMatch.aud
    */
   aud: {
     /**
-     * The audience, byte for byte.
+     * Exact audience. Compared byte for byte.
      *
      * @generated from field: string audience = 5;
      */
@@ -355,7 +359,7 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
     case: "audience";
   } | {
     /**
-     * A pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string audience_pattern = 6;
      */
@@ -364,15 +368,16 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
   } | { case: undefined; value?: undefined };
 
   /**
-   * Further claims by name and exact value. Numbers and booleans are compared as JSON text; one fitting element of a
-   * list is enough.
+   * More claims, by name, with their exact values. Numbers and booleans are compared as JSON text. If a claim is a
+   * list, one matching element is enough.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims: { [key: string]: string };
 
   /**
-   * Further claims by name and pattern: an RE2 expression that must match the whole value, 1 KiB at most.
+   * More claims, by name, with a pattern for each value: an RE2 expression that must match the whole value, 1 KiB at
+   * most.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -380,64 +385,65 @@ export type Identity_ClaimMatch = Message<"pinfold.platform.iam.v2.Identity.Clai
 };
 
 /**
- * Fits an OpenID Connect token by its claims. All that is given here must hold. The issuer must use https and publish
- * discovery; it is contacted when a token is exchanged, never before.
+ * Matches an OpenID Connect token by its claims. All given claims must match. The issuer must use https and publish
+ * discovery. It is contacted only when a token is exchanged.
  *
  * @generated from message pinfold.platform.iam.v2.Identity.ClaimMatch
  */
 export type Identity_ClaimMatchJson = {
   /**
-   * The issuer URL, byte for byte.
+   * Exact issuer URL. Compared byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * A pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the issuer: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string issuer_pattern = 2;
    */
   issuerPattern?: string;
 
   /**
-   * The subject, byte for byte.
+   * Exact subject. Compared byte for byte.
    *
    * @generated from field: string subject = 3;
    */
   subject?: string;
 
   /**
-   * A pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the subject: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string subject_pattern = 4;
    */
   subjectPattern?: string;
 
   /**
-   * The audience, byte for byte.
+   * Exact audience. Compared byte for byte.
    *
    * @generated from field: string audience = 5;
    */
   audience?: string;
 
   /**
-   * A pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the audience: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string audience_pattern = 6;
    */
   audiencePattern?: string;
 
   /**
-   * Further claims by name and exact value. Numbers and booleans are compared as JSON text; one fitting element of a
-   * list is enough.
+   * More claims, by name, with their exact values. Numbers and booleans are compared as JSON text. If a claim is a
+   * list, one matching element is enough.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims?: { [key: string]: string };
 
   /**
-   * Further claims by name and pattern: an RE2 expression that must match the whole value, 1 KiB at most.
+   * More claims, by name, with a pattern for each value: an RE2 expression that must match the whole value, 1 KiB at
+   * most.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -452,41 +458,41 @@ export const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch, {jsonTyp
   messageDesc(file_pinfold_iam_v2_identities, 1, 0);
 
 /**
- * Fits a token signed with keys given here, for issuers that this server cannot reach.
+ * Matches a token that is signed with the given keys, for issuers that this server cannot reach.
  *
  * @generated from message pinfold.platform.iam.v2.Identity.StaticKeys
  */
 export type Identity_StaticKeys = Message<"pinfold.platform.iam.v2.Identity.StaticKeys"> & {
   /**
-   * The `iss` claim, byte for byte.
+   * Exact `iss` claim. Compared byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The `sub` claim, byte for byte.
+   * Exact `sub` claim. Compared byte for byte.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * The public keys as the JSON text of a key set (JWKS).
+   * Public keys as the JSON text of a key set (JWKS).
    *
    * @generated from field: string issuer_keys = 3;
    */
   issuerKeys: string;
 
   /**
-   * When the keys stop working: RFC 3339, UTC, milliseconds. Default and maximum: 365 days after creation.
+   * Expiry of the keys: RFC 3339, UTC, milliseconds. Default and maximum: 365 days after creation.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 4;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * Replaces the audiences that the server accepts by default. One element at most; empty keeps the default.
+   * Accepted audience instead of the server's default ones. One element at most. Empty keeps the default.
    *
    * @generated from field: repeated string audiences = 5;
    */
@@ -494,41 +500,41 @@ export type Identity_StaticKeys = Message<"pinfold.platform.iam.v2.Identity.Stat
 };
 
 /**
- * Fits a token signed with keys given here, for issuers that this server cannot reach.
+ * Matches a token that is signed with the given keys, for issuers that this server cannot reach.
  *
  * @generated from message pinfold.platform.iam.v2.Identity.StaticKeys
  */
 export type Identity_StaticKeysJson = {
   /**
-   * The `iss` claim, byte for byte.
+   * Exact `iss` claim. Compared byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * The `sub` claim, byte for byte.
+   * Exact `sub` claim. Compared byte for byte.
    *
    * @generated from field: string subject = 2;
    */
   subject?: string;
 
   /**
-   * The public keys as the JSON text of a key set (JWKS).
+   * Public keys as the JSON text of a key set (JWKS).
    *
    * @generated from field: string issuer_keys = 3;
    */
   issuerKeys?: string;
 
   /**
-   * When the keys stop working: RFC 3339, UTC, milliseconds. Default and maximum: 365 days after creation.
+   * Expiry of the keys: RFC 3339, UTC, milliseconds. Default and maximum: 365 days after creation.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 4;
    */
   expirationTime?: TimestampJson;
 
   /**
-   * Replaces the audiences that the server accepts by default. One element at most; empty keeps the default.
+   * Accepted audience instead of the server's default ones. One element at most. Empty keeps the default.
    *
    * @generated from field: repeated string audiences = 5;
    */
@@ -543,7 +549,7 @@ export const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys, {jsonTyp
   messageDesc(file_pinfold_iam_v2_identities, 1, 1);
 
 /**
- * Fits an AWS principal, proved by a signed GetCallerIdentity request. At least one of ARN and user id must be given.
+ * Matches an AWS principal, proved by a signed GetCallerIdentity request. Set the ARN, the user id, or both.
  *
  * @generated from message pinfold.platform.iam.v2.Identity.AWSIdentity
  */
@@ -556,13 +562,13 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.v2.Identity.AWS
   awsAccount: string;
 
   /**
-   * What the ARN of the principal must be.
+   * Required ARN of the principal.
    *
    * @generated from oneof pinfold.platform.iam.v2.Identity.AWSIdentity.aws_arn
    */
   awsArn: {
     /**
-     * The ARN, byte for byte.
+     * Exact ARN. Compared byte for byte.
      *
      * @generated from field: string arn = 2;
      */
@@ -570,7 +576,7 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.v2.Identity.AWS
     case: "arn";
   } | {
     /**
-     * A pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string arn_pattern = 3;
      */
@@ -579,13 +585,13 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.v2.Identity.AWS
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the user id of the principal must be.
+   * Required user id of the principal.
    *
    * @generated from oneof pinfold.platform.iam.v2.Identity.AWSIdentity.aws_user_id
    */
   awsUserId: {
     /**
-     * The user id, byte for byte.
+     * Exact user id. Compared byte for byte.
      *
      * @generated from field: string user_id = 4;
      */
@@ -593,7 +599,7 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.v2.Identity.AWS
     case: "userId";
   } | {
     /**
-     * A pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
+     * Pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
      *
      * @generated from field: string user_id_pattern = 5;
      */
@@ -603,7 +609,7 @@ export type Identity_AWSIdentity = Message<"pinfold.platform.iam.v2.Identity.AWS
 };
 
 /**
- * Fits an AWS principal, proved by a signed GetCallerIdentity request. At least one of ARN and user id must be given.
+ * Matches an AWS principal, proved by a signed GetCallerIdentity request. Set the ARN, the user id, or both.
  *
  * @generated from message pinfold.platform.iam.v2.Identity.AWSIdentity
  */
@@ -616,28 +622,28 @@ export type Identity_AWSIdentityJson = {
   awsAccount?: string;
 
   /**
-   * The ARN, byte for byte.
+   * Exact ARN. Compared byte for byte.
    *
    * @generated from field: string arn = 2;
    */
   arn?: string;
 
   /**
-   * A pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the ARN: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string arn_pattern = 3;
    */
   arnPattern?: string;
 
   /**
-   * The user id, byte for byte.
+   * Exact user id. Compared byte for byte.
    *
    * @generated from field: string user_id = 4;
    */
   userId?: string;
 
   /**
-   * A pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
+   * Pattern for the user id: an RE2 expression that must match the whole value, 1 KiB at most.
    *
    * @generated from field: string user_id_pattern = 5;
    */
@@ -652,7 +658,7 @@ export const Identity_AWSIdentitySchema: GenMessage<Identity_AWSIdentity, {jsonT
   messageDesc(file_pinfold_iam_v2_identities, 1, 2);
 
 /**
- * Which identity to read.
+ * Request to read one identity.
  *
  * @generated from message pinfold.platform.iam.v2.GetIdentityRequest
  */
@@ -666,7 +672,7 @@ export type GetIdentityRequest = Message<"pinfold.platform.iam.v2.GetIdentityReq
 };
 
 /**
- * Which identity to read.
+ * Request to read one identity.
  *
  * @generated from message pinfold.platform.iam.v2.GetIdentityRequest
  */
@@ -687,7 +693,7 @@ export const GetIdentityRequestSchema: GenMessage<GetIdentityRequest, {jsonType:
   messageDesc(file_pinfold_iam_v2_identities, 2);
 
 /**
- * Which identity to delete.
+ * Request to delete one identity.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteIdentityRequest
  */
@@ -701,7 +707,7 @@ export type DeleteIdentityRequest = Message<"pinfold.platform.iam.v2.DeleteIdent
 };
 
 /**
- * Which identity to delete.
+ * Request to delete one identity.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteIdentityRequest
  */
@@ -722,23 +728,23 @@ export const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest, {jso
   messageDesc(file_pinfold_iam_v2_identities, 3);
 
 /**
- * An identity with new values, and which of them to take.
+ * Request to change one identity: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateIdentityRequest
  */
 export type UpdateIdentityRequest = Message<"pinfold.platform.iam.v2.UpdateIdentityRequest"> & {
   /**
-   * The new values. Its `uid` names the identity to change.
+   * The new values. `uid` names the identity to change.
    *
    * @generated from field: pinfold.platform.iam.v2.Identity identity = 1;
    */
   identity?: Identity | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -746,23 +752,23 @@ export type UpdateIdentityRequest = Message<"pinfold.platform.iam.v2.UpdateIdent
 };
 
 /**
- * An identity with new values, and which of them to take.
+ * Request to change one identity: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateIdentityRequest
  */
 export type UpdateIdentityRequestJson = {
   /**
-   * The new values. Its `uid` names the identity to change.
+   * The new values. `uid` names the identity to change.
    *
    * @generated from field: pinfold.platform.iam.v2.Identity identity = 1;
    */
   identity?: IdentityJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -777,57 +783,60 @@ export const UpdateIdentityRequestSchema: GenMessage<UpdateIdentityRequest, {jso
   messageDesc(file_pinfold_iam_v2_identities, 4);
 
 /**
- * Which identities to list, in which order, and which page of them.
+ * Request to list identities: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListIdentitiesRequest
  */
 export type ListIdentitiesRequest = Message<"pinfold.platform.iam.v2.ListIdentitiesRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only identities with exactly this name. Case matters.
+   * Limits the list to identities with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only identities with this kind of relationship.
+   * Limits the list to identities with this kind of relationship.
    *
    * @generated from field: pinfold.platform.iam.v2.RelationshipType relationship_type = 3;
    */
   relationshipType: RelationshipType;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -835,57 +844,60 @@ export type ListIdentitiesRequest = Message<"pinfold.platform.iam.v2.ListIdentit
 };
 
 /**
- * Which identities to list, in which order, and which page of them.
+ * Request to list identities: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListIdentitiesRequest
  */
 export type ListIdentitiesRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only identities with exactly this name. Case matters.
+   * Limits the list to identities with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only identities with this kind of relationship.
+   * Limits the list to identities with this kind of relationship.
    *
    * @generated from field: pinfold.platform.iam.v2.RelationshipType relationship_type = 3;
    */
   relationshipType?: RelationshipTypeJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -913,21 +925,21 @@ export type ListIdentitiesResponse = Message<"pinfold.platform.iam.v2.ListIdenti
   identities: Identity[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -948,21 +960,21 @@ export type ListIdentitiesResponseJson = {
   identities?: IdentityJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -977,20 +989,20 @@ export const ListIdentitiesResponseSchema: GenMessage<ListIdentitiesResponse, {j
   messageDesc(file_pinfold_iam_v2_identities, 6);
 
 /**
- * The person to look up.
+ * Request to compute the uid of a person.
  *
  * @generated from message pinfold.platform.iam.v2.LookupIdentityRequest
  */
 export type LookupIdentityRequest = Message<"pinfold.platform.iam.v2.LookupIdentityRequest"> & {
   /**
-   * The `iss` claim of their sign-in token, byte for byte.
+   * The `iss` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The `sub` claim of their sign-in token, byte for byte.
+   * The `sub` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string subject = 2;
    */
@@ -998,20 +1010,20 @@ export type LookupIdentityRequest = Message<"pinfold.platform.iam.v2.LookupIdent
 };
 
 /**
- * The person to look up.
+ * Request to compute the uid of a person.
  *
  * @generated from message pinfold.platform.iam.v2.LookupIdentityRequest
  */
 export type LookupIdentityRequestJson = {
   /**
-   * The `iss` claim of their sign-in token, byte for byte.
+   * The `iss` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * The `sub` claim of their sign-in token, byte for byte.
+   * The `sub` claim of the person's sign-in token, byte for byte.
    *
    * @generated from field: string subject = 2;
    */
@@ -1026,13 +1038,13 @@ export const LookupIdentityRequestSchema: GenMessage<LookupIdentityRequest, {jso
   messageDesc(file_pinfold_iam_v2_identities, 7);
 
 /**
- * Where the person is or will be found.
+ * Uid of a person, also before the person signs up.
  *
  * @generated from message pinfold.platform.iam.v2.LookupIdentityResponse
  */
 export type LookupIdentityResponse = Message<"pinfold.platform.iam.v2.LookupIdentityResponse"> & {
   /**
-   * The uid of the person, 40 hex digits. It says nothing about whether they have signed up.
+   * The uid of the person, 40 hex digits. It does not show if the person has signed up.
    *
    * @generated from field: string uid = 1;
    */
@@ -1040,13 +1052,13 @@ export type LookupIdentityResponse = Message<"pinfold.platform.iam.v2.LookupIden
 };
 
 /**
- * Where the person is or will be found.
+ * Uid of a person, also before the person signs up.
  *
  * @generated from message pinfold.platform.iam.v2.LookupIdentityResponse
  */
 export type LookupIdentityResponseJson = {
   /**
-   * The uid of the person, 40 hex digits. It says nothing about whether they have signed up.
+   * The uid of the person, 40 hex digits. It does not show if the person has signed up.
    *
    * @generated from field: string uid = 1;
    */
@@ -1061,7 +1073,7 @@ export const LookupIdentityResponseSchema: GenMessage<LookupIdentityResponse, {j
   messageDesc(file_pinfold_iam_v2_identities, 8);
 
 /**
- * New values for the caller's own profile, and which of them to take.
+ * Request to change the caller's own profile: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateIdentityMetadataRequest
  */
@@ -1074,10 +1086,10 @@ export type UpdateIdentityMetadataRequest = Message<"pinfold.platform.iam.v2.Upd
   identityMetadata?: IdentityMetadata | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `company,job_title`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `company,job_title`. Other fields of the body are ignored.
+   * A field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body,
+   * and gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused
+   * with INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1085,7 +1097,7 @@ export type UpdateIdentityMetadataRequest = Message<"pinfold.platform.iam.v2.Upd
 };
 
 /**
- * New values for the caller's own profile, and which of them to take.
+ * Request to change the caller's own profile: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateIdentityMetadataRequest
  */
@@ -1098,10 +1110,10 @@ export type UpdateIdentityMetadataRequestJson = {
   identityMetadata?: IdentityMetadataJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `company,job_title`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `company,job_title`. Other fields of the body are ignored.
+   * A field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body,
+   * and gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused
+   * with INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1129,21 +1141,21 @@ export type IdentityMetadata = Message<"pinfold.platform.iam.v2.IdentityMetadata
   uid: string;
 
   /**
-   * The full name, from the sign-in provider.
+   * Full name, from the sign-in provider.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The first name, from the sign-in provider.
+   * First name, from the sign-in provider.
    *
    * @generated from field: string given_name = 3;
    */
   givenName: string;
 
   /**
-   * The last name, from the sign-in provider.
+   * Last name, from the sign-in provider.
    *
    * @generated from field: string family_name = 4;
    */
@@ -1157,7 +1169,7 @@ export type IdentityMetadata = Message<"pinfold.platform.iam.v2.IdentityMetadata
   company: string;
 
   /**
-   * What the person does there.
+   * Job title of the person.
    *
    * @generated from field: string job_title = 8;
    */
@@ -1178,21 +1190,21 @@ export type IdentityMetadataJson = {
   uid?: string;
 
   /**
-   * The full name, from the sign-in provider.
+   * Full name, from the sign-in provider.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The first name, from the sign-in provider.
+   * First name, from the sign-in provider.
    *
    * @generated from field: string given_name = 3;
    */
   givenName?: string;
 
   /**
-   * The last name, from the sign-in provider.
+   * Last name, from the sign-in provider.
    *
    * @generated from field: string family_name = 4;
    */
@@ -1206,7 +1218,7 @@ export type IdentityMetadataJson = {
   company?: string;
 
   /**
-   * What the person does there.
+   * Job title of the person.
    *
    * @generated from field: string job_title = 8;
    */
@@ -1221,7 +1233,7 @@ export const IdentityMetadataSchema: GenMessage<IdentityMetadata, {jsonType: Ide
   messageDesc(file_pinfold_iam_v2_identities, 10);
 
 /**
- * The kind of token that an identity wants to see.
+ * Kind of proof that an identity accepts.
  *
  * @generated from enum pinfold.platform.iam.v2.RelationshipType
  */
@@ -1263,14 +1275,14 @@ export const RelationshipType = {
 } as const;
 
 /**
- * The kind of token that an identity wants to see.
+ * Kind of proof that an identity accepts.
  *
  * @generated from enum pinfold.platform.iam.v2.RelationshipType
  */
 export type RelationshipType = (typeof RelationshipType)[keyof typeof RelationshipType] | UnknownEnum;
 
 /**
- * The kind of token that an identity wants to see.
+ * Kind of proof that an identity accepts.
  *
  * @generated from enum pinfold.platform.iam.v2.RelationshipType
  */
@@ -1283,20 +1295,20 @@ export const RelationshipTypeSchema: GenEnum<RelationshipType, RelationshipTypeJ
   enumDesc(file_pinfold_iam_v2_identities, 0);
 
 /**
- * A service of this server that can act for an organisation.
+ * Service of this server that can act for an organization.
  *
  * @generated from enum pinfold.platform.iam.v2.ServicePrincipal
  */
 export const ServicePrincipal = {
   /**
-   * None.
+   * No service.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * The checker of signatures.
+   * Service that checks signatures.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_COSIGNED = 1;
    */
@@ -1310,14 +1322,14 @@ export const ServicePrincipal = {
   INGESTER: 2,
 
   /**
-   * The catalogue syncer.
+   * The catalog syncer.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_CATALOG_SYNCER = 3;
    */
   CATALOG_SYNCER: 3,
 
   /**
-   * The builder of images.
+   * Service that builds images.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_APKO_BUILDER = 4;
    */
@@ -1373,7 +1385,7 @@ export const ServicePrincipal = {
   GUARDENER: 11,
 
   /**
-   * The runner of micro VMs.
+   * Service that runs micro VMs.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_MICROVM = 12;
    */
@@ -1388,14 +1400,14 @@ export const ServicePrincipal = {
 } as const;
 
 /**
- * A service of this server that can act for an organisation.
+ * Service of this server that can act for an organization.
  *
  * @generated from enum pinfold.platform.iam.v2.ServicePrincipal
  */
 export type ServicePrincipal = (typeof ServicePrincipal)[keyof typeof ServicePrincipal] | UnknownEnum;
 
 /**
- * A service of this server that can act for an organisation.
+ * Service of this server that can act for an organization.
  *
  * @generated from enum pinfold.platform.iam.v2.ServicePrincipal
  */
@@ -1408,15 +1420,16 @@ export const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePrincipalJ
   enumDesc(file_pinfold_iam_v2_identities, 1);
 
 /**
- * Who can call: workloads that prove themselves with a token of their own, and people.
+ * Identities that can call the API: people, and workloads that present a token of another issuer.
  *
  * @generated from service pinfold.platform.iam.v2.IdentitiesService
  */
 export const IdentitiesService: GenService<{
   /**
-   * Creates an identity that callers assume by presenting a fitting token, and returns it. INVALID_ARGUMENT with a
-   * violation on the field for a bad name, a missing or second relationship, a pattern that does not compile, an AWS
-   * account that is not 12 digits, more than one audience, or keys that expire too late.
+   * Creates an identity and returns it. A caller assumes the identity by presenting a matching token. Returns
+   * INVALID_ARGUMENT, with a violation on the field, for a bad name, or for a missing or second relationship. The same
+   * applies to a pattern that does not compile, an AWS account that is not 12 digits, more than one audience, and keys
+   * that expire too late.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentitiesService.CreateIdentity
    */
@@ -1426,7 +1439,7 @@ export const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Reads one identity by its uid. NOT_FOUND when it does not exist.
+   * Returns one identity by its uid. Returns NOT_FOUND if the identity does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentitiesService.GetIdentity
    */
@@ -1436,8 +1449,8 @@ export const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity and its role bindings. Tokens it already holds work until they expire. NOT_FOUND when it does
-   * not exist.
+   * Deletes an identity and its role bindings. Tokens that were already issued to it work until they expire. Returns
+   * NOT_FOUND if the identity does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentitiesService.DeleteIdentity
    */
@@ -1447,9 +1460,9 @@ export const IdentitiesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Changes fields of an identity; the rest keep their value. The relationship may get new values but not become
-   * another kind (INVALID_ARGUMENT). PERMISSION_DENIED when the identity is bound to a role with capabilities the
-   * caller lacks. May be repeated.
+   * Changes fields of an identity. Other fields keep their values. The values of the relationship can change, but not
+   * its kind (INVALID_ARGUMENT). Returns PERMISSION_DENIED if the caller lacks a capability of a role that is bound to
+   * the identity. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentitiesService.UpdateIdentity
    */
@@ -1469,8 +1482,8 @@ export const IdentitiesService: GenService<{
     output: typeof ListIdentitiesResponseSchema;
   },
   /**
-   * Computes the uid of the person with this issuer and subject. The answer is the same before and after they sign up,
-   * so that a role binding can be made ahead. INVALID_ARGUMENT when either is missing.
+   * Computes the uid of the person with this issuer and subject. The uid is the same before and after the person signs
+   * up, so you can create a role binding in advance. Returns INVALID_ARGUMENT if the issuer or the subject is missing.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentitiesService.LookupIdentity
    */
@@ -1480,7 +1493,7 @@ export const IdentitiesService: GenService<{
     output: typeof LookupIdentityResponseSchema;
   },
   /**
-   * Changes the caller's own profile and returns it. It touches nobody else and is not delivered as an event.
+   * Changes the caller's own profile and returns it. Creates no event.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentitiesService.UpdateIdentityMetadata
    */

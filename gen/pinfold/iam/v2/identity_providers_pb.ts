@@ -20,50 +20,53 @@ export const file_pinfold_iam_v2_identity_providers: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2lhbS92Mi9pZGVudGl0eV9wcm92aWRlcnMucHJvdG8SF3BpbmZvbGQucGxhdGZvcm0uaWFtLnYyIsQBChxMaXN0SWRlbnRpdHlQcm92aWRlcnNSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgKIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YCyABKAlCA+BBARIVCghvcmRlcl9ieRgMIAEoCUID4EEBEhEKBHNraXAYDSABKAVCA+BBASK6AQodTGlzdElkZW50aXR5UHJvdmlkZXJzUmVzcG9uc2USRQoSaWRlbnRpdHlfcHJvdmlkZXJzGAEgAygLMikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlQcm92aWRlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCKMCgoQSWRlbnRpdHlQcm92aWRlchIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQESNAoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGQoMZGVmYXVsdF9yb2xlGAYgASgJQgPgQQISQwoEb2lkYxgUIAEoCzIuLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5UHJvdmlkZXIuT0lEQ0ID4EEBSAASQQoEc2NpbRgVIAEoCzIuLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5UHJvdmlkZXIuU0NJTUID4EEDGpoDCgRPSURDEhMKBmlzc3VlchgBIAEoCUID4EECEhYKCWNsaWVudF9pZBgCIAEoCUID4EECEh0KDWNsaWVudF9zZWNyZXQYAyABKAlCBoABAeBBARIeChFhZGRpdGlvbmFsX3Njb3BlcxgEIAMoCUID4EEBEhkKDGdyb3Vwc19jbGFpbRgFIAEoCUID4EEBEmAKEGNvcnJlbGF0aW9uX3J1bGUYBiABKA4yPi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eVByb3ZpZGVyLk9JREMuQ29ycmVsYXRpb25SdWxlQgbgQQHgQQUSGQoMcGtjZV9lbmFibGVkGAcgASgIQgPgQQEijQEKD0NvcnJlbGF0aW9uUnVsZRIgChxDT1JSRUxBVElPTl9SVUxFX1VOU1BFQ0lGSUVEEAASKwonQ09SUkVMQVRJT05fUlVMRV9TVUJfRVFVQUxTX0VYVEVSTkFMX0lEEAESKwonQ09SUkVMQVRJT05fUlVMRV9PSURfRVFVQUxTX0VYVEVSTkFMX0lEEAIa9wMKBFNDSU0SFAoHZW5hYmxlZBgBIAEoCEID4EEDEhkKDGVuZHBvaW50X3VybBgDIAEoCUID4EEDEjoKEXRva2VuX2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEkMKGnByZXZpb3VzX3Rva2VuX2V4cGlyZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEl0KEGNyZWRlbnRpYWxfc3RhdGUYBiABKA4yPi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eVByb3ZpZGVyLlNDSU0uQ3JlZGVudGlhbFN0YXRlQgPgQQMSEQoEZXRhZxgHIAEoCUID4EEDIsoBCg9DcmVkZW50aWFsU3RhdGUSIAocQ1JFREVOVElBTF9TVEFURV9VTlNQRUNJRklFRBAAEh8KG0NSRURFTlRJQUxfU1RBVEVfTk9UX0lTU1VFRBABEhkKFUNSRURFTlRJQUxfU1RBVEVfTElWRRACEhwKGENSRURFTlRJQUxfU1RBVEVfRVhQSVJFRBADEhwKGENSRURFTlRJQUxfU1RBVEVfUkVWT0tFRBAEEh0KGUNSRURFTlRJQUxfU1RBVEVfUk9UQVRJTkcQBUIPCg1jb25maWd1cmF0aW9uIjIKGkdldElkZW50aXR5UHJvdmlkZXJSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKDAQodQ3JlYXRlSWRlbnRpdHlQcm92aWRlclJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEkkKEWlkZW50aXR5X3Byb3ZpZGVyGAIgASgLMikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlQcm92aWRlckID4EECIqQBCh1VcGRhdGVJZGVudGl0eVByb3ZpZGVyUmVxdWVzdBJNChFpZGVudGl0eV9wcm92aWRlchgBIAEoCzIpLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5UHJvdmlkZXJCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiNQodRGVsZXRlSWRlbnRpdHlQcm92aWRlclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIpQBChhHZW5lcmF0ZVNjaW1Ub2tlblJlcXVlc3QSJgoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAEgASgJQgfgQQKgtRgBEjQKC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEhoKDW5ldmVyX2V4cGlyZXMYAyABKAhCA+BBASKjAQoZR2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZRISCgV0b2tlbhgBIAEoCUIDgAEBEhQKDGVuZHBvaW50X3VybBgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAQgASgJEgwKBGV0YWcYBSABKAki2gEKGlJlZ2VuZXJhdGVTY2ltVG9rZW5SZXF1ZXN0EiYKFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgBIAEoCUIH4EECoLUYARIvCgdvdmVybGFwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQESNAoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESEQoEZXRhZxgEIAEoCUID4EECEhoKDW5ldmVyX2V4cGlyZXMYBSABKAhCA+BBASKbAgobUmVnZW5lcmF0ZVNjaW1Ub2tlblJlc3BvbnNlEhIKBXRva2VuGAEgASgJQgOAAQESFAoMZW5kcG9pbnRfdXJsGAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVpZGVudGl0eV9wcm92aWRlcl91aWQYBCABKAkSDAoEZXRhZxgFIAEoCRI+ChpwcmV2aW91c190b2tlbl9leHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoRcmVxdWVzdGVkX292ZXJsYXAYByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iQAoWUmV2b2tlU2NpbVRva2VuUmVxdWVzdBImChVpZGVudGl0eV9wcm92aWRlcl91aWQYASABKAlCB+BBAqC1GAEiiAEKF1Jldm9rZVNjaW1Ub2tlblJlc3BvbnNlEh0KFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgBIAEoCRIMCgRldGFnGAIgASgJEg8KB2VuYWJsZWQYAyABKAgSLwoLcmV2b2tlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImgKFVNldFNjaW1FbmFibGVkUmVxdWVzdBImChVpZGVudGl0eV9wcm92aWRlcl91aWQYASABKAlCB+BBAqC1GAESFAoHZW5hYmxlZBgCIAEoCEID4EECEhEKBGV0YWcYAyABKAlCA+BBAiJWChZTZXRTY2ltRW5hYmxlZFJlc3BvbnNlEh0KFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgBIAEoCRIPCgdlbmFibGVkGAIgASgIEgwKBGV0YWcYAyABKAky+xIKGElkZW50aXR5UHJvdmlkZXJzU2VydmljZRLBAQoVTGlzdElkZW50aXR5UHJvdmlkZXJzEjUucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdElkZW50aXR5UHJvdmlkZXJzUmVxdWVzdBo2LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkxpc3RJZGVudGl0eVByb3ZpZGVyc1Jlc3BvbnNlIjmKtRgIEgYKApcKEAGatRgIGAEgACgBMACC0+STAhsSGS9pYW0vdjIvaWRlbnRpdHlQcm92aWRlcnMStwEKE0dldElkZW50aXR5UHJvdmlkZXISMy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5HZXRJZGVudGl0eVByb3ZpZGVyUmVxdWVzdBopLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5UHJvdmlkZXIiQIq1GAYSBAoClwqatRgIGAEgACgBMACC0+STAiQSIi9pYW0vdjIvaWRlbnRpdHlQcm92aWRlcnMve3VpZD0qKn0SlgIKFkNyZWF0ZUlkZW50aXR5UHJvdmlkZXISNi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVJZGVudGl0eVByb3ZpZGVyUmVxdWVzdBopLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5UHJvdmlkZXIimAGKtRgIEgYKBJUKkQOStRg8CjFkZXYucGluZm9sZC5hcGkuaWFtLmlkZW50aXR5X3Byb3ZpZGVycy5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwI6OhFpZGVudGl0eV9wcm92aWRlciIlL2lhbS92Mi9pZGVudGl0eVByb3ZpZGVycy97cGFyZW50PSoqfRKlAgoWVXBkYXRlSWRlbnRpdHlQcm92aWRlchI2LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZUlkZW50aXR5UHJvdmlkZXJSZXF1ZXN0GikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlQcm92aWRlciKnAYq1GAgSBgoElgqRA5K1GDwKMWRldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMACC0+STAkk6EWlkZW50aXR5X3Byb3ZpZGVyMjQvaWFtL3YyL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlci51aWQ9Kip9EusBChZEZWxldGVJZGVudGl0eVByb3ZpZGVyEjYucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuRGVsZXRlSWRlbnRpdHlQcm92aWRlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkigAGKtRgGEgQKApgKkrUYPAoxZGV2LnBpbmZvbGQuYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCJCoiL2lhbS92Mi9pZGVudGl0eVByb3ZpZGVycy97dWlkPSoqfRKtAgoRR2VuZXJhdGVTY2ltVG9rZW4SMS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5HZW5lcmF0ZVNjaW1Ub2tlblJlcXVlc3QaMi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5HZW5lcmF0ZVNjaW1Ub2tlblJlc3BvbnNlIrABirUYCBIGCgSZCpcKkrUYSQo+ZGV2LnBpbmZvbGQuYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuc2NpbV90b2tlbi5nZW5lcmF0ZWQudjESBWdyb3VwGAGatRgCEAGC0+STAks6ASoiRi9pYW0vdjIvaWRlbnRpdHlQcm92aWRlcnMve2lkZW50aXR5X3Byb3ZpZGVyX3VpZD0qKn06Z2VuZXJhdGVTY2ltVG9rZW4StwIKE1JlZ2VuZXJhdGVTY2ltVG9rZW4SMy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5SZWdlbmVyYXRlU2NpbVRva2VuUmVxdWVzdBo0LnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJlZ2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZSK0AYq1GAgSBgoEmQqXCpK1GEsKQGRldi5waW5mb2xkLmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW1fdG9rZW4ucmVnZW5lcmF0ZWQudjESBWdyb3VwGAGatRgCEAGC0+STAk06ASoiSC9pYW0vdjIvaWRlbnRpdHlQcm92aWRlcnMve2lkZW50aXR5X3Byb3ZpZGVyX3VpZD0qKn06cmVnZW5lcmF0ZVNjaW1Ub2tlbhKjAgoPUmV2b2tlU2NpbVRva2VuEi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuUmV2b2tlU2NpbVRva2VuUmVxdWVzdBowLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJldm9rZVNjaW1Ub2tlblJlc3BvbnNlIqwBirUYCBIGCgSZCpcKkrUYRwo8ZGV2LnBpbmZvbGQuYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuc2NpbV90b2tlbi5yZXZva2VkLnYxEgVncm91cBgBmrUYAhABgtPkkwJJOgEqIkQvaWFtL3YyL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlcl91aWQ9Kip9OnJldm9rZVNjaW1Ub2tlbhKhAgoOU2V0U2NpbUVuYWJsZWQSLi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5TZXRTY2ltRW5hYmxlZFJlcXVlc3QaLy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5TZXRTY2ltRW5hYmxlZFJlc3BvbnNlIq0BirUYCBIGCgSZCpcKkrUYSQo+ZGV2LnBpbmZvbGQuYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuc2NpbV9lbmFibGVkLnVwZGF0ZWQudjESBWdyb3VwGAGatRgCEAGC0+STAkg6ASoiQy9pYW0vdjIvaWRlbnRpdHlQcm92aWRlcnMve2lkZW50aXR5X3Byb3ZpZGVyX3VpZD0qKn06c2V0U2NpbUVuYWJsZWRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which identity providers to list, in which order, and which page of them.
+ * Request to list identity providers: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListIdentityProvidersRequest
  */
 export type ListIdentityProvidersRequest = Message<"pinfold.platform.iam.v2.ListIdentityProvidersRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only identity providers with exactly this name. Case matters.
+   * Limits the list to identity providers with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -71,50 +74,53 @@ export type ListIdentityProvidersRequest = Message<"pinfold.platform.iam.v2.List
 };
 
 /**
- * Which identity providers to list, in which order, and which page of them.
+ * Request to list identity providers: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListIdentityProvidersRequest
  */
 export type ListIdentityProvidersRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only identity providers with exactly this name. Case matters.
+   * Limits the list to identity providers with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -142,21 +148,21 @@ export type ListIdentityProvidersResponse = Message<"pinfold.platform.iam.v2.Lis
   identityProviders: IdentityProvider[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -177,21 +183,21 @@ export type ListIdentityProvidersResponseJson = {
   identityProviders?: IdentityProviderJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -206,20 +212,20 @@ export const ListIdentityProvidersResponseSchema: GenMessage<ListIdentityProvide
   messageDesc(file_pinfold_iam_v2_identity_providers, 1);
 
 /**
- * How the people of an organisation sign in.
+ * Identity provider with which the members of an organization sign in.
  *
  * @generated from message pinfold.platform.iam.v2.IdentityProvider
  */
 export type IdentityProvider = Message<"pinfold.platform.iam.v2.IdentityProvider"> & {
   /**
-   * The identifier: the uid of the organisation, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the organization, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in the organisation.
+   * Name of the identity provider, `^[a-z0-9 ._-]{1,}$`, unique in the organization.
    *
    * @generated from field: string name = 2;
    */
@@ -233,34 +239,34 @@ export type IdentityProvider = Message<"pinfold.platform.iam.v2.IdentityProvider
   description: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 5;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * The uid of the role that a new person gets at the first sign-in. The caller must hold all its capabilities.
+   * The uid of the role that a new person gets at the first sign-in. The caller must hold all capabilities of the role.
    *
    * @generated from field: string default_role = 6;
    */
   defaultRole: string;
 
   /**
-   * The protocol spoken with the provider.
+   * Protocol of the provider.
    *
    * @generated from oneof pinfold.platform.iam.v2.IdentityProvider.configuration
    */
   configuration: {
     /**
-     * OpenID Connect, the only protocol so far.
+     * OpenID Connect, the only supported protocol.
      *
      * @generated from field: pinfold.platform.iam.v2.IdentityProvider.OIDC oidc = 20;
      */
@@ -269,7 +275,7 @@ export type IdentityProvider = Message<"pinfold.platform.iam.v2.IdentityProvider
   } | { case: undefined; value?: undefined };
 
   /**
-   * Provisioning by SCIM. It changes through its own methods; here it is ignored when sent.
+   * Provisioning by SCIM. Change it with the SCIM methods; values in create and update calls are ignored.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
@@ -277,20 +283,20 @@ export type IdentityProvider = Message<"pinfold.platform.iam.v2.IdentityProvider
 };
 
 /**
- * How the people of an organisation sign in.
+ * Identity provider with which the members of an organization sign in.
  *
  * @generated from message pinfold.platform.iam.v2.IdentityProvider
  */
 export type IdentityProviderJson = {
   /**
-   * The identifier: the uid of the organisation, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the organization, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in the organisation.
+   * Name of the identity provider, `^[a-z0-9 ._-]{1,}$`, unique in the organization.
    *
    * @generated from field: string name = 2;
    */
@@ -304,35 +310,35 @@ export type IdentityProviderJson = {
   description?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 5;
    */
   updateTime?: TimestampJson;
 
   /**
-   * The uid of the role that a new person gets at the first sign-in. The caller must hold all its capabilities.
+   * The uid of the role that a new person gets at the first sign-in. The caller must hold all capabilities of the role.
    *
    * @generated from field: string default_role = 6;
    */
   defaultRole?: string;
 
   /**
-   * OpenID Connect, the only protocol so far.
+   * OpenID Connect, the only supported protocol.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.OIDC oidc = 20;
    */
   oidc?: IdentityProvider_OIDCJson;
 
   /**
-   * Provisioning by SCIM. It changes through its own methods; here it is ignored when sent.
+   * Provisioning by SCIM. Change it with the SCIM methods; values in create and update calls are ignored.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
@@ -347,58 +353,59 @@ export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: Ide
   messageDesc(file_pinfold_iam_v2_identity_providers, 2);
 
 /**
- * An OpenID Connect provider. It must publish discovery and offer the authorization code grant.
+ * OpenID Connect provider. It must publish discovery and support the authorization code grant.
  *
  * @generated from message pinfold.platform.iam.v2.IdentityProvider.OIDC
  */
 export type IdentityProvider_OIDC = Message<"pinfold.platform.iam.v2.IdentityProvider.OIDC"> & {
   /**
-   * The issuer URL, which must publish discovery.
+   * Issuer URL. The issuer must publish discovery.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The client id registered at the provider.
+   * Client id registered at the provider.
    *
    * @generated from field: string client_id = 2;
    */
   clientId: string;
 
   /**
-   * The client secret. Only written, never returned. Needed unless `pkce_enabled`. Empty on update keeps the stored
-   * one, unless the mask names `oidc.client_secret`, which clears it. A new issuer needs the secret again, since the
-   * stored one would be sent there.
+   * Client secret. Write-only: it is never returned. Required unless `pkce_enabled` is set. An empty value on update
+   * keeps the stored secret, unless the mask names `oidc.client_secret`, which clears it. With a new issuer, send the
+   * secret again, because otherwise the stored one would be sent to the new issuer.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret: string;
 
   /**
-   * Scopes to ask for besides `openid`, such as `email` and `profile`.
+   * Scopes to request besides `openid`, such as `email` and `profile`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes: string[];
 
   /**
-   * The claim that lists the external groups of a person. Empty switches group mappings off.
+   * Claim with the external groups of a person. Empty disables group mappings.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim: string;
 
   /**
-   * How a sign-in finds its provisioned user. Set on create, by default the claim `sub`; a different value later is
-   * INVALID_ARGUMENT.
+   * Rule that finds the provisioned user for a sign-in. Set on create. Default: the claim `sub`. A different value on
+   * update is refused with INVALID_ARGUMENT.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule: IdentityProvider_OIDC_CorrelationRule;
 
   /**
-   * Sign in with PKCE (S256). INVALID_ARGUMENT when the provider's discovery says that it has no S256.
+   * True: sign in with PKCE (S256). Returns INVALID_ARGUMENT if the provider's discovery says that it does not
+   * support S256.
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -406,58 +413,59 @@ export type IdentityProvider_OIDC = Message<"pinfold.platform.iam.v2.IdentityPro
 };
 
 /**
- * An OpenID Connect provider. It must publish discovery and offer the authorization code grant.
+ * OpenID Connect provider. It must publish discovery and support the authorization code grant.
  *
  * @generated from message pinfold.platform.iam.v2.IdentityProvider.OIDC
  */
 export type IdentityProvider_OIDCJson = {
   /**
-   * The issuer URL, which must publish discovery.
+   * Issuer URL. The issuer must publish discovery.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * The client id registered at the provider.
+   * Client id registered at the provider.
    *
    * @generated from field: string client_id = 2;
    */
   clientId?: string;
 
   /**
-   * The client secret. Only written, never returned. Needed unless `pkce_enabled`. Empty on update keeps the stored
-   * one, unless the mask names `oidc.client_secret`, which clears it. A new issuer needs the secret again, since the
-   * stored one would be sent there.
+   * Client secret. Write-only: it is never returned. Required unless `pkce_enabled` is set. An empty value on update
+   * keeps the stored secret, unless the mask names `oidc.client_secret`, which clears it. With a new issuer, send the
+   * secret again, because otherwise the stored one would be sent to the new issuer.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret?: string;
 
   /**
-   * Scopes to ask for besides `openid`, such as `email` and `profile`.
+   * Scopes to request besides `openid`, such as `email` and `profile`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes?: string[];
 
   /**
-   * The claim that lists the external groups of a person. Empty switches group mappings off.
+   * Claim with the external groups of a person. Empty disables group mappings.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim?: string;
 
   /**
-   * How a sign-in finds its provisioned user. Set on create, by default the claim `sub`; a different value later is
-   * INVALID_ARGUMENT.
+   * Rule that finds the provisioned user for a sign-in. Set on create. Default: the claim `sub`. A different value on
+   * update is refused with INVALID_ARGUMENT.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule?: IdentityProvider_OIDC_CorrelationRuleJson;
 
   /**
-   * Sign in with PKCE (S256). INVALID_ARGUMENT when the provider's discovery says that it has no S256.
+   * True: sign in with PKCE (S256). Returns INVALID_ARGUMENT if the provider's discovery says that it does not
+   * support S256.
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -472,13 +480,14 @@ export const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC, {jso
   messageDesc(file_pinfold_iam_v2_identity_providers, 2, 0);
 
 /**
- * Which claim of a sign-in is compared with a provisioned user's `externalId`. E-mail addresses are never compared.
+ * Claim of a sign-in that is compared with the `externalId` of a provisioned user. Email addresses are never
+ * compared.
  *
  * @generated from enum pinfold.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
 export const IdentityProvider_OIDC_CorrelationRule = {
   /**
-   * Not set: the claim `sub`.
+   * Not set. Means the claim `sub`.
    *
    * @generated from enum value: CORRELATION_RULE_UNSPECIFIED = 0;
    */
@@ -500,14 +509,16 @@ export const IdentityProvider_OIDC_CorrelationRule = {
 } as const;
 
 /**
- * Which claim of a sign-in is compared with a provisioned user's `externalId`. E-mail addresses are never compared.
+ * Claim of a sign-in that is compared with the `externalId` of a provisioned user. Email addresses are never
+ * compared.
  *
  * @generated from enum pinfold.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
 export type IdentityProvider_OIDC_CorrelationRule = (typeof IdentityProvider_OIDC_CorrelationRule)[keyof typeof IdentityProvider_OIDC_CorrelationRule] | UnknownEnum;
 
 /**
- * Which claim of a sign-in is compared with a provisioned user's `externalId`. E-mail addresses are never compared.
+ * Claim of a sign-in that is compared with the `externalId` of a provisioned user. Email addresses are never
+ * compared.
  *
  * @generated from enum pinfold.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -520,48 +531,49 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<IdentityProvid
   enumDesc(file_pinfold_iam_v2_identity_providers, 2, 0, 0);
 
 /**
- * The SCIM endpoint of the identity provider and the state of its token.
+ * SCIM endpoint of the identity provider and state of its token.
  *
  * @generated from message pinfold.platform.iam.v2.IdentityProvider.SCIM
  */
 export type IdentityProvider_SCIM = Message<"pinfold.platform.iam.v2.IdentityProvider.SCIM"> & {
   /**
-   * The endpoint accepts calls. They still need a live token.
+   * True if the endpoint accepts calls. Calls also need a token that works.
    *
    * @generated from field: bool enabled = 1;
    */
   enabled: boolean;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 3;
    */
   endpointUrl: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does, and in lists.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires, and in lists.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: Timestamp | undefined;
 
   /**
-   * When the replaced token stops working: RFC 3339, UTC, milliseconds. Unset when none still works, and in lists.
+   * Time when the replaced token stops working: RFC 3339, UTC, milliseconds. Not set if no replaced token still
+   * works, and in lists.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
   previousTokenExpireTime?: Timestamp | undefined;
 
   /**
-   * The state of the token. Unset in lists.
+   * State of the token. Not set in lists.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.SCIM.CredentialState credential_state = 6;
    */
   credentialState: IdentityProvider_SCIM_CredentialState;
 
   /**
-   * The version of the SCIM settings. RegenerateScimToken and SetScimEnabled want it back.
+   * Version of the SCIM settings. Send it with RegenerateScimToken and SetScimEnabled.
    *
    * @generated from field: string etag = 7;
    */
@@ -569,48 +581,49 @@ export type IdentityProvider_SCIM = Message<"pinfold.platform.iam.v2.IdentityPro
 };
 
 /**
- * The SCIM endpoint of the identity provider and the state of its token.
+ * SCIM endpoint of the identity provider and state of its token.
  *
  * @generated from message pinfold.platform.iam.v2.IdentityProvider.SCIM
  */
 export type IdentityProvider_SCIMJson = {
   /**
-   * The endpoint accepts calls. They still need a live token.
+   * True if the endpoint accepts calls. Calls also need a token that works.
    *
    * @generated from field: bool enabled = 1;
    */
   enabled?: boolean;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 3;
    */
   endpointUrl?: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does, and in lists.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires, and in lists.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: TimestampJson;
 
   /**
-   * When the replaced token stops working: RFC 3339, UTC, milliseconds. Unset when none still works, and in lists.
+   * Time when the replaced token stops working: RFC 3339, UTC, milliseconds. Not set if no replaced token still
+   * works, and in lists.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
   previousTokenExpireTime?: TimestampJson;
 
   /**
-   * The state of the token. Unset in lists.
+   * State of the token. Not set in lists.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider.SCIM.CredentialState credential_state = 6;
    */
   credentialState?: IdentityProvider_SCIM_CredentialStateJson;
 
   /**
-   * The version of the SCIM settings. RegenerateScimToken and SetScimEnabled want it back.
+   * Version of the SCIM settings. Send it with RegenerateScimToken and SetScimEnabled.
    *
    * @generated from field: string etag = 7;
    */
@@ -625,48 +638,48 @@ export const IdentityProvider_SCIMSchema: GenMessage<IdentityProvider_SCIM, {jso
   messageDesc(file_pinfold_iam_v2_identity_providers, 2, 1);
 
 /**
- * What the SCIM token is good for.
+ * State of the SCIM token.
  *
  * @generated from enum pinfold.platform.iam.v2.IdentityProvider.SCIM.CredentialState
  */
 export const IdentityProvider_SCIM_CredentialState = {
   /**
-   * Not shown here.
+   * Not included in this answer.
    *
    * @generated from enum value: CREDENTIAL_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * There has never been one.
+   * No token was ever issued.
    *
    * @generated from enum value: CREDENTIAL_STATE_NOT_ISSUED = 1;
    */
   NOT_ISSUED: 1,
 
   /**
-   * It works.
+   * The token works.
    *
    * @generated from enum value: CREDENTIAL_STATE_LIVE = 2;
    */
   LIVE: 2,
 
   /**
-   * Its time is over.
+   * The token has expired.
    *
    * @generated from enum value: CREDENTIAL_STATE_EXPIRED = 3;
    */
   EXPIRED: 3,
 
   /**
-   * It was revoked.
+   * The token was revoked.
    *
    * @generated from enum value: CREDENTIAL_STATE_REVOKED = 4;
    */
   REVOKED: 4,
 
   /**
-   * It works, and so does the one before.
+   * The token works, and the previous one still works as well.
    *
    * @generated from enum value: CREDENTIAL_STATE_ROTATING = 5;
    */
@@ -674,14 +687,14 @@ export const IdentityProvider_SCIM_CredentialState = {
 } as const;
 
 /**
- * What the SCIM token is good for.
+ * State of the SCIM token.
  *
  * @generated from enum pinfold.platform.iam.v2.IdentityProvider.SCIM.CredentialState
  */
 export type IdentityProvider_SCIM_CredentialState = (typeof IdentityProvider_SCIM_CredentialState)[keyof typeof IdentityProvider_SCIM_CredentialState] | UnknownEnum;
 
 /**
- * What the SCIM token is good for.
+ * State of the SCIM token.
  *
  * @generated from enum pinfold.platform.iam.v2.IdentityProvider.SCIM.CredentialState
  */
@@ -694,7 +707,7 @@ export const IdentityProvider_SCIM_CredentialStateSchema: GenEnum<IdentityProvid
   enumDesc(file_pinfold_iam_v2_identity_providers, 2, 1, 0);
 
 /**
- * Which identity provider to read.
+ * Request to read one identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.GetIdentityProviderRequest
  */
@@ -708,7 +721,7 @@ export type GetIdentityProviderRequest = Message<"pinfold.platform.iam.v2.GetIde
 };
 
 /**
- * Which identity provider to read.
+ * Request to read one identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.GetIdentityProviderRequest
  */
@@ -729,13 +742,13 @@ export const GetIdentityProviderRequestSchema: GenMessage<GetIdentityProviderReq
   messageDesc(file_pinfold_iam_v2_identity_providers, 3);
 
 /**
- * A new identity provider and its organisation.
+ * Request to create an identity provider of an organization.
  *
  * @generated from message pinfold.platform.iam.v2.CreateIdentityProviderRequest
  */
 export type CreateIdentityProviderRequest = Message<"pinfold.platform.iam.v2.CreateIdentityProviderRequest"> & {
   /**
-   * The uid of the organisation. A folder is INVALID_ARGUMENT.
+   * The uid of the organization. A folder is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string parent = 1;
    */
@@ -750,13 +763,13 @@ export type CreateIdentityProviderRequest = Message<"pinfold.platform.iam.v2.Cre
 };
 
 /**
- * A new identity provider and its organisation.
+ * Request to create an identity provider of an organization.
  *
  * @generated from message pinfold.platform.iam.v2.CreateIdentityProviderRequest
  */
 export type CreateIdentityProviderRequestJson = {
   /**
-   * The uid of the organisation. A folder is INVALID_ARGUMENT.
+   * The uid of the organization. A folder is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string parent = 1;
    */
@@ -778,23 +791,23 @@ export const CreateIdentityProviderRequestSchema: GenMessage<CreateIdentityProvi
   messageDesc(file_pinfold_iam_v2_identity_providers, 4);
 
 /**
- * An identity provider with new values, and which of them to take.
+ * Request to change one identity provider: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateIdentityProviderRequest
  */
 export type UpdateIdentityProviderRequest = Message<"pinfold.platform.iam.v2.UpdateIdentityProviderRequest"> & {
   /**
-   * The new values. Its `uid` names the identity provider to change.
+   * The new values. `uid` names the identity provider to change.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider identity_provider = 1;
    */
   identityProvider?: IdentityProvider | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -802,23 +815,23 @@ export type UpdateIdentityProviderRequest = Message<"pinfold.platform.iam.v2.Upd
 };
 
 /**
- * An identity provider with new values, and which of them to take.
+ * Request to change one identity provider: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateIdentityProviderRequest
  */
 export type UpdateIdentityProviderRequestJson = {
   /**
-   * The new values. Its `uid` names the identity provider to change.
+   * The new values. `uid` names the identity provider to change.
    *
    * @generated from field: pinfold.platform.iam.v2.IdentityProvider identity_provider = 1;
    */
   identityProvider?: IdentityProviderJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -833,7 +846,7 @@ export const UpdateIdentityProviderRequestSchema: GenMessage<UpdateIdentityProvi
   messageDesc(file_pinfold_iam_v2_identity_providers, 5);
 
 /**
- * Which identity provider to delete.
+ * Request to delete one identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteIdentityProviderRequest
  */
@@ -847,7 +860,7 @@ export type DeleteIdentityProviderRequest = Message<"pinfold.platform.iam.v2.Del
 };
 
 /**
- * Which identity provider to delete.
+ * Request to delete one identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteIdentityProviderRequest
  */
@@ -868,7 +881,7 @@ export const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdentityProvi
   messageDesc(file_pinfold_iam_v2_identity_providers, 6);
 
 /**
- * For which identity provider, and how long the token lives.
+ * Request to issue the first SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.GenerateScimTokenRequest
  */
@@ -881,14 +894,15 @@ export type GenerateScimTokenRequest = Message<"pinfold.platform.iam.v2.Generate
   identityProviderUid: string;
 
   /**
-   * When the token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -896,7 +910,7 @@ export type GenerateScimTokenRequest = Message<"pinfold.platform.iam.v2.Generate
 };
 
 /**
- * For which identity provider, and how long the token lives.
+ * Request to issue the first SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.GenerateScimTokenRequest
  */
@@ -909,14 +923,15 @@ export type GenerateScimTokenRequestJson = {
   identityProviderUid?: string;
 
   /**
-   * When the token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -931,27 +946,27 @@ export const GenerateScimTokenRequestSchema: GenMessage<GenerateScimTokenRequest
   messageDesc(file_pinfold_iam_v2_identity_providers, 7);
 
 /**
- * The new token and where to use it.
+ * The new token and the URL to use it with.
  *
  * @generated from message pinfold.platform.iam.v2.GenerateScimTokenResponse
  */
 export type GenerateScimTokenResponse = Message<"pinfold.platform.iam.v2.GenerateScimTokenResponse"> & {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -965,7 +980,7 @@ export type GenerateScimTokenResponse = Message<"pinfold.platform.iam.v2.Generat
   identityProviderUid: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
@@ -973,27 +988,27 @@ export type GenerateScimTokenResponse = Message<"pinfold.platform.iam.v2.Generat
 };
 
 /**
- * The new token and where to use it.
+ * The new token and the URL to use it with.
  *
  * @generated from message pinfold.platform.iam.v2.GenerateScimTokenResponse
  */
 export type GenerateScimTokenResponseJson = {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token?: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl?: string;
 
   /**
-   * When the token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -1007,7 +1022,7 @@ export type GenerateScimTokenResponseJson = {
   identityProviderUid?: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
@@ -1022,7 +1037,7 @@ export const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTokenRespon
   messageDesc(file_pinfold_iam_v2_identity_providers, 8);
 
 /**
- * For which identity provider, how long the new token lives and the old one lingers.
+ * Request to replace the SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.RegenerateScimTokenRequest
  */
@@ -1035,29 +1050,30 @@ export type RegenerateScimTokenRequest = Message<"pinfold.platform.iam.v2.Regene
   identityProviderUid: string;
 
   /**
-   * How long the old token keeps working: one hour by default, 24 hours at most (more counts as 24), not at all when
-   * `0s`, and never beyond its own end. A dead token stays dead.
+   * Time that the old token keeps working: one hour by default, 24 hours at most (more counts as 24), none if `0s`. It
+   * never extends beyond the expiry of the old token. An expired or revoked token stays unusable.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: Duration | undefined;
 
   /**
-   * When the new token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the new token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 4;
    */
   etag: string;
 
   /**
-   * The new token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -1065,7 +1081,7 @@ export type RegenerateScimTokenRequest = Message<"pinfold.platform.iam.v2.Regene
 };
 
 /**
- * For which identity provider, how long the new token lives and the old one lingers.
+ * Request to replace the SCIM token of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.RegenerateScimTokenRequest
  */
@@ -1078,29 +1094,30 @@ export type RegenerateScimTokenRequestJson = {
   identityProviderUid?: string;
 
   /**
-   * How long the old token keeps working: one hour by default, 24 hours at most (more counts as 24), not at all when
-   * `0s`, and never beyond its own end. A dead token stays dead.
+   * Time that the old token keeps working: one hour by default, 24 hours at most (more counts as 24), none if `0s`. It
+   * never extends beyond the expiry of the old token. An expired or revoked token stays unusable.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: DurationJson;
 
   /**
-   * When the new token expires, RFC 3339. Default one year from now, two years at most; the past is INVALID_ARGUMENT.
+   * Expiry of the new token, RFC 3339. Default: one year from now. Maximum: two years. A time in the past is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 4;
    */
   etag?: string;
 
   /**
-   * The new token has no end. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -1115,27 +1132,27 @@ export const RegenerateScimTokenRequestSchema: GenMessage<RegenerateScimTokenReq
   messageDesc(file_pinfold_iam_v2_identity_providers, 9);
 
 /**
- * The new token, and how long the old one lingers.
+ * The new token, and the time until the old one stops working.
  *
  * @generated from message pinfold.platform.iam.v2.RegenerateScimTokenResponse
  */
 export type RegenerateScimTokenResponse = Message<"pinfold.platform.iam.v2.RegenerateScimTokenResponse"> & {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl: string;
 
   /**
-   * When the new token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the new token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -1149,21 +1166,21 @@ export type RegenerateScimTokenResponse = Message<"pinfold.platform.iam.v2.Regen
   identityProviderUid: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
   etag: string;
 
   /**
-   * When the old token stops working: RFC 3339, UTC, milliseconds. Unset when it no longer works.
+   * Time when the old token stops working: RFC 3339, UTC, milliseconds. Not set if it no longer works.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: Timestamp | undefined;
 
   /**
-   * The overlap that was asked for.
+   * The `overlap` of the request.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -1171,27 +1188,27 @@ export type RegenerateScimTokenResponse = Message<"pinfold.platform.iam.v2.Regen
 };
 
 /**
- * The new token, and how long the old one lingers.
+ * The new token, and the time until the old one stops working.
  *
  * @generated from message pinfold.platform.iam.v2.RegenerateScimTokenResponse
  */
 export type RegenerateScimTokenResponseJson = {
   /**
-   * The token: `pfscim_` and 64 hex digits. Shown this once; only its hash is kept.
+   * Token: `pfscim_` and 64 hex digits. Shown only once; the server keeps only its hash.
    *
    * @generated from field: string token = 1;
    */
   token?: string;
 
   /**
-   * The base URL to enter at the provider.
+   * Base URL to enter at the provider.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl?: string;
 
   /**
-   * When the new token expires: RFC 3339, UTC, milliseconds. Unset when it never does.
+   * Expiry of the new token: RFC 3339, UTC, milliseconds. Not set if the token never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -1205,21 +1222,21 @@ export type RegenerateScimTokenResponseJson = {
   identityProviderUid?: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 5;
    */
   etag?: string;
 
   /**
-   * When the old token stops working: RFC 3339, UTC, milliseconds. Unset when it no longer works.
+   * Time when the old token stops working: RFC 3339, UTC, milliseconds. Not set if it no longer works.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: TimestampJson;
 
   /**
-   * The overlap that was asked for.
+   * The `overlap` of the request.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -1234,7 +1251,7 @@ export const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenRe
   messageDesc(file_pinfold_iam_v2_identity_providers, 10);
 
 /**
- * For which identity provider.
+ * Request to revoke the SCIM tokens of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.RevokeScimTokenRequest
  */
@@ -1248,7 +1265,7 @@ export type RevokeScimTokenRequest = Message<"pinfold.platform.iam.v2.RevokeScim
 };
 
 /**
- * For which identity provider.
+ * Request to revoke the SCIM tokens of an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.RevokeScimTokenRequest
  */
@@ -1269,7 +1286,7 @@ export const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenRequest, {j
   messageDesc(file_pinfold_iam_v2_identity_providers, 11);
 
 /**
- * The state after the revocation.
+ * State of SCIM after the revocation.
  *
  * @generated from message pinfold.platform.iam.v2.RevokeScimTokenResponse
  */
@@ -1282,21 +1299,21 @@ export type RevokeScimTokenResponse = Message<"pinfold.platform.iam.v2.RevokeSci
   identityProviderUid: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 2;
    */
   etag: string;
 
   /**
-   * Whether SCIM is switched on, as before the call.
+   * True if SCIM is enabled. The call does not change this.
    *
    * @generated from field: bool enabled = 3;
    */
   enabled: boolean;
 
   /**
-   * When the tokens stopped working: RFC 3339, UTC, milliseconds.
+   * Time when the tokens stopped working: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 4;
    */
@@ -1304,7 +1321,7 @@ export type RevokeScimTokenResponse = Message<"pinfold.platform.iam.v2.RevokeSci
 };
 
 /**
- * The state after the revocation.
+ * State of SCIM after the revocation.
  *
  * @generated from message pinfold.platform.iam.v2.RevokeScimTokenResponse
  */
@@ -1317,21 +1334,21 @@ export type RevokeScimTokenResponseJson = {
   identityProviderUid?: string;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 2;
    */
   etag?: string;
 
   /**
-   * Whether SCIM is switched on, as before the call.
+   * True if SCIM is enabled. The call does not change this.
    *
    * @generated from field: bool enabled = 3;
    */
   enabled?: boolean;
 
   /**
-   * When the tokens stopped working: RFC 3339, UTC, milliseconds.
+   * Time when the tokens stopped working: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 4;
    */
@@ -1346,7 +1363,7 @@ export const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenResponse, 
   messageDesc(file_pinfold_iam_v2_identity_providers, 12);
 
 /**
- * For which identity provider, and on or off.
+ * Request to enable or disable SCIM for an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.SetScimEnabledRequest
  */
@@ -1359,14 +1376,14 @@ export type SetScimEnabledRequest = Message<"pinfold.platform.iam.v2.SetScimEnab
   identityProviderUid: string;
 
   /**
-   * True switches SCIM on. It needs no live token.
+   * True enables SCIM. This does not require a working token.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled: boolean;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 3;
    */
@@ -1374,7 +1391,7 @@ export type SetScimEnabledRequest = Message<"pinfold.platform.iam.v2.SetScimEnab
 };
 
 /**
- * For which identity provider, and on or off.
+ * Request to enable or disable SCIM for an identity provider.
  *
  * @generated from message pinfold.platform.iam.v2.SetScimEnabledRequest
  */
@@ -1387,14 +1404,14 @@ export type SetScimEnabledRequestJson = {
   identityProviderUid?: string;
 
   /**
-   * True switches SCIM on. It needs no live token.
+   * True enables SCIM. This does not require a working token.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled?: boolean;
 
   /**
-   * The etag of the last answer. INVALID_ARGUMENT when empty, ABORTED when stale.
+   * The `etag` of the last answer. Returns INVALID_ARGUMENT if empty, and ABORTED if stale.
    *
    * @generated from field: string etag = 3;
    */
@@ -1409,7 +1426,7 @@ export const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest, {jso
   messageDesc(file_pinfold_iam_v2_identity_providers, 13);
 
 /**
- * The state after the change.
+ * State of SCIM after the change.
  *
  * @generated from message pinfold.platform.iam.v2.SetScimEnabledResponse
  */
@@ -1422,14 +1439,14 @@ export type SetScimEnabledResponse = Message<"pinfold.platform.iam.v2.SetScimEna
   identityProviderUid: string;
 
   /**
-   * Whether SCIM is switched on.
+   * True if SCIM is enabled.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled: boolean;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 3;
    */
@@ -1437,7 +1454,7 @@ export type SetScimEnabledResponse = Message<"pinfold.platform.iam.v2.SetScimEna
 };
 
 /**
- * The state after the change.
+ * State of SCIM after the change.
  *
  * @generated from message pinfold.platform.iam.v2.SetScimEnabledResponse
  */
@@ -1450,14 +1467,14 @@ export type SetScimEnabledResponseJson = {
   identityProviderUid?: string;
 
   /**
-   * Whether SCIM is switched on.
+   * True if SCIM is enabled.
    *
    * @generated from field: bool enabled = 2;
    */
   enabled?: boolean;
 
   /**
-   * Changes with every SCIM call. Send it with the next one.
+   * Version of the SCIM settings. Every SCIM call changes it. Send it with the next call.
    *
    * @generated from field: string etag = 3;
    */
@@ -1472,14 +1489,14 @@ export const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResponse, {j
   messageDesc(file_pinfold_iam_v2_identity_providers, 14);
 
 /**
- * The sign-in of an organisation: its OpenID Connect provider, and the SCIM endpoint that provisions its people.
+ * Sign-in settings of an organization: its OpenID Connect provider, and the SCIM endpoint that provisions its users.
  *
  * @generated from service pinfold.platform.iam.v2.IdentityProvidersService
  */
 export const IdentityProvidersService: GenService<{
   /**
-   * Lists the identity providers of the groups in which the caller holds `identity_providers.list`. Token times and
-   * state of SCIM are left out; GetIdentityProvider shows them.
+   * Lists the identity providers of the groups in which the caller holds `identity_providers.list`. The list omits the
+   * expiry times and the state of SCIM tokens; GetIdentityProvider returns them.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.ListIdentityProviders
    */
@@ -1489,7 +1506,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof ListIdentityProvidersResponseSchema;
   },
   /**
-   * Reads one identity provider by its uid, with the state of its SCIM token. NOT_FOUND when it does not exist.
+   * Returns one identity provider by its uid, with the state of its SCIM token. Returns NOT_FOUND if the identity
+   * provider does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.GetIdentityProvider
    */
@@ -1499,10 +1517,11 @@ export const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Connects an organisation to an OpenID Connect provider. INVALID_ARGUMENT without a client secret or PKCE, NOT_FOUND
-   * when the default role is missing, PERMISSION_DENIED when it exceeds the caller's own capabilities, RESOURCE_EXHAUSTED
-   * at the limit `idps`. A provider whose discovery cannot be read is stored all the same, and
-   * `GetProviderDiscovery` says so; nobody signs in with it until it can be.
+   * Connects an organization to an OpenID Connect provider. Returns INVALID_ARGUMENT without a client secret or PKCE.
+   * Returns NOT_FOUND if the default role does not exist. Returns PERMISSION_DENIED if the default role has
+   * capabilities that the caller lacks. Returns RESOURCE_EXHAUSTED at the limit `idps`. A provider is also stored if
+   * its discovery document cannot be read. `GetProviderDiscovery` then reports the problem, and nobody can sign in with
+   * the provider until it is solved.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
    */
@@ -1512,8 +1531,9 @@ export const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Changes fields of an identity provider; the rest keep their value. INVALID_ARGUMENT when it would be left with
-   * neither secret nor PKCE or when the correlation rule changes; other errors as on create. May be repeated.
+   * Changes fields of an identity provider. Other fields keep their values. Returns INVALID_ARGUMENT if neither secret
+   * nor PKCE would remain, or if the correlation rule changes. Other errors are as in CreateIdentityProvider. Safe to
+   * repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.UpdateIdentityProvider
    */
@@ -1523,8 +1543,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Deletes an identity provider with its group mappings and SCIM records. Identities that came through it stay but can
-   * no longer sign in with it. NOT_FOUND when it does not exist.
+   * Deletes an identity provider with its group mappings and SCIM records. Identities that signed in through it remain,
+   * but can no longer sign in with it. Returns NOT_FOUND if the identity provider does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.DeleteIdentityProvider
    */
@@ -1534,8 +1554,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Issues the first SCIM token of an identity provider and shows it this once; SCIM stays disabled.
-   * FAILED_PRECONDITION when a token was issued before. Do not repeat it blindly: read the state first.
+   * Issues the first SCIM token of an identity provider and shows it only once. SCIM stays disabled. Returns
+   * FAILED_PRECONDITION if a token was issued before. Before you repeat the call, read the state.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.GenerateScimToken
    */
@@ -1545,9 +1565,9 @@ export const IdentityProvidersService: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Replaces the SCIM token and shows the new one this once; the old one keeps working for a while. Also revives an
-   * expired or revoked one. NOT_FOUND when none was ever issued, INVALID_ARGUMENT without an etag, ABORTED with
-   * ETAG_MISMATCH when it is stale.
+   * Replaces the SCIM token and shows the new one only once. The old token keeps working for the overlap time. Also
+   * replaces an expired or revoked token. Returns NOT_FOUND if no token was ever issued, INVALID_ARGUMENT without an
+   * etag, and ABORTED with ETAG_MISMATCH if the etag is stale.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.RegenerateScimToken
    */
@@ -1557,7 +1577,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Stops the SCIM token and an overlapping older one at once, without an etag. It does not switch SCIM off.
+   * Revokes the SCIM token, and an older one that still works, immediately. Needs no etag. SCIM stays enabled or
+   * disabled as before.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.RevokeScimToken
    */
@@ -1567,9 +1588,9 @@ export const IdentityProvidersService: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Switches SCIM on or off. FAILED_PRECONDITION when it is switched on with fewer than two identities directly bound
-   * as owners of the organisation; INVALID_ARGUMENT without an etag, ABORTED with ETAG_MISMATCH when it is stale.
-   * Tokens, users and role bindings stay as they are.
+   * Enables or disables SCIM. Returns FAILED_PRECONDITION if SCIM is enabled while fewer than two identities are
+   * directly bound as owners of the organization. Returns INVALID_ARGUMENT without an etag, and ABORTED with
+   * ETAG_MISMATCH if the etag is stale. Tokens, users and role bindings do not change.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.SetScimEnabled
    */

@@ -20,7 +20,7 @@ export const file_pinfold_iam_v2_role_bindings: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL2lhbS92Mi9yb2xlX2JpbmRpbmdzLnByb3RvEhdwaW5mb2xkLnBsYXRmb3JtLmlhbS52MiItChVHZXRSb2xlQmluZGluZ1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIoIDCgtSb2xlQmluZGluZxIUCgN1aWQYASABKAlCB+BBA6C1GAESQwoIaWRlbnRpdHkYAiABKAsyLC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZ0lkZW50aXR5QgPgQQMSPQoFZ3JvdXAYAyABKAsyKS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZ0dyb3VwQgPgQQMSOwoEcm9sZRgEIAEoCzIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nUm9sZUID4EEDEjQKC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhkKDGlkZW50aXR5X3VpZBgGIAEoCUID4EEBEhUKCHJvbGVfdWlkGAcgASgJQgPgQQESNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMikwEKE1JvbGVCaW5kaW5nSWRlbnRpdHkSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQMSFAoHc3ViamVjdBgEIAEoCUID4EEDEhMKBmlzc3VlchgFIAEoCUID4EEDEhIKBWVtYWlsGAYgASgJQgPgQQMiUQoQUm9sZUJpbmRpbmdHcm91cBIQCgN1aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSGAoLZGVzY3JpcHRpb24YAyABKAlCA+BBAyJQCg9Sb2xlQmluZGluZ1JvbGUSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQMidAoYQ3JlYXRlUm9sZUJpbmRpbmdSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI/Cgxyb2xlX2JpbmRpbmcYAiABKAsyJC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZ0ID4EECIjAKGERlbGV0ZVJvbGVCaW5kaW5nUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEi6gEKF0xpc3RSb2xlQmluZGluZ3NSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESFQoIaWRlbnRpdHkYAiABKAlCA+BBARISCgVncm91cBgDIAEoCUID4EEBEhEKBHJvbGUYBCABKAlCA+BBARIWCglwYWdlX3NpemUYBSABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAYgASgJQgPgQQESFQoIb3JkZXJfYnkYByABKAlCA+BBARIRCgRza2lwGAggASgFQgPgQQEiqwEKGExpc3RSb2xlQmluZGluZ3NSZXNwb25zZRI7Cg1yb2xlX2JpbmRpbmdzGAEgAygLMiQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuUm9sZUJpbmRpbmcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQimgEKHkJhdGNoQ3JlYXRlUm9sZUJpbmRpbmdzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESSAoIcmVxdWVzdHMYAiADKAsyMS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVSb2xlQmluZGluZ1JlcXVlc3RCA+BBAhIVCghyb2xlX3VpZBgDIAEoCUID4EEBIl4KH0JhdGNoQ3JlYXRlUm9sZUJpbmRpbmdzUmVzcG9uc2USOwoNcm9sZV9iaW5kaW5ncxgBIAMoCzIkLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nIpUBChhVcGRhdGVSb2xlQmluZGluZ1JlcXVlc3QSQwoMcm9sZV9iaW5kaW5nGAEgASgLMiQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuUm9sZUJpbmRpbmdCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEy0AoKE1JvbGVCaW5kaW5nc1NlcnZpY2USowEKDkdldFJvbGVCaW5kaW5nEi4ucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuR2V0Um9sZUJpbmRpbmdSZXF1ZXN0GiQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuUm9sZUJpbmRpbmciO4q1GAYSBAoCkwOatRgIGAEgACgBMACC0+STAh8SHS9pYW0vdjIvcm9sZUJpbmRpbmdzL3t1aWQ9Kip9EvUBChFDcmVhdGVSb2xlQmluZGluZxIxLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkNyZWF0ZVJvbGVCaW5kaW5nUmVxdWVzdBokLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nIoYBirUYBhIECgKRA5K1GDYKK2Rldi5waW5mb2xkLmFwaS5pYW0ucm9sZWJpbmRpbmdzLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAjA6DHJvbGVfYmluZGluZyIgL2lhbS92Mi9yb2xlQmluZGluZ3Mve3BhcmVudD0qKn0S1QEKEURlbGV0ZVJvbGVCaW5kaW5nEjEucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuRGVsZXRlUm9sZUJpbmRpbmdSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InWKtRgGEgQKApQDkrUYNgorZGV2LnBpbmZvbGQuYXBpLmlhbS5yb2xlYmluZGluZ3MuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCHyodL2lhbS92Mi9yb2xlQmluZGluZ3Mve3VpZD0qKn0SrQEKEExpc3RSb2xlQmluZGluZ3MSMC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5MaXN0Um9sZUJpbmRpbmdzUmVxdWVzdBoxLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkxpc3RSb2xlQmluZGluZ3NSZXNwb25zZSI0irUYCBIGCgKTAxABmrUYCBgBIAAoATAAgtPkkwIWEhQvaWFtL3YyL3JvbGVCaW5kaW5ncxKQAgoXQmF0Y2hDcmVhdGVSb2xlQmluZGluZ3MSNy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5CYXRjaENyZWF0ZVJvbGVCaW5kaW5nc1JlcXVlc3QaOC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5CYXRjaENyZWF0ZVJvbGVCaW5kaW5nc1Jlc3BvbnNlIoEBirUYBhIECgKRA5K1GDwKMWRldi5waW5mb2xkLmFwaS5pYW0ucm9sZWJpbmRpbmdzLmNyZWF0ZWQuYmF0Y2gudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiU6ASoiIC9pYW0vdjIvcm9sZUJpbmRpbmdzOmJhdGNoQ3JlYXRlEv8BChFVcGRhdGVSb2xlQmluZGluZxIxLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZVJvbGVCaW5kaW5nUmVxdWVzdBokLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nIpABirUYBhIECgKSA5K1GDYKK2Rldi5waW5mb2xkLmFwaS5pYW0ucm9sZWJpbmRpbmdzLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMACC0+STAjo6DHJvbGVfYmluZGluZzIqL2lhbS92Mi9yb2xlQmluZGluZ3Mve3JvbGVfYmluZGluZy51aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which role binding to read.
+ * Request to read one role binding.
  *
  * @generated from message pinfold.platform.iam.v2.GetRoleBindingRequest
  */
@@ -34,7 +34,7 @@ export type GetRoleBindingRequest = Message<"pinfold.platform.iam.v2.GetRoleBind
 };
 
 /**
- * Which role binding to read.
+ * Request to read one role binding.
  *
  * @generated from message pinfold.platform.iam.v2.GetRoleBindingRequest
  */
@@ -55,42 +55,42 @@ export const GetRoleBindingRequestSchema: GenMessage<GetRoleBindingRequest, {jso
   messageDesc(file_pinfold_iam_v2_role_bindings, 0);
 
 /**
- * Grants a role to an identity on one group and everything below it. The same identity, role and group can be bound
- * once.
+ * Grant of a role to an identity on one group and everything below it. The same identity, role and group can be bound
+ * only once.
  *
  * @generated from message pinfold.platform.iam.v2.RoleBinding
  */
 export type RoleBinding = Message<"pinfold.platform.iam.v2.RoleBinding"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The identity in short. Only `uid` is set for a person who has not signed up yet.
+   * Short form of the identity. Only `uid` is set for a person who has not signed up yet.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingIdentity identity = 2;
    */
   identity?: RoleBindingIdentity | undefined;
 
   /**
-   * The group in short.
+   * Short form of the group.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingGroup group = 3;
    */
   group?: RoleBindingGroup | undefined;
 
   /**
-   * The role in short.
+   * Short form of the role.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingRole role = 4;
    */
   role?: RoleBindingRole | undefined;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
@@ -104,14 +104,14 @@ export type RoleBinding = Message<"pinfold.platform.iam.v2.RoleBinding"> & {
   identityUid: string;
 
   /**
-   * The uid of the role, built-in or from the group or one above it. Required on create.
+   * The uid of the role: a built-in role, or a custom role of the group or of a group above it. Required on create.
    *
    * @generated from field: string role_uid = 7;
    */
   roleUid: string;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -119,42 +119,42 @@ export type RoleBinding = Message<"pinfold.platform.iam.v2.RoleBinding"> & {
 };
 
 /**
- * Grants a role to an identity on one group and everything below it. The same identity, role and group can be bound
- * once.
+ * Grant of a role to an identity on one group and everything below it. The same identity, role and group can be bound
+ * only once.
  *
  * @generated from message pinfold.platform.iam.v2.RoleBinding
  */
 export type RoleBindingJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The identity in short. Only `uid` is set for a person who has not signed up yet.
+   * Short form of the identity. Only `uid` is set for a person who has not signed up yet.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingIdentity identity = 2;
    */
   identity?: RoleBindingIdentityJson;
 
   /**
-   * The group in short.
+   * Short form of the group.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingGroup group = 3;
    */
   group?: RoleBindingGroupJson;
 
   /**
-   * The role in short.
+   * Short form of the role.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingRole role = 4;
    */
   role?: RoleBindingRoleJson;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
@@ -168,14 +168,14 @@ export type RoleBindingJson = {
   identityUid?: string;
 
   /**
-   * The uid of the role, built-in or from the group or one above it. Required on create.
+   * The uid of the role: a built-in role, or a custom role of the group or of a group above it. Required on create.
    *
    * @generated from field: string role_uid = 7;
    */
   roleUid?: string;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -217,21 +217,21 @@ export type RoleBindingIdentity = Message<"pinfold.platform.iam.v2.RoleBindingId
   description: string;
 
   /**
-   * The subject that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
+   * Subject that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
    *
    * @generated from field: string subject = 4;
    */
   subject: string;
 
   /**
-   * The issuer that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
+   * Issuer that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
    *
    * @generated from field: string issuer = 5;
    */
   issuer: string;
 
   /**
-   * The verified e-mail address of a person.
+   * Verified email address of a person.
    *
    * @generated from field: string email = 6;
    */
@@ -266,21 +266,21 @@ export type RoleBindingIdentityJson = {
   description?: string;
 
   /**
-   * The subject that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
+   * Subject that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
    *
    * @generated from field: string subject = 4;
    */
   subject?: string;
 
   /**
-   * The issuer that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
+   * Issuer that the identity matches, or the text of its pattern. Empty for AWS identities and service principals.
    *
    * @generated from field: string issuer = 5;
    */
   issuer?: string;
 
   /**
-   * The verified e-mail address of a person.
+   * Verified email address of a person.
    *
    * @generated from field: string email = 6;
    */
@@ -421,7 +421,7 @@ export const RoleBindingRoleSchema: GenMessage<RoleBindingRole, {jsonType: RoleB
   messageDesc(file_pinfold_iam_v2_role_bindings, 4);
 
 /**
- * A new role binding and the group it applies to.
+ * Request to create a role binding on a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateRoleBindingRequest
  */
@@ -442,7 +442,7 @@ export type CreateRoleBindingRequest = Message<"pinfold.platform.iam.v2.CreateRo
 };
 
 /**
- * A new role binding and the group it applies to.
+ * Request to create a role binding on a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateRoleBindingRequest
  */
@@ -470,7 +470,7 @@ export const CreateRoleBindingRequestSchema: GenMessage<CreateRoleBindingRequest
   messageDesc(file_pinfold_iam_v2_role_bindings, 5);
 
 /**
- * Which role binding to delete.
+ * Request to delete one role binding.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteRoleBindingRequest
  */
@@ -484,7 +484,7 @@ export type DeleteRoleBindingRequest = Message<"pinfold.platform.iam.v2.DeleteRo
 };
 
 /**
- * Which role binding to delete.
+ * Request to delete one role binding.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteRoleBindingRequest
  */
@@ -505,64 +505,67 @@ export const DeleteRoleBindingRequestSchema: GenMessage<DeleteRoleBindingRequest
   messageDesc(file_pinfold_iam_v2_role_bindings, 6);
 
 /**
- * Which role bindings to list, in which order, and which page of them.
+ * Request to list role bindings: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListRoleBindingsRequest
  */
 export type ListRoleBindingsRequest = Message<"pinfold.platform.iam.v2.ListRoleBindingsRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of the identity with this uid.
+   * Limits the list to role bindings of the identity with this uid.
    *
    * @generated from field: string identity = 2;
    */
   identity: string;
 
   /**
-   * Only those on the group with this uid itself, not below it.
+   * Limits the list to role bindings on the group with this uid. Groups below it are not included.
    *
    * @generated from field: string group = 3;
    */
   group: string;
 
   /**
-   * Only those of the role with this uid.
+   * Limits the list to role bindings of the role with this uid.
    *
    * @generated from field: string role = 4;
    */
   role: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 5;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 6;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 7;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 8;
    */
@@ -570,64 +573,67 @@ export type ListRoleBindingsRequest = Message<"pinfold.platform.iam.v2.ListRoleB
 };
 
 /**
- * Which role bindings to list, in which order, and which page of them.
+ * Request to list role bindings: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListRoleBindingsRequest
  */
 export type ListRoleBindingsRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of the identity with this uid.
+   * Limits the list to role bindings of the identity with this uid.
    *
    * @generated from field: string identity = 2;
    */
   identity?: string;
 
   /**
-   * Only those on the group with this uid itself, not below it.
+   * Limits the list to role bindings on the group with this uid. Groups below it are not included.
    *
    * @generated from field: string group = 3;
    */
   group?: string;
 
   /**
-   * Only those of the role with this uid.
+   * Limits the list to role bindings of the role with this uid.
    *
    * @generated from field: string role = 4;
    */
   role?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 5;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 6;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `created_at` (or
+   * `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 7;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 8;
    */
@@ -655,21 +661,21 @@ export type ListRoleBindingsResponse = Message<"pinfold.platform.iam.v2.ListRole
   roleBindings: RoleBinding[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -690,21 +696,21 @@ export type ListRoleBindingsResponseJson = {
   roleBindings?: RoleBindingJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -719,7 +725,7 @@ export const ListRoleBindingsResponseSchema: GenMessage<ListRoleBindingsResponse
   messageDesc(file_pinfold_iam_v2_role_bindings, 8);
 
 /**
- * Several role bindings for one group.
+ * Request to create several role bindings on one group.
  *
  * @generated from message pinfold.platform.iam.v2.BatchCreateRoleBindingsRequest
  */
@@ -732,14 +738,15 @@ export type BatchCreateRoleBindingsRequest = Message<"pinfold.platform.iam.v2.Ba
   parent: string;
 
   /**
-   * The role bindings, 1 to 25. The `parent` of an entry must be empty or the same as the one above.
+   * The role bindings, 1 to 25. The `parent` of an entry must be empty or the same as the `parent` of this request.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.CreateRoleBindingRequest requests = 2;
    */
   requests: CreateRoleBindingRequest[];
 
   /**
-   * The role for entries that name none. An entry that names another one is INVALID_ARGUMENT.
+   * The uid of the role for all entries without a role. An entry with a different role is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -747,7 +754,7 @@ export type BatchCreateRoleBindingsRequest = Message<"pinfold.platform.iam.v2.Ba
 };
 
 /**
- * Several role bindings for one group.
+ * Request to create several role bindings on one group.
  *
  * @generated from message pinfold.platform.iam.v2.BatchCreateRoleBindingsRequest
  */
@@ -760,14 +767,15 @@ export type BatchCreateRoleBindingsRequestJson = {
   parent?: string;
 
   /**
-   * The role bindings, 1 to 25. The `parent` of an entry must be empty or the same as the one above.
+   * The role bindings, 1 to 25. The `parent` of an entry must be empty or the same as the `parent` of this request.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.CreateRoleBindingRequest requests = 2;
    */
   requests?: CreateRoleBindingRequestJson[];
 
   /**
-   * The role for entries that name none. An entry that names another one is INVALID_ARGUMENT.
+   * The uid of the role for all entries without a role. An entry with a different role is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -788,7 +796,7 @@ export const BatchCreateRoleBindingsRequestSchema: GenMessage<BatchCreateRoleBin
  */
 export type BatchCreateRoleBindingsResponse = Message<"pinfold.platform.iam.v2.BatchCreateRoleBindingsResponse"> & {
   /**
-   * One per entry, in the order of the request.
+   * Role bindings in the order of the request, one per entry.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.RoleBinding role_bindings = 1;
    */
@@ -802,7 +810,7 @@ export type BatchCreateRoleBindingsResponse = Message<"pinfold.platform.iam.v2.B
  */
 export type BatchCreateRoleBindingsResponseJson = {
   /**
-   * One per entry, in the order of the request.
+   * Role bindings in the order of the request, one per entry.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.RoleBinding role_bindings = 1;
    */
@@ -817,23 +825,23 @@ export const BatchCreateRoleBindingsResponseSchema: GenMessage<BatchCreateRoleBi
   messageDesc(file_pinfold_iam_v2_role_bindings, 10);
 
 /**
- * A role binding with new values, and which of them to take.
+ * Request to change one role binding: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateRoleBindingRequest
  */
 export type UpdateRoleBindingRequest = Message<"pinfold.platform.iam.v2.UpdateRoleBindingRequest"> & {
   /**
-   * The new `identity_uid` and `role_uid`; its `uid` names the role binding to change.
+   * The new `identity_uid` and `role_uid`. `uid` names the role binding to change.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBinding role_binding = 1;
    */
   roleBinding?: RoleBinding | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `identity_uid,role_uid`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `identity_uid,role_uid`. Other fields of the body are
+   * ignored. A field in the mask but not in the body is cleared. Without a mask, REST changes every field present in
+   * the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is
+   * refused with INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -841,23 +849,23 @@ export type UpdateRoleBindingRequest = Message<"pinfold.platform.iam.v2.UpdateRo
 };
 
 /**
- * A role binding with new values, and which of them to take.
+ * Request to change one role binding: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateRoleBindingRequest
  */
 export type UpdateRoleBindingRequestJson = {
   /**
-   * The new `identity_uid` and `role_uid`; its `uid` names the role binding to change.
+   * The new `identity_uid` and `role_uid`. `uid` names the role binding to change.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBinding role_binding = 1;
    */
   roleBinding?: RoleBindingJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `identity_uid,role_uid`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `identity_uid,role_uid`. Other fields of the body are
+   * ignored. A field in the mask but not in the body is cleared. Without a mask, REST changes every field present in
+   * the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is
+   * refused with INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -872,13 +880,14 @@ export const UpdateRoleBindingRequestSchema: GenMessage<UpdateRoleBindingRequest
   messageDesc(file_pinfold_iam_v2_role_bindings, 11);
 
 /**
- * Who may do what, and where. Answers embed the identity, group and role, so that no further calls are needed.
+ * Role bindings: which identity has which role on which group. Answers include the identity, group and role, so that no
+ * further calls are needed.
  *
  * @generated from service pinfold.platform.iam.v2.RoleBindingsService
  */
 export const RoleBindingsService: GenService<{
   /**
-   * Reads one role binding with its identity, group and role. NOT_FOUND when it does not exist.
+   * Returns one role binding with its identity, group and role. Returns NOT_FOUND if the role binding does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.GetRoleBinding
    */
@@ -888,10 +897,10 @@ export const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Grants a role to an identity on a group and everything below it. PERMISSION_DENIED when the role holds a capability
-   * that the caller lacks on the group; NOT_FOUND when role or identity is missing, except for a person who has not
-   * signed up yet; ALREADY_EXISTS when the same grant exists; INVALID_ARGUMENT when the group is not at or below the
-   * group the identity lives in.
+   * Grants a role to an identity on a group and everything below it. Returns PERMISSION_DENIED if the caller lacks a
+   * capability of the role on the group. Returns NOT_FOUND if the role or the identity does not exist, except for a
+   * person who has not signed up yet. Returns ALREADY_EXISTS if the same role binding exists. Returns INVALID_ARGUMENT
+   * if the group is not the group of the identity or below it.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.CreateRoleBinding
    */
@@ -901,8 +910,8 @@ export const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Takes a role away from an identity. Deleting one that does not exist succeeds as well. FAILED_PRECONDITION for the
-   * last owner of an organisation.
+   * Revokes a role from an identity. Also succeeds if the role binding does not exist. Returns FAILED_PRECONDITION for
+   * the last owner of an organization.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.DeleteRoleBinding
    */
@@ -912,8 +921,8 @@ export const RoleBindingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the role bindings of the groups in which the caller holds `role_bindings.list`. Each comes with its identity,
-   * group and role.
+   * Lists the role bindings of the groups in which the caller holds `role_bindings.list`. Each one includes its
+   * identity, group and role.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.ListRoleBindings
    */
@@ -923,9 +932,9 @@ export const RoleBindingsService: GenService<{
     output: typeof ListRoleBindingsResponseSchema;
   },
   /**
-   * Creates 1 to 25 role bindings in one group, all or none, in one transaction. The answer keeps the order of the
-   * request. Errors are those of CreateRoleBinding; INVALID_ARGUMENT also for a bad number of entries or an entry that
-   * contradicts the shared parent or role.
+   * Creates 1 to 25 role bindings in one group. One transaction creates all of them or none. The answer keeps the order
+   * of the request. Errors are as in CreateRoleBinding. Also returns INVALID_ARGUMENT for a wrong number of entries, or
+   * for an entry that contradicts the shared parent or role.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.BatchCreateRoleBindings
    */
@@ -935,9 +944,9 @@ export const RoleBindingsService: GenService<{
     output: typeof BatchCreateRoleBindingsResponseSchema;
   },
   /**
-   * Changes the identity or the role of a role binding; its group is fixed. PERMISSION_DENIED when the role holds a
-   * capability that the caller lacks on the group, NOT_FOUND when role or identity is missing, FAILED_PRECONDITION for
-   * the last owner of an organisation. May be repeated.
+   * Changes the identity or the role of a role binding. The group cannot change. Returns PERMISSION_DENIED if the
+   * caller lacks a capability of the role on the group. Returns NOT_FOUND if the role or the identity does not exist.
+   * Returns FAILED_PRECONDITION for the last owner of an organization. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.UpdateRoleBinding
    */

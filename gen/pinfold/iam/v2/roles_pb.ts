@@ -22,7 +22,7 @@ export const file_pinfold_iam_v2_roles: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL2lhbS92Mi9yb2xlcy5wcm90bxIXcGluZm9sZC5wbGF0Zm9ybS5pYW0udjIiJgoOR2V0Um9sZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIvIBCgRSb2xlEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIRCgRuYW1lGAIgASgJQgPgQQISGAoLZGVzY3JpcHRpb24YAyABKAlCA+BBARI7CgxjYXBhYmlsaXRpZXMYBCADKA4yIC5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5QgPgQQESNAoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiuAEKEExpc3RSb2xlc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIRCgRuYW1lGAIgASgJQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIpUBChFMaXN0Um9sZXNSZXNwb25zZRIsCgVyb2xlcxgBIAMoCzIdLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQiXgoRQ3JlYXRlUm9sZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjAKBHJvbGUYAiABKAsyHS5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQgPgQQIifwoRVXBkYXRlUm9sZVJlcXVlc3QSNAoEcm9sZRgBIAEoCzIdLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlUm9sZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBMoQHCgxSb2xlc1NlcnZpY2USiQEKB0dldFJvbGUSJy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5HZXRSb2xlUmVxdWVzdBodLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGUiNoq1GAgSBgoCrwIQAZq1GAgYASAAKAEwAILT5JMCGBIWL2lhbS92Mi9yb2xlcy97dWlkPSoqfRKRAQoJTGlzdFJvbGVzEikucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdFJvbGVzUmVxdWVzdBoqLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkxpc3RSb2xlc1Jlc3BvbnNlIi2KtRgIEgYKAq8CEAGatRgIGAEgACgBMACC0+STAg8SDS9pYW0vdjIvcm9sZXMSyQEKCkNyZWF0ZVJvbGUSKi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVSb2xlUmVxdWVzdBodLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGUicIq1GAYSBAoCrQKStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLnJvbGVzLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiE6BHJvbGUiGS9pYW0vdjIvcm9sZXMve3BhcmVudD0qKn0SywEKClVwZGF0ZVJvbGUSKi5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5VcGRhdGVSb2xlUmVxdWVzdBodLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlJvbGUicoq1GAYSBAoCrgKStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLnJvbGVzLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMACC0+STAiM6BHJvbGUyGy9pYW0vdjIvcm9sZXMve3JvbGUudWlkPSoqfRK5AQoKRGVsZXRlUm9sZRIqLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLkRlbGV0ZVJvbGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5ImeKtRgGEgQKArACkrUYLwokZGV2LnBpbmZvbGQuYXBpLmlhbS5yb2xlcy5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIYKhYvaWFtL3YyL3JvbGVzL3t1aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities, file_pinfold_common_uidp_filter]);
 
 /**
- * Which role to read.
+ * Request to read one role.
  *
  * @generated from message pinfold.platform.iam.v2.GetRoleRequest
  */
@@ -36,7 +36,7 @@ export type GetRoleRequest = Message<"pinfold.platform.iam.v2.GetRoleRequest"> &
 };
 
 /**
- * Which role to read.
+ * Request to read one role.
  *
  * @generated from message pinfold.platform.iam.v2.GetRoleRequest
  */
@@ -57,51 +57,51 @@ export const GetRoleRequestSchema: GenMessage<GetRoleRequest, {jsonType: GetRole
   messageDesc(file_pinfold_iam_v2_roles, 0);
 
 /**
- * A named set of capabilities. A role binding grants it to an identity on a group.
+ * Named set of capabilities. A role binding grants the role to an identity on a group.
  *
  * @generated from message pinfold.platform.iam.v2.Role
  */
 export type Role = Message<"pinfold.platform.iam.v2.Role"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits; a fixed value of 40 hex digits for a built-in
-   * role. Never changes.
+   * Identifier: for a custom role, the uid of the group, a slash and 16 hex digits; for a built-in role, a fixed value
+   * of 40 hex digits. Never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in its group.
+   * Name of the role, `^[a-z0-9 ._-]{1,}$`, unique in its group.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. That of a built-in role ends in
-   * `(built-in)`.
+   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. The description of a built-in role
+   * ends in `(built-in)`.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * What the role allows: enum names; dotted names and numbers are also read. At least one on create. An update
-   * replaces the whole set, and an empty set is INVALID_ARGUMENT.
+   * Capabilities of the role, as enum names. Dotted names and numbers are also accepted. At least one on create. An
+   * update replaces the whole set. An empty set is refused with INVALID_ARGUMENT.
    *
    * @generated from field: repeated pinfold.capabilities.Capability capabilities = 4;
    */
   capabilities: Capability[];
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
@@ -109,51 +109,51 @@ export type Role = Message<"pinfold.platform.iam.v2.Role"> & {
 };
 
 /**
- * A named set of capabilities. A role binding grants it to an identity on a group.
+ * Named set of capabilities. A role binding grants the role to an identity on a group.
  *
  * @generated from message pinfold.platform.iam.v2.Role
  */
 export type RoleJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits; a fixed value of 40 hex digits for a built-in
-   * role. Never changes.
+   * Identifier: for a custom role, the uid of the group, a slash and 16 hex digits; for a built-in role, a fixed value
+   * of 40 hex digits. Never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`, unique in its group.
+   * Name of the role, `^[a-z0-9 ._-]{1,}$`, unique in its group.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. That of a built-in role ends in
-   * `(built-in)`.
+   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. The description of a built-in role
+   * ends in `(built-in)`.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * What the role allows: enum names; dotted names and numbers are also read. At least one on create. An update
-   * replaces the whole set, and an empty set is INVALID_ARGUMENT.
+   * Capabilities of the role, as enum names. Dotted names and numbers are also accepted. At least one on create. An
+   * update replaces the whole set. An empty set is refused with INVALID_ARGUMENT.
    *
    * @generated from field: repeated pinfold.capabilities.Capability capabilities = 4;
    */
   capabilities?: CapabilityJson[];
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
@@ -168,50 +168,53 @@ export const RoleSchema: GenMessage<Role, {jsonType: RoleJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_iam_v2_roles, 1);
 
 /**
- * Which roles to list, in which order, and which page of them.
+ * Request to list roles: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListRolesRequest
  */
 export type ListRolesRequest = Message<"pinfold.platform.iam.v2.ListRolesRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only roles with exactly this name. Case matters.
+   * Limits the list to roles with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -219,50 +222,53 @@ export type ListRolesRequest = Message<"pinfold.platform.iam.v2.ListRolesRequest
 };
 
 /**
- * Which roles to list, in which order, and which page of them.
+ * Request to list roles: filters, order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListRolesRequest
  */
 export type ListRolesRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only roles with exactly this name. Case matters.
+   * Limits the list to roles with exactly this name. Case-sensitive.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -290,21 +296,21 @@ export type ListRolesResponse = Message<"pinfold.platform.iam.v2.ListRolesRespon
   roles: Role[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -325,21 +331,21 @@ export type ListRolesResponseJson = {
   roles?: RoleJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -354,7 +360,7 @@ export const ListRolesResponseSchema: GenMessage<ListRolesResponse, {jsonType: L
   messageDesc(file_pinfold_iam_v2_roles, 3);
 
 /**
- * A new role and the group it belongs to.
+ * Request to create a custom role in a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateRoleRequest
  */
@@ -375,7 +381,7 @@ export type CreateRoleRequest = Message<"pinfold.platform.iam.v2.CreateRoleReque
 };
 
 /**
- * A new role and the group it belongs to.
+ * Request to create a custom role in a group.
  *
  * @generated from message pinfold.platform.iam.v2.CreateRoleRequest
  */
@@ -403,23 +409,23 @@ export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest, {jsonType: C
   messageDesc(file_pinfold_iam_v2_roles, 4);
 
 /**
- * A role with new values, and which of them to take.
+ * Request to change one role: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateRoleRequest
  */
 export type UpdateRoleRequest = Message<"pinfold.platform.iam.v2.UpdateRoleRequest"> & {
   /**
-   * The new values. Its `uid` names the role to change.
+   * The new values. `uid` names the role to change.
    *
    * @generated from field: pinfold.platform.iam.v2.Role role = 1;
    */
   role?: Role | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -427,23 +433,23 @@ export type UpdateRoleRequest = Message<"pinfold.platform.iam.v2.UpdateRoleReque
 };
 
 /**
- * A role with new values, and which of them to take.
+ * Request to change one role: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.iam.v2.UpdateRoleRequest
  */
 export type UpdateRoleRequestJson = {
   /**
-   * The new values. Its `uid` names the role to change.
+   * The new values. `uid` names the role to change.
    *
    * @generated from field: pinfold.platform.iam.v2.Role role = 1;
    */
   role?: RoleJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `name,description`. Other members of the body are
-   * ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member present
-   * in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path is
-   * INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `name,description`. Other fields of the body are ignored. A
+   * field in the mask but not in the body is cleared. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is refused with
+   * INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -458,7 +464,7 @@ export const UpdateRoleRequestSchema: GenMessage<UpdateRoleRequest, {jsonType: U
   messageDesc(file_pinfold_iam_v2_roles, 5);
 
 /**
- * Which role to delete.
+ * Request to delete one role.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteRoleRequest
  */
@@ -472,7 +478,7 @@ export type DeleteRoleRequest = Message<"pinfold.platform.iam.v2.DeleteRoleReque
 };
 
 /**
- * Which role to delete.
+ * Request to delete one role.
  *
  * @generated from message pinfold.platform.iam.v2.DeleteRoleRequest
  */
@@ -493,15 +499,14 @@ export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jsonType: D
   messageDesc(file_pinfold_iam_v2_roles, 6);
 
 /**
- * Named sets of capabilities. Built-in roles belong to nobody and can be used everywhere; custom roles belong to a
- * group.
+ * Roles: named sets of capabilities. Built-in roles can be used everywhere. Custom roles belong to a group.
  *
  * @generated from service pinfold.platform.iam.v2.RolesService
  */
 export const RolesService: GenService<{
   /**
-   * Reads one role by its uid. Built-in roles are open to everyone who holds `roles.list` somewhere; a custom role
-   * needs it at its group. NOT_FOUND when it does not exist.
+   * Returns one role by its uid. For a built-in role, the caller needs `roles.list` on any group. For a custom role,
+   * the caller needs it on the group of the role. Returns NOT_FOUND if the role does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.RolesService.GetRole
    */
@@ -511,8 +516,8 @@ export const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Lists the built-in roles and the custom roles that the caller may see. `uidp.in_root=true` leaves the built-in ones
-   * only.
+   * Lists the built-in roles, and the custom roles that the caller can see. `uidp.in_root=true` limits the list to
+   * built-in roles.
    *
    * @generated from rpc pinfold.platform.iam.v2.RolesService.ListRoles
    */
@@ -522,9 +527,9 @@ export const RolesService: GenService<{
     output: typeof ListRolesResponseSchema;
   },
   /**
-   * Creates a custom role in a group, usable there and below. INVALID_ARGUMENT without a capability or with an unknown
-   * one; PERMISSION_DENIED for a capability that is internal or that the caller does not hold there; ALREADY_EXISTS
-   * when the group has a role of this name.
+   * Creates a custom role that can be used in its group and below. Returns INVALID_ARGUMENT without a capability or for
+   * an unknown one. Returns PERMISSION_DENIED for a capability that is internal or that the caller lacks on the group.
+   * Returns ALREADY_EXISTS if the group already has a role of this name.
    *
    * @generated from rpc pinfold.platform.iam.v2.RolesService.CreateRole
    */
@@ -534,8 +539,8 @@ export const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Changes fields of a custom role, with effect on its bindings at once. FAILED_PRECONDITION for a built-in role;
-   * capabilities are checked as in CreateRole. May be repeated.
+   * Changes fields of a custom role. The change applies to its role bindings immediately. Returns FAILED_PRECONDITION
+   * for a built-in role. Capabilities are checked as in CreateRole. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.RolesService.UpdateRole
    */
@@ -545,8 +550,8 @@ export const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Deletes a custom role. FAILED_PRECONDITION with RESOURCE_IN_USE while a role binding, invite, identity provider or
-   * group mapping uses it, and for a built-in role. NOT_FOUND when it does not exist.
+   * Deletes a custom role. Returns FAILED_PRECONDITION with RESOURCE_IN_USE while a role binding, invite, identity
+   * provider or group mapping uses the role, and for a built-in role. Returns NOT_FOUND if the role does not exist.
    *
    * @generated from rpc pinfold.platform.iam.v2.RolesService.DeleteRole
    */

@@ -18,7 +18,7 @@ export const file_pinfold_iam_v2_terms: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL2lhbS92Mi90ZXJtcy5wcm90bxIXcGluZm9sZC5wbGF0Zm9ybS5pYW0udjIiRwoSQWNjZXB0VGVybXNSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhkKDGRvY3VtZW50X2lkcxgCIAMoCUID4EECIkQKE0FjY2VwdFRlcm1zUmVzcG9uc2USEgoFZ3JvdXAYASABKAlCA+BBAxIZCgxkb2N1bWVudF9pZHMYAiADKAlCA+BBAyKQAQobTGlzdFRlcm1zQWNjZXB0YW5jZXNSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASK3AQocTGlzdFRlcm1zQWNjZXB0YW5jZXNSZXNwb25zZRJDChF0ZXJtc19hY2NlcHRhbmNlcxgBIAMoCzIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLnYyLlRlcm1zQWNjZXB0YW5jZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCKMAQoPVGVybXNBY2NlcHRhbmNlEhMKBmRvY19pZBgBIAEoCUID4EEDEhgKC2FjY2VwdGVkX2J5GAIgASgJQgPgQQMSFAoHb3JnX3VpZBgDIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIkgKD01pc3NpbmdEb2N1bWVudBIPCgJpZBgBIAEoCUID4EEDEhIKBWxhYmVsGAIgASgJQgPgQQMSEAoDdXJsGAMgASgJQgPgQQMiWAoWVGVybXNOb3RBY2NlcHRlZERldGFpbBI+CgdtaXNzaW5nGAEgAygLMigucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTWlzc2luZ0RvY3VtZW50QgPgQQMyngMKDFRlcm1zU2VydmljZRLTAQoLQWNjZXB0VGVybXMSKy5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5BY2NlcHRUZXJtc1JlcXVlc3QaLC5waW5mb2xkLnBsYXRmb3JtLmlhbS52Mi5BY2NlcHRUZXJtc1Jlc3BvbnNlImmKtRgGEgQKApkRkrUYMAolZGV2LnBpbmZvbGQuYXBpLmlhbS50ZXJtcy5hY2NlcHRlZC52MRIFZ3JvdXAYAZq1GAQYACgBgtPkkwIdOgEqIhgvaWFtL3YyL3Rlcm1zL3tncm91cD0qKn0StwEKFExpc3RUZXJtc0FjY2VwdGFuY2VzEjQucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdFRlcm1zQWNjZXB0YW5jZXNSZXF1ZXN0GjUucGluZm9sZC5wbGF0Zm9ybS5pYW0udjIuTGlzdFRlcm1zQWNjZXB0YW5jZXNSZXNwb25zZSIyirUYBhIECgKaEZq1GAQYASgBgtPkkwIaEhgvaWFtL3YyL3Rlcm1zL3tncm91cD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which documents are accepted for which group.
+ * Request to accept documents on behalf of a group.
  *
  * @generated from message pinfold.platform.iam.v2.AcceptTermsRequest
  */
@@ -39,7 +39,7 @@ export type AcceptTermsRequest = Message<"pinfold.platform.iam.v2.AcceptTermsReq
 };
 
 /**
- * Which documents are accepted for which group.
+ * Request to accept documents on behalf of a group.
  *
  * @generated from message pinfold.platform.iam.v2.AcceptTermsRequest
  */
@@ -67,7 +67,7 @@ export const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest, {jsonType:
   messageDesc(file_pinfold_iam_v2_terms, 0);
 
 /**
- * What was accepted.
+ * Documents that were accepted.
  *
  * @generated from message pinfold.platform.iam.v2.AcceptTermsResponse
  */
@@ -88,7 +88,7 @@ export type AcceptTermsResponse = Message<"pinfold.platform.iam.v2.AcceptTermsRe
 };
 
 /**
- * What was accepted.
+ * Documents that were accepted.
  *
  * @generated from message pinfold.platform.iam.v2.AcceptTermsResponse
  */
@@ -116,7 +116,7 @@ export const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse, {jsonTyp
   messageDesc(file_pinfold_iam_v2_terms, 1);
 
 /**
- * Which acceptances to list, in which order, and which page of them.
+ * Request to list acceptances: order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListTermsAcceptancesRequest
  */
@@ -129,30 +129,32 @@ export type ListTermsAcceptancesRequest = Message<"pinfold.platform.iam.v2.ListT
   group: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `create_time`, `doc_id`. Default
-   * `create_time asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `create_time`, `doc_id`.
+   * Default: `create_time asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -160,7 +162,7 @@ export type ListTermsAcceptancesRequest = Message<"pinfold.platform.iam.v2.ListT
 };
 
 /**
- * Which acceptances to list, in which order, and which page of them.
+ * Request to list acceptances: order and page.
  *
  * @generated from message pinfold.platform.iam.v2.ListTermsAcceptancesRequest
  */
@@ -173,30 +175,32 @@ export type ListTermsAcceptancesRequestJson = {
   group?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `create_time`, `doc_id`. Default
-   * `create_time asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `create_time`, `doc_id`.
+   * Default: `create_time asc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -224,21 +228,21 @@ export type ListTermsAcceptancesResponse = Message<"pinfold.platform.iam.v2.List
   termsAcceptances: TermsAcceptance[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -259,21 +263,21 @@ export type ListTermsAcceptancesResponseJson = {
   termsAcceptances?: TermsAcceptanceJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -288,7 +292,7 @@ export const ListTermsAcceptancesResponseSchema: GenMessage<ListTermsAcceptances
   messageDesc(file_pinfold_iam_v2_terms, 3);
 
 /**
- * One document accepted for one group.
+ * Acceptance of one document for one group.
  *
  * @generated from message pinfold.platform.iam.v2.TermsAcceptance
  */
@@ -308,14 +312,14 @@ export type TermsAcceptance = Message<"pinfold.platform.iam.v2.TermsAcceptance">
   acceptedBy: string;
 
   /**
-   * The uid of the group for which it was accepted.
+   * The uid of the group that the document was accepted for.
    *
    * @generated from field: string org_uid = 3;
    */
   orgUid: string;
 
   /**
-   * When it was accepted: RFC 3339, UTC, milliseconds.
+   * Time of acceptance: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
@@ -323,7 +327,7 @@ export type TermsAcceptance = Message<"pinfold.platform.iam.v2.TermsAcceptance">
 };
 
 /**
- * One document accepted for one group.
+ * Acceptance of one document for one group.
  *
  * @generated from message pinfold.platform.iam.v2.TermsAcceptance
  */
@@ -343,14 +347,14 @@ export type TermsAcceptanceJson = {
   acceptedBy?: string;
 
   /**
-   * The uid of the group for which it was accepted.
+   * The uid of the group that the document was accepted for.
    *
    * @generated from field: string org_uid = 3;
    */
   orgUid?: string;
 
   /**
-   * When it was accepted: RFC 3339, UTC, milliseconds.
+   * Time of acceptance: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
@@ -365,27 +369,27 @@ export const TermsAcceptanceSchema: GenMessage<TermsAcceptance, {jsonType: Terms
   messageDesc(file_pinfold_iam_v2_terms, 4);
 
 /**
- * A document that still has to be accepted.
+ * Document that must still be accepted.
  *
  * @generated from message pinfold.platform.iam.v2.MissingDocument
  */
 export type MissingDocument = Message<"pinfold.platform.iam.v2.MissingDocument"> & {
   /**
-   * The id to send to AcceptTerms.
+   * Document id to send to AcceptTerms.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What to call it in front of people.
+   * Display name of the document.
    *
    * @generated from field: string label = 2;
    */
   label: string;
 
   /**
-   * Where to read it.
+   * URL of the document text.
    *
    * @generated from field: string url = 3;
    */
@@ -393,27 +397,27 @@ export type MissingDocument = Message<"pinfold.platform.iam.v2.MissingDocument">
 };
 
 /**
- * A document that still has to be accepted.
+ * Document that must still be accepted.
  *
  * @generated from message pinfold.platform.iam.v2.MissingDocument
  */
 export type MissingDocumentJson = {
   /**
-   * The id to send to AcceptTerms.
+   * Document id to send to AcceptTerms.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * What to call it in front of people.
+   * Display name of the document.
    *
    * @generated from field: string label = 2;
    */
   label?: string;
 
   /**
-   * Where to read it.
+   * URL of the document text.
    *
    * @generated from field: string url = 3;
    */
@@ -428,13 +432,13 @@ export const MissingDocumentSchema: GenMessage<MissingDocument, {jsonType: Missi
   messageDesc(file_pinfold_iam_v2_terms, 5);
 
 /**
- * The error detail of a call that is FAILED_PRECONDITION because documents have not been accepted.
+ * Error detail of a call that fails with FAILED_PRECONDITION because documents are not accepted yet.
  *
  * @generated from message pinfold.platform.iam.v2.TermsNotAcceptedDetail
  */
 export type TermsNotAcceptedDetail = Message<"pinfold.platform.iam.v2.TermsNotAcceptedDetail"> & {
   /**
-   * What is missing.
+   * Documents that are not accepted yet.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.MissingDocument missing = 1;
    */
@@ -442,13 +446,13 @@ export type TermsNotAcceptedDetail = Message<"pinfold.platform.iam.v2.TermsNotAc
 };
 
 /**
- * The error detail of a call that is FAILED_PRECONDITION because documents have not been accepted.
+ * Error detail of a call that fails with FAILED_PRECONDITION because documents are not accepted yet.
  *
  * @generated from message pinfold.platform.iam.v2.TermsNotAcceptedDetail
  */
 export type TermsNotAcceptedDetailJson = {
   /**
-   * What is missing.
+   * Documents that are not accepted yet.
    *
    * @generated from field: repeated pinfold.platform.iam.v2.MissingDocument missing = 1;
    */
@@ -463,14 +467,14 @@ export const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDetail, {j
   messageDesc(file_pinfold_iam_v2_terms, 6);
 
 /**
- * Which legal documents an organisation has accepted. The documents themselves are part of the configuration.
+ * Legal documents that an organization has accepted. The server configuration contains the documents.
  *
  * @generated from service pinfold.platform.iam.v2.TermsService
  */
 export const TermsService: GenService<{
   /**
-   * Accepts one or more documents on behalf of a group. Accepting again changes nothing. INVALID_ARGUMENT on
-   * `document_ids` when the list is empty or names an unknown document.
+   * Accepts one or more documents on behalf of a group. Accepting a document again changes nothing. Returns
+   * INVALID_ARGUMENT on `document_ids` if the list is empty or contains an unknown document.
    *
    * @generated from rpc pinfold.platform.iam.v2.TermsService.AcceptTerms
    */
@@ -480,7 +484,7 @@ export const TermsService: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists what has been accepted for a group, including what was accepted for the groups above it.
+   * Lists the documents accepted for a group, including those accepted for the groups above it.
    *
    * @generated from rpc pinfold.platform.iam.v2.TermsService.ListTermsAcceptances
    */

@@ -17,63 +17,65 @@ export const file_pinfold_libraries_v1_artifacts: GenFile = /*@__PURE__*/
   fileDesc("CiRwaW5mb2xkL2xpYnJhcmllcy92MS9hcnRpZmFjdHMucHJvdG8SGnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzItkBCg5BcnRpZmFjdEZpbHRlchI/CgplY29zeXN0ZW1zGAEgAygOMiUucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMuRWNvc3lzdGVtQgSotRgBEg0KBXF1ZXJ5GAIgASgJEhQKDGN1ZGFfdmVyc2lvbhgDIAEoCRISCgpyZW1lZGlhdGVkGAQgASgIEhgKEGluY2x1ZGVfdXBzdHJlYW0YBSABKAgSEQoJcGFnZV9zaXplGAogASgFEhIKCnBhZ2VfdG9rZW4YCyABKAkSDAoEc2tpcBgMIAEoBSKGAQoMQXJ0aWZhY3RMaXN0EjMKBWl0ZW1zGAEgAygLMiQucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMuQXJ0aWZhY3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKD3RvdGFsX2FydGlmYWN0cxgDIAEoBRIPCgdza2lwcGVkGAQgASgFIoICCghBcnRpZmFjdBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEjgKCWVjb3N5c3RlbRgEIAEoDjIlLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLkVjb3N5c3RlbRIWCg5sYXRlc3RfdmVyc2lvbhgFIAEoCRIVCg12ZXJzaW9uX2NvdW50GAYgASgFEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIj0KFUFydGlmYWN0VmVyc2lvbkZpbHRlchIKCgJpZBgBIAEoCRIYChBpbmNsdWRlX3Vwc3RyZWFtGAIgASgIIlEKE0FydGlmYWN0VmVyc2lvbkxpc3QSOgoFaXRlbXMYASADKAsyKy5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy5BcnRpZmFjdFZlcnNpb24i8wIKD0FydGlmYWN0VmVyc2lvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2l6ZV9ieXRlcxgHIAEoAxI7Cgtzb3VyY2VfdHlwZRgIIAEoDjImLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLlNvdXJjZVR5cGUSFwoPbWFsd2FyZV9zY2FubmVkGAkgASgIEhkKEW1hbHdhcmVfbWFsaWNpb3VzGAogASgIEjsKF3Vwc3RyZWFtX3B1Ymxpc2hlZF9kYXRlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChdHZXRBcnRpZmFjdENvdW50UmVxdWVzdBI/CgplY29zeXN0ZW1zGAEgAygOMiUucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMuRWNvc3lzdGVtQgSotRgBIsIBChhHZXRBcnRpZmFjdENvdW50UmVzcG9uc2USSgoGY291bnRzGAEgAygLMjoucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMuR2V0QXJ0aWZhY3RDb3VudFJlc3BvbnNlLkNvdW50GloKBUNvdW50EjgKCWVjb3N5c3RlbRgBIAEoDjIlLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLkVjb3N5c3RlbRIXCg90b3RhbF9hcnRpZmFjdHMYAiABKAUqrwEKCUVjb3N5c3RlbRILCgdVTktOT1dOEAASCAoESkFWQRABEgoKBlBZVEhPThACEg4KCkpBVkFTQ1JJUFQQAxIPCgtKQVZBX0FUSEVOQRAEEhEKDVBZVEhPTl9BVEhFTkEQBRIVChFKQVZBU0NSSVBUX0FUSEVOQRAGEgoKBkRPVE5FVBAHEhEKDURPVE5FVF9BVEhFTkEQCBIGCgJHTxAJEg0KCUdPX0FUSEVOQRAKKosBCgpTb3VyY2VUeXBlEhsKF1NPVVJDRV9UWVBFX1VOU1BFQ0lGSUVEEAASGAoUU09VUkNFX1RZUEVfSU5URVJOQUwQARIjCh9TT1VSQ0VfVFlQRV9JTlRFUk5BTF9SRU1FRElBVEVEEAISIQodU09VUkNFX1RZUEVfVVBTVFJFQU1fUkVHSVNUUlkQAzL8AwoJQXJ0aWZhY3RzEokBCgRMaXN0EioucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMuQXJ0aWZhY3RGaWx0ZXIaKC5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy5BcnRpZmFjdExpc3QiK4q1GAgSBgoCiw4QAYLT5JMCGRIXL2xpYnJhcmllcy92MS9hcnRpZmFjdHMSrwEKDExpc3RWZXJzaW9ucxIxLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLkFydGlmYWN0VmVyc2lvbkZpbHRlchovLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLkFydGlmYWN0VmVyc2lvbkxpc3QiO4q1GAgSBgoCiw4QAYLT5JMCKRInL2xpYnJhcmllcy92MS9hcnRpZmFjdHMve2lkPSp9L3ZlcnNpb25zErABChBHZXRBcnRpZmFjdENvdW50EjMucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMuR2V0QXJ0aWZhY3RDb3VudFJlcXVlc3QaNC5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy5HZXRBcnRpZmFjdENvdW50UmVzcG9uc2UiMYq1GAgSBgoCiw4QAYLT5JMCHxIdL2xpYnJhcmllcy92MS9hcnRpZmFjdHMvY291bnRiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which libraries to list, and which page of them.
+ * Request to list libraries: filters and page.
  *
  * @generated from message pinfold.platform.libraries.ArtifactFilter
  */
 export type ArtifactFilter = Message<"pinfold.platform.libraries.ArtifactFilter"> & {
   /**
-   * The ecosystems to search, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to search, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.Ecosystem ecosystems = 1;
    */
   ecosystems: Ecosystem[];
 
   /**
-   * Only libraries with this text in the name. Case does not matter. Empty: all.
+   * Text that the name of the library must contain. Case-insensitive. Empty: all.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * Only Python libraries built for this version of CUDA.
+   * CUDA version, to limit the list to Python libraries built for it.
    *
    * @generated from field: string cuda_version = 3;
    */
   cudaVersion: string;
 
   /**
-   * Only builds in which vulnerabilities were remedied.
+   * True limits the list to builds in which vulnerabilities were fixed.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated: boolean;
 
   /**
-   * Also libraries that are offered as their ecosystem's own registry has them.
+   * True includes libraries that are offered unchanged from the registry of their ecosystem.
    *
    * @generated from field: bool include_upstream = 5;
    */
   includeUpstream: boolean;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -81,63 +83,65 @@ export type ArtifactFilter = Message<"pinfold.platform.libraries.ArtifactFilter"
 };
 
 /**
- * Which libraries to list, and which page of them.
+ * Request to list libraries: filters and page.
  *
  * @generated from message pinfold.platform.libraries.ArtifactFilter
  */
 export type ArtifactFilterJson = {
   /**
-   * The ecosystems to search, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to search, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.Ecosystem ecosystems = 1;
    */
   ecosystems?: EcosystemJson[];
 
   /**
-   * Only libraries with this text in the name. Case does not matter. Empty: all.
+   * Text that the name of the library must contain. Case-insensitive. Empty: all.
    *
    * @generated from field: string query = 2;
    */
   query?: string;
 
   /**
-   * Only Python libraries built for this version of CUDA.
+   * CUDA version, to limit the list to Python libraries built for it.
    *
    * @generated from field: string cuda_version = 3;
    */
   cudaVersion?: string;
 
   /**
-   * Only builds in which vulnerabilities were remedied.
+   * True limits the list to builds in which vulnerabilities were fixed.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated?: boolean;
 
   /**
-   * Also libraries that are offered as their ecosystem's own registry has them.
+   * True includes libraries that are offered unchanged from the registry of their ecosystem.
    *
    * @generated from field: bool include_upstream = 5;
    */
   includeUpstream?: boolean;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -158,28 +162,28 @@ export const ArtifactFilterSchema: GenMessage<ArtifactFilter, {jsonType: Artifac
  */
 export type ArtifactList = Message<"pinfold.platform.libraries.ArtifactList"> & {
   /**
-   * The libraries of this page, by name.
+   * The libraries of this page, sorted by name.
    *
    * @generated from field: repeated pinfold.platform.libraries.Artifact items = 1;
    */
   items: Artifact[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together. `skip` and `page_token` do not change it.
+   * Number of matches on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: int32 total_artifacts = 3;
    */
   totalArtifacts: number;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -193,28 +197,28 @@ export type ArtifactList = Message<"pinfold.platform.libraries.ArtifactList"> & 
  */
 export type ArtifactListJson = {
   /**
-   * The libraries of this page, by name.
+   * The libraries of this page, sorted by name.
    *
    * @generated from field: repeated pinfold.platform.libraries.Artifact items = 1;
    */
   items?: ArtifactJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together. `skip` and `page_token` do not change it.
+   * Number of matches on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: int32 total_artifacts = 3;
    */
   totalArtifacts?: number;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -229,62 +233,62 @@ export const ArtifactListSchema: GenMessage<ArtifactList, {jsonType: ArtifactLis
   messageDesc(file_pinfold_libraries_v1_artifacts, 1);
 
 /**
- * A library.
+ * Library.
  *
  * @generated from message pinfold.platform.libraries.Artifact
  */
 export type Artifact = Message<"pinfold.platform.libraries.Artifact"> & {
   /**
-   * The identifier. It is made from ecosystem and name and may hold colons: percent-encode it in paths.
+   * Identifier, made from ecosystem and name. It can contain colons: percent-encode it in paths.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name in its ecosystem.
+   * Name in its ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The description of the newest version.
+   * Description of the newest version.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The ecosystem it belongs to.
+   * Ecosystem of the library.
    *
    * @generated from field: pinfold.platform.libraries.Ecosystem ecosystem = 4;
    */
   ecosystem: Ecosystem;
 
   /**
-   * The newest version.
+   * Newest version.
    *
    * @generated from field: string latest_version = 5;
    */
   latestVersion: string;
 
   /**
-   * How many versions there are.
+   * Number of versions.
    *
    * @generated from field: int32 version_count = 6;
    */
   versionCount: number;
 
   /**
-   * When the first version was created: RFC 3339, UTC, milliseconds.
+   * Time when the first version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the newest version was created: RFC 3339, UTC, milliseconds.
+   * Time when the newest version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
@@ -292,62 +296,62 @@ export type Artifact = Message<"pinfold.platform.libraries.Artifact"> & {
 };
 
 /**
- * A library.
+ * Library.
  *
  * @generated from message pinfold.platform.libraries.Artifact
  */
 export type ArtifactJson = {
   /**
-   * The identifier. It is made from ecosystem and name and may hold colons: percent-encode it in paths.
+   * Identifier, made from ecosystem and name. It can contain colons: percent-encode it in paths.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The name in its ecosystem.
+   * Name in its ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The description of the newest version.
+   * Description of the newest version.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * The ecosystem it belongs to.
+   * Ecosystem of the library.
    *
    * @generated from field: pinfold.platform.libraries.Ecosystem ecosystem = 4;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * The newest version.
+   * Newest version.
    *
    * @generated from field: string latest_version = 5;
    */
   latestVersion?: string;
 
   /**
-   * How many versions there are.
+   * Number of versions.
    *
    * @generated from field: int32 version_count = 6;
    */
   versionCount?: number;
 
   /**
-   * When the first version was created: RFC 3339, UTC, milliseconds.
+   * Time when the first version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: TimestampJson;
 
   /**
-   * When the newest version was created: RFC 3339, UTC, milliseconds.
+   * Time when the newest version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
@@ -362,7 +366,7 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_pinfold_libraries_v1_artifacts, 2);
 
 /**
- * Which versions to list.
+ * Request to list the versions of a library.
  *
  * @generated from message pinfold.platform.libraries.ArtifactVersionFilter
  */
@@ -375,7 +379,7 @@ export type ArtifactVersionFilter = Message<"pinfold.platform.libraries.Artifact
   id: string;
 
   /**
-   * Also versions that are offered as the ecosystem's own registry has them.
+   * True includes versions that are offered unchanged from the registry of the ecosystem.
    *
    * @generated from field: bool include_upstream = 2;
    */
@@ -383,7 +387,7 @@ export type ArtifactVersionFilter = Message<"pinfold.platform.libraries.Artifact
 };
 
 /**
- * Which versions to list.
+ * Request to list the versions of a library.
  *
  * @generated from message pinfold.platform.libraries.ArtifactVersionFilter
  */
@@ -396,7 +400,7 @@ export type ArtifactVersionFilterJson = {
   id?: string;
 
   /**
-   * Also versions that are offered as the ecosystem's own registry has them.
+   * True includes versions that are offered unchanged from the registry of the ecosystem.
    *
    * @generated from field: bool include_upstream = 2;
    */
@@ -417,7 +421,7 @@ export const ArtifactVersionFilterSchema: GenMessage<ArtifactVersionFilter, {jso
  */
 export type ArtifactVersionList = Message<"pinfold.platform.libraries.ArtifactVersionList"> & {
   /**
-   * The newest version first.
+   * Versions, newest first.
    *
    * @generated from field: repeated pinfold.platform.libraries.ArtifactVersion items = 1;
    */
@@ -431,7 +435,7 @@ export type ArtifactVersionList = Message<"pinfold.platform.libraries.ArtifactVe
  */
 export type ArtifactVersionListJson = {
   /**
-   * The newest version first.
+   * Versions, newest first.
    *
    * @generated from field: repeated pinfold.platform.libraries.ArtifactVersion items = 1;
    */
@@ -446,13 +450,13 @@ export const ArtifactVersionListSchema: GenMessage<ArtifactVersionList, {jsonTyp
   messageDesc(file_pinfold_libraries_v1_artifacts, 4);
 
 /**
- * One version of a library.
+ * Version of a library.
  *
  * @generated from message pinfold.platform.libraries.ArtifactVersion
  */
 export type ArtifactVersion = Message<"pinfold.platform.libraries.ArtifactVersion"> & {
   /**
-   * The identifier of the version: library, version and source, with colons between them.
+   * Identifier of the version: library, version and source, separated by colons.
    *
    * @generated from field: string id = 1;
    */
@@ -466,63 +470,63 @@ export type ArtifactVersion = Message<"pinfold.platform.libraries.ArtifactVersio
   name: string;
 
   /**
-   * The version, as its ecosystem writes it.
+   * Version, as written in its ecosystem.
    *
    * @generated from field: string version = 3;
    */
   version: string;
 
   /**
-   * The description of this version.
+   * Description of this version.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 5;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 6;
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * The size in bytes.
+   * Size in bytes.
    *
    * @generated from field: int64 size_bytes = 7;
    */
   sizeBytes: bigint;
 
   /**
-   * Where it comes from.
+   * Origin of the version.
    *
    * @generated from field: pinfold.platform.libraries.SourceType source_type = 8;
    */
   sourceType: SourceType;
 
   /**
-   * It was searched for malware.
+   * True if it was scanned for malware.
    *
    * @generated from field: bool malware_scanned = 9;
    */
   malwareScanned: boolean;
 
   /**
-   * Malware was found in it.
+   * True if malware was found.
    *
    * @generated from field: bool malware_malicious = 10;
    */
   malwareMalicious: boolean;
 
   /**
-   * When the ecosystem's own registry published it: RFC 3339, UTC, milliseconds. Unset when that is not known.
+   * Time of publication in the registry of the ecosystem: RFC 3339, UTC, milliseconds. Not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp upstream_published_date = 11;
    */
@@ -530,13 +534,13 @@ export type ArtifactVersion = Message<"pinfold.platform.libraries.ArtifactVersio
 };
 
 /**
- * One version of a library.
+ * Version of a library.
  *
  * @generated from message pinfold.platform.libraries.ArtifactVersion
  */
 export type ArtifactVersionJson = {
   /**
-   * The identifier of the version: library, version and source, with colons between them.
+   * Identifier of the version: library, version and source, separated by colons.
    *
    * @generated from field: string id = 1;
    */
@@ -550,63 +554,63 @@ export type ArtifactVersionJson = {
   name?: string;
 
   /**
-   * The version, as its ecosystem writes it.
+   * Version, as written in its ecosystem.
    *
    * @generated from field: string version = 3;
    */
   version?: string;
 
   /**
-   * The description of this version.
+   * Description of this version.
    *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 5;
    */
   createdAt?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 6;
    */
   updatedAt?: TimestampJson;
 
   /**
-   * The size in bytes.
+   * Size in bytes.
    *
    * @generated from field: int64 size_bytes = 7;
    */
   sizeBytes?: string;
 
   /**
-   * Where it comes from.
+   * Origin of the version.
    *
    * @generated from field: pinfold.platform.libraries.SourceType source_type = 8;
    */
   sourceType?: SourceTypeJson;
 
   /**
-   * It was searched for malware.
+   * True if it was scanned for malware.
    *
    * @generated from field: bool malware_scanned = 9;
    */
   malwareScanned?: boolean;
 
   /**
-   * Malware was found in it.
+   * True if malware was found.
    *
    * @generated from field: bool malware_malicious = 10;
    */
   malwareMalicious?: boolean;
 
   /**
-   * When the ecosystem's own registry published it: RFC 3339, UTC, milliseconds. Unset when that is not known.
+   * Time of publication in the registry of the ecosystem: RFC 3339, UTC, milliseconds. Not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp upstream_published_date = 11;
    */
@@ -621,13 +625,13 @@ export const ArtifactVersionSchema: GenMessage<ArtifactVersion, {jsonType: Artif
   messageDesc(file_pinfold_libraries_v1_artifacts, 5);
 
 /**
- * What to count.
+ * Request to count libraries.
  *
  * @generated from message pinfold.platform.libraries.GetArtifactCountRequest
  */
 export type GetArtifactCountRequest = Message<"pinfold.platform.libraries.GetArtifactCountRequest"> & {
   /**
-   * The ecosystems to count, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to count, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.Ecosystem ecosystems = 1;
    */
@@ -635,13 +639,13 @@ export type GetArtifactCountRequest = Message<"pinfold.platform.libraries.GetArt
 };
 
 /**
- * What to count.
+ * Request to count libraries.
  *
  * @generated from message pinfold.platform.libraries.GetArtifactCountRequest
  */
 export type GetArtifactCountRequestJson = {
   /**
-   * The ecosystems to count, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to count, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.Ecosystem ecosystems = 1;
    */
@@ -656,13 +660,13 @@ export const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest, 
   messageDesc(file_pinfold_libraries_v1_artifacts, 6);
 
 /**
- * How many libraries there are.
+ * Number of libraries for each ecosystem.
  *
  * @generated from message pinfold.platform.libraries.GetArtifactCountResponse
  */
 export type GetArtifactCountResponse = Message<"pinfold.platform.libraries.GetArtifactCountResponse"> & {
   /**
-   * One entry per ecosystem.
+   * Counts, one entry per ecosystem.
    *
    * @generated from field: repeated pinfold.platform.libraries.GetArtifactCountResponse.Count counts = 1;
    */
@@ -670,13 +674,13 @@ export type GetArtifactCountResponse = Message<"pinfold.platform.libraries.GetAr
 };
 
 /**
- * How many libraries there are.
+ * Number of libraries for each ecosystem.
  *
  * @generated from message pinfold.platform.libraries.GetArtifactCountResponse
  */
 export type GetArtifactCountResponseJson = {
   /**
-   * One entry per ecosystem.
+   * Counts, one entry per ecosystem.
    *
    * @generated from field: repeated pinfold.platform.libraries.GetArtifactCountResponse.Count counts = 1;
    */
@@ -691,20 +695,20 @@ export const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse
   messageDesc(file_pinfold_libraries_v1_artifacts, 7);
 
 /**
- * How many libraries one ecosystem has.
+ * Number of libraries in one ecosystem.
  *
  * @generated from message pinfold.platform.libraries.GetArtifactCountResponse.Count
  */
 export type GetArtifactCountResponse_Count = Message<"pinfold.platform.libraries.GetArtifactCountResponse.Count"> & {
   /**
-   * The ecosystem.
+   * Ecosystem.
    *
    * @generated from field: pinfold.platform.libraries.Ecosystem ecosystem = 1;
    */
   ecosystem: Ecosystem;
 
   /**
-   * Its number of libraries.
+   * Number of libraries.
    *
    * @generated from field: int32 total_artifacts = 2;
    */
@@ -712,20 +716,20 @@ export type GetArtifactCountResponse_Count = Message<"pinfold.platform.libraries
 };
 
 /**
- * How many libraries one ecosystem has.
+ * Number of libraries in one ecosystem.
  *
  * @generated from message pinfold.platform.libraries.GetArtifactCountResponse.Count
  */
 export type GetArtifactCountResponse_CountJson = {
   /**
-   * The ecosystem.
+   * Ecosystem.
    *
    * @generated from field: pinfold.platform.libraries.Ecosystem ecosystem = 1;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * Its number of libraries.
+   * Number of libraries.
    *
    * @generated from field: int32 total_artifacts = 2;
    */
@@ -740,13 +744,13 @@ export const GetArtifactCountResponse_CountSchema: GenMessage<GetArtifactCountRe
   messageDesc(file_pinfold_libraries_v1_artifacts, 7, 0);
 
 /**
- * A world of libraries with one way to name and fetch them.
+ * Ecosystem of libraries, such as a programming language.
  *
  * @generated from enum pinfold.platform.libraries.Ecosystem
  */
 export const Ecosystem = {
   /**
-   * None: INVALID_ARGUMENT.
+   * Not set. Refused with INVALID_ARGUMENT.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -824,14 +828,14 @@ export const Ecosystem = {
 } as const;
 
 /**
- * A world of libraries with one way to name and fetch them.
+ * Ecosystem of libraries, such as a programming language.
  *
  * @generated from enum pinfold.platform.libraries.Ecosystem
  */
 export type Ecosystem = (typeof Ecosystem)[keyof typeof Ecosystem] | UnknownEnum;
 
 /**
- * A world of libraries with one way to name and fetch them.
+ * Ecosystem of libraries, such as a programming language.
  *
  * @generated from enum pinfold.platform.libraries.Ecosystem
  */
@@ -844,13 +848,13 @@ export const EcosystemSchema: GenEnum<Ecosystem, EcosystemJson> = /*@__PURE__*/
   enumDesc(file_pinfold_libraries_v1_artifacts, 0);
 
 /**
- * Where a version of a library comes from.
+ * Origin of a version of a library.
  *
  * @generated from enum pinfold.platform.libraries.SourceType
  */
 export const SourceType = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: SOURCE_TYPE_UNSPECIFIED = 0;
    */
@@ -864,14 +868,14 @@ export const SourceType = {
   INTERNAL: 1,
 
   /**
-   * Built from source, with vulnerabilities remedied.
+   * Built from source, with vulnerabilities fixed.
    *
    * @generated from enum value: SOURCE_TYPE_INTERNAL_REMEDIATED = 2;
    */
   INTERNAL_REMEDIATED: 2,
 
   /**
-   * Taken as it is from the ecosystem's own registry.
+   * Unchanged from the registry of the ecosystem.
    *
    * @generated from enum value: SOURCE_TYPE_UPSTREAM_REGISTRY = 3;
    */
@@ -879,14 +883,14 @@ export const SourceType = {
 } as const;
 
 /**
- * Where a version of a library comes from.
+ * Origin of a version of a library.
  *
  * @generated from enum pinfold.platform.libraries.SourceType
  */
 export type SourceType = (typeof SourceType)[keyof typeof SourceType] | UnknownEnum;
 
 /**
- * Where a version of a library comes from.
+ * Origin of a version of a library.
  *
  * @generated from enum pinfold.platform.libraries.SourceType
  */
@@ -899,13 +903,13 @@ export const SourceTypeSchema: GenEnum<SourceType, SourceTypeJson> = /*@__PURE__
   enumDesc(file_pinfold_libraries_v1_artifacts, 1);
 
 /**
- * The libraries on offer, by ecosystem. Read-only, and the same as in version 2.
+ * Libraries by ecosystem. Read-only, and the same as in version 2.
  *
  * @generated from service pinfold.platform.libraries.Artifacts
  */
 export const Artifacts: GenService<{
   /**
-   * Searches the libraries of one or more ecosystems. INVALID_ARGUMENT without an ecosystem.
+   * Searches the libraries of one or more ecosystems. Returns INVALID_ARGUMENT without an ecosystem.
    *
    * @generated from rpc pinfold.platform.libraries.Artifacts.List
    */
@@ -915,7 +919,7 @@ export const Artifacts: GenService<{
     output: typeof ArtifactListSchema;
   },
   /**
-   * Lists all versions of one library, newest first. NOT_FOUND when there is no such library.
+   * Lists all versions of one library, newest first. Returns NOT_FOUND if there is no such library.
    *
    * @generated from rpc pinfold.platform.libraries.Artifacts.ListVersions
    */
@@ -925,7 +929,7 @@ export const Artifacts: GenService<{
     output: typeof ArtifactVersionListSchema;
   },
   /**
-   * Counts the libraries of each ecosystem asked for. INVALID_ARGUMENT without an ecosystem.
+   * Counts the libraries of each requested ecosystem. Returns INVALID_ARGUMENT without an ecosystem.
    *
    * @generated from rpc pinfold.platform.libraries.Artifacts.GetArtifactCount
    */

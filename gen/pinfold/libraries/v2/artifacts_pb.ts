@@ -18,64 +18,67 @@ export const file_pinfold_libraries_v2_artifacts: GenFile = /*@__PURE__*/
   fileDesc("CiRwaW5mb2xkL2xpYnJhcmllcy92Mi9hcnRpZmFjdHMucHJvdG8SHXBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLnYyIpYCChRMaXN0QXJ0aWZhY3RzUmVxdWVzdBJFCgplY29zeXN0ZW1zGAEgAygOMigucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMudjIuRWNvc3lzdGVtQgfgQQKotRgBEhIKBXF1ZXJ5GAIgASgJQgPgQQESHgoMY3VkYV92ZXJzaW9uGAMgASgJQgPgQQFIAIgBARIXCgpyZW1lZGlhdGVkGAQgASgIQgPgQQESFgoJcGFnZV9zaXplGAogASgFQgPgQQESFwoKcGFnZV90b2tlbhgLIAEoCUID4EEBEhEKBHNraXAYDCABKAVCA+BBARIVCghvcmRlcl9ieRgNIAEoCUID4EEBQg8KDV9jdWRhX3ZlcnNpb24ikgEKFUxpc3RBcnRpZmFjdHNSZXNwb25zZRI6CglhcnRpZmFjdHMYASADKAsyJy5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy52Mi5BcnRpZmFjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSKwAgoIQXJ0aWZhY3QSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQMSQAoJZWNvc3lzdGVtGAQgASgOMigucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMudjIuRWNvc3lzdGVtQgPgQQMSGwoObGF0ZXN0X3ZlcnNpb24YBSABKAlCA+BBAxIaCg12ZXJzaW9uX2NvdW50GAYgASgFQgPgQQMSNAoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMikgEKG0xpc3RBcnRpZmFjdFZlcnNpb25zUmVxdWVzdBIYCgthcnRpZmFjdF9pZBgBIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgKIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YCyABKAlCA+BBARIRCgRza2lwGAwgASgFQgPgQQESFQoIb3JkZXJfYnkYDSABKAlCA+BBASKoAQocTGlzdEFydGlmYWN0VmVyc2lvbnNSZXNwb25zZRJJChFhcnRpZmFjdF92ZXJzaW9ucxgBIAMoCzIuLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLnYyLkFydGlmYWN0VmVyc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSLrAQoPQXJ0aWZhY3RWZXJzaW9uEhAKA3VpZBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIUCgd2ZXJzaW9uGAMgASgJQgPgQQMSGAoLZGVzY3JpcHRpb24YBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpzaXplX2J5dGVzGAcgASgDQgPgQQMiYAoXR2V0QXJ0aWZhY3RDb3VudFJlcXVlc3QSRQoKZWNvc3lzdGVtcxgBIAMoDjIoLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLnYyLkVjb3N5c3RlbUIH4EECqLUYASLWAQoYR2V0QXJ0aWZhY3RDb3VudFJlc3BvbnNlElYKBmNvdW50cxgBIAMoCzJGLnBpbmZvbGQucGxhdGZvcm0ubGlicmFyaWVzLnYyLkdldEFydGlmYWN0Q291bnRSZXNwb25zZS5FY29zeXN0ZW1Db3VudBpiCg5FY29zeXN0ZW1Db3VudBI7CgllY29zeXN0ZW0YASABKA4yKC5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy52Mi5FY29zeXN0ZW0SEwoLdG90YWxfY291bnQYAiABKAMqUAoJRWNvc3lzdGVtEhkKFUVDT1NZU1RFTV9VTlNQRUNJRklFRBAAEhIKDkVDT1NZU1RFTV9KQVZBEAESFAoQRUNPU1lTVEVNX1BZVEhPThACMuUEChBBcnRpZmFjdHNTZXJ2aWNlEq8BCg1MaXN0QXJ0aWZhY3RzEjMucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMudjIuTGlzdEFydGlmYWN0c1JlcXVlc3QaNC5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy52Mi5MaXN0QXJ0aWZhY3RzUmVzcG9uc2UiM4q1GAgSBgoCiw4QAZq1GAQYASgBgtPkkwIZEhcvbGlicmFyaWVzL3YyL2FydGlmYWN0cxLdAQoUTGlzdEFydGlmYWN0VmVyc2lvbnMSOi5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy52Mi5MaXN0QXJ0aWZhY3RWZXJzaW9uc1JlcXVlc3QaOy5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy52Mi5MaXN0QXJ0aWZhY3RWZXJzaW9uc1Jlc3BvbnNlIkyKtRgIEgYKAosOEAGatRgEGAEoAYLT5JMCMhIwL2xpYnJhcmllcy92Mi9hcnRpZmFjdHMve2FydGlmYWN0X2lkPSp9L3ZlcnNpb25zEr4BChBHZXRBcnRpZmFjdENvdW50EjYucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMudjIuR2V0QXJ0aWZhY3RDb3VudFJlcXVlc3QaNy5waW5mb2xkLnBsYXRmb3JtLmxpYnJhcmllcy52Mi5HZXRBcnRpZmFjdENvdW50UmVzcG9uc2UiOYq1GAgSBgoCiw4QAZq1GAQYASgBgtPkkwIfEh0vbGlicmFyaWVzL3YyL2FydGlmYWN0cy9jb3VudGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which libraries to list, in which order, and which page of them.
+ * Request to list libraries: filters, order and page.
  *
  * @generated from message pinfold.platform.libraries.v2.ListArtifactsRequest
  */
 export type ListArtifactsRequest = Message<"pinfold.platform.libraries.v2.ListArtifactsRequest"> & {
   /**
-   * The ecosystems to search, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to search, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
   ecosystems: Ecosystem[];
 
   /**
-   * Only libraries with this text in the name. Case does not matter. Empty: all.
+   * Text that the name of the library must contain. Case-insensitive. Empty: all.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * Only Python libraries built for this version of CUDA.
+   * CUDA version, to limit the list to Python libraries built for it.
    *
    * @generated from field: optional string cuda_version = 3;
    */
   cudaVersion?: string | undefined;
 
   /**
-   * Only builds in which vulnerabilities were remedied.
+   * True limits the list to builds in which vulnerabilities were fixed.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated: boolean;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 12;
    */
   skip: number;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `name`, `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `name asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `name`, `uid`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `name asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 13;
    */
@@ -83,64 +86,67 @@ export type ListArtifactsRequest = Message<"pinfold.platform.libraries.v2.ListAr
 };
 
 /**
- * Which libraries to list, in which order, and which page of them.
+ * Request to list libraries: filters, order and page.
  *
  * @generated from message pinfold.platform.libraries.v2.ListArtifactsRequest
  */
 export type ListArtifactsRequestJson = {
   /**
-   * The ecosystems to search, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to search, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
   ecosystems?: EcosystemJson[];
 
   /**
-   * Only libraries with this text in the name. Case does not matter. Empty: all.
+   * Text that the name of the library must contain. Case-insensitive. Empty: all.
    *
    * @generated from field: string query = 2;
    */
   query?: string;
 
   /**
-   * Only Python libraries built for this version of CUDA.
+   * CUDA version, to limit the list to Python libraries built for it.
    *
    * @generated from field: optional string cuda_version = 3;
    */
   cudaVersion?: string;
 
   /**
-   * Only builds in which vulnerabilities were remedied.
+   * True limits the list to builds in which vulnerabilities were fixed.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated?: boolean;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 12;
    */
   skip?: number;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `name`, `uid`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `name asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `name`, `uid`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `name asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 13;
    */
@@ -168,21 +174,21 @@ export type ListArtifactsResponse = Message<"pinfold.platform.libraries.v2.ListA
   artifacts: Artifact[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -203,21 +209,21 @@ export type ListArtifactsResponseJson = {
   artifacts?: ArtifactJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -232,62 +238,62 @@ export const ListArtifactsResponseSchema: GenMessage<ListArtifactsResponse, {jso
   messageDesc(file_pinfold_libraries_v2_artifacts, 1);
 
 /**
- * A library.
+ * Library.
  *
  * @generated from message pinfold.platform.libraries.v2.Artifact
  */
 export type Artifact = Message<"pinfold.platform.libraries.v2.Artifact"> & {
   /**
-   * The identifier. It is made from ecosystem and name and may hold colons: percent-encode it in paths.
+   * Identifier, made from ecosystem and name. It can contain colons: percent-encode it in paths.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name in its ecosystem.
+   * Name in its ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The description of the newest version.
+   * Description of the newest version.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The ecosystem it belongs to.
+   * Ecosystem of the library.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 4;
    */
   ecosystem: Ecosystem;
 
   /**
-   * The newest version.
+   * Newest version.
    *
    * @generated from field: string latest_version = 5;
    */
   latestVersion: string;
 
   /**
-   * How many versions there are.
+   * Number of versions.
    *
    * @generated from field: int32 version_count = 6;
    */
   versionCount: number;
 
   /**
-   * When the first version was created: RFC 3339, UTC, milliseconds.
+   * Time when the first version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When the newest version was created: RFC 3339, UTC, milliseconds.
+   * Time when the newest version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
@@ -295,62 +301,62 @@ export type Artifact = Message<"pinfold.platform.libraries.v2.Artifact"> & {
 };
 
 /**
- * A library.
+ * Library.
  *
  * @generated from message pinfold.platform.libraries.v2.Artifact
  */
 export type ArtifactJson = {
   /**
-   * The identifier. It is made from ecosystem and name and may hold colons: percent-encode it in paths.
+   * Identifier, made from ecosystem and name. It can contain colons: percent-encode it in paths.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name in its ecosystem.
+   * Name in its ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The description of the newest version.
+   * Description of the newest version.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * The ecosystem it belongs to.
+   * Ecosystem of the library.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 4;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * The newest version.
+   * Newest version.
    *
    * @generated from field: string latest_version = 5;
    */
   latestVersion?: string;
 
   /**
-   * How many versions there are.
+   * Number of versions.
    *
    * @generated from field: int32 version_count = 6;
    */
   versionCount?: number;
 
   /**
-   * When the first version was created: RFC 3339, UTC, milliseconds.
+   * Time when the first version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: TimestampJson;
 
   /**
-   * When the newest version was created: RFC 3339, UTC, milliseconds.
+   * Time when the newest version was created: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
@@ -365,7 +371,7 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_pinfold_libraries_v2_artifacts, 2);
 
 /**
- * Which versions to list, in which order, and which page of them.
+ * Request to list versions: filters, order and page.
  *
  * @generated from message pinfold.platform.libraries.v2.ListArtifactVersionsRequest
  */
@@ -378,30 +384,32 @@ export type ListArtifactVersionsRequest = Message<"pinfold.platform.libraries.v2
   artifactId: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 12;
    */
   skip: number;
 
   /**
-   * `version`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `version desc`. An
-   * unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `version`, optionally followed by a space and `asc` or `desc`. No other field is sortable.
+   * Default: `version desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 13;
    */
@@ -409,7 +417,7 @@ export type ListArtifactVersionsRequest = Message<"pinfold.platform.libraries.v2
 };
 
 /**
- * Which versions to list, in which order, and which page of them.
+ * Request to list versions: filters, order and page.
  *
  * @generated from message pinfold.platform.libraries.v2.ListArtifactVersionsRequest
  */
@@ -422,30 +430,32 @@ export type ListArtifactVersionsRequestJson = {
   artifactId?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 12;
    */
   skip?: number;
 
   /**
-   * `version`, then optionally a space and `asc` or `desc`; nothing else is sortable. Default `version desc`. An
-   * unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `version`, optionally followed by a space and `asc` or `desc`. No other field is sortable.
+   * Default: `version desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 13;
    */
@@ -473,21 +483,21 @@ export type ListArtifactVersionsResponse = Message<"pinfold.platform.libraries.v
   artifactVersions: ArtifactVersion[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -508,21 +518,21 @@ export type ListArtifactVersionsResponseJson = {
   artifactVersions?: ArtifactVersionJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -537,13 +547,13 @@ export const ListArtifactVersionsResponseSchema: GenMessage<ListArtifactVersions
   messageDesc(file_pinfold_libraries_v2_artifacts, 4);
 
 /**
- * One version of a library.
+ * Version of a library.
  *
  * @generated from message pinfold.platform.libraries.v2.ArtifactVersion
  */
 export type ArtifactVersion = Message<"pinfold.platform.libraries.v2.ArtifactVersion"> & {
   /**
-   * The identifier of the version.
+   * Identifier of the version.
    *
    * @generated from field: string uid = 1;
    */
@@ -557,35 +567,35 @@ export type ArtifactVersion = Message<"pinfold.platform.libraries.v2.ArtifactVer
   name: string;
 
   /**
-   * The version, as its ecosystem writes it.
+   * Version, as written in its ecosystem.
    *
    * @generated from field: string version = 3;
    */
   version: string;
 
   /**
-   * The description of this version.
+   * Description of this version.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * The size in bytes.
+   * Size in bytes.
    *
    * @generated from field: int64 size_bytes = 7;
    */
@@ -593,13 +603,13 @@ export type ArtifactVersion = Message<"pinfold.platform.libraries.v2.ArtifactVer
 };
 
 /**
- * One version of a library.
+ * Version of a library.
  *
  * @generated from message pinfold.platform.libraries.v2.ArtifactVersion
  */
 export type ArtifactVersionJson = {
   /**
-   * The identifier of the version.
+   * Identifier of the version.
    *
    * @generated from field: string uid = 1;
    */
@@ -613,35 +623,35 @@ export type ArtifactVersionJson = {
   name?: string;
 
   /**
-   * The version, as its ecosystem writes it.
+   * Version, as written in its ecosystem.
    *
    * @generated from field: string version = 3;
    */
   version?: string;
 
   /**
-   * The description of this version.
+   * Description of this version.
    *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: TimestampJson;
 
   /**
-   * The size in bytes.
+   * Size in bytes.
    *
    * @generated from field: int64 size_bytes = 7;
    */
@@ -656,13 +666,13 @@ export const ArtifactVersionSchema: GenMessage<ArtifactVersion, {jsonType: Artif
   messageDesc(file_pinfold_libraries_v2_artifacts, 5);
 
 /**
- * What to count.
+ * Request to count libraries.
  *
  * @generated from message pinfold.platform.libraries.v2.GetArtifactCountRequest
  */
 export type GetArtifactCountRequest = Message<"pinfold.platform.libraries.v2.GetArtifactCountRequest"> & {
   /**
-   * The ecosystems to count, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to count, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
@@ -670,13 +680,13 @@ export type GetArtifactCountRequest = Message<"pinfold.platform.libraries.v2.Get
 };
 
 /**
- * What to count.
+ * Request to count libraries.
  *
  * @generated from message pinfold.platform.libraries.v2.GetArtifactCountRequest
  */
 export type GetArtifactCountRequestJson = {
   /**
-   * The ecosystems to count, at least one. Repeat the parameter or separate values with commas.
+   * Ecosystems to count, at least one. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
@@ -691,13 +701,13 @@ export const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest, 
   messageDesc(file_pinfold_libraries_v2_artifacts, 6);
 
 /**
- * How many libraries there are.
+ * Number of libraries for each ecosystem.
  *
  * @generated from message pinfold.platform.libraries.v2.GetArtifactCountResponse
  */
 export type GetArtifactCountResponse = Message<"pinfold.platform.libraries.v2.GetArtifactCountResponse"> & {
   /**
-   * One entry per ecosystem.
+   * Counts, one entry per ecosystem.
    *
    * @generated from field: repeated pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount counts = 1;
    */
@@ -705,13 +715,13 @@ export type GetArtifactCountResponse = Message<"pinfold.platform.libraries.v2.Ge
 };
 
 /**
- * How many libraries there are.
+ * Number of libraries for each ecosystem.
  *
  * @generated from message pinfold.platform.libraries.v2.GetArtifactCountResponse
  */
 export type GetArtifactCountResponseJson = {
   /**
-   * One entry per ecosystem.
+   * Counts, one entry per ecosystem.
    *
    * @generated from field: repeated pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount counts = 1;
    */
@@ -726,20 +736,20 @@ export const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse
   messageDesc(file_pinfold_libraries_v2_artifacts, 7);
 
 /**
- * How many libraries one ecosystem has.
+ * Number of libraries in one ecosystem.
  *
  * @generated from message pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount
  */
 export type GetArtifactCountResponse_EcosystemCount = Message<"pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount"> & {
   /**
-   * The ecosystem.
+   * Ecosystem.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 1;
    */
   ecosystem: Ecosystem;
 
   /**
-   * Its number of libraries.
+   * Number of libraries.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -747,20 +757,20 @@ export type GetArtifactCountResponse_EcosystemCount = Message<"pinfold.platform.
 };
 
 /**
- * How many libraries one ecosystem has.
+ * Number of libraries in one ecosystem.
  *
  * @generated from message pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount
  */
 export type GetArtifactCountResponse_EcosystemCountJson = {
   /**
-   * The ecosystem.
+   * Ecosystem.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 1;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * Its number of libraries.
+   * Number of libraries.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -775,13 +785,13 @@ export const GetArtifactCountResponse_EcosystemCountSchema: GenMessage<GetArtifa
   messageDesc(file_pinfold_libraries_v2_artifacts, 7, 0);
 
 /**
- * A world of libraries with one way to name and fetch them.
+ * Ecosystem of libraries, such as a programming language.
  *
  * @generated from enum pinfold.platform.libraries.v2.Ecosystem
  */
 export const Ecosystem = {
   /**
-   * None: INVALID_ARGUMENT.
+   * Not set. Refused with INVALID_ARGUMENT.
    *
    * @generated from enum value: ECOSYSTEM_UNSPECIFIED = 0;
    */
@@ -803,14 +813,14 @@ export const Ecosystem = {
 } as const;
 
 /**
- * A world of libraries with one way to name and fetch them.
+ * Ecosystem of libraries, such as a programming language.
  *
  * @generated from enum pinfold.platform.libraries.v2.Ecosystem
  */
 export type Ecosystem = (typeof Ecosystem)[keyof typeof Ecosystem] | UnknownEnum;
 
 /**
- * A world of libraries with one way to name and fetch them.
+ * Ecosystem of libraries, such as a programming language.
  *
  * @generated from enum pinfold.platform.libraries.v2.Ecosystem
  */
@@ -823,13 +833,13 @@ export const EcosystemSchema: GenEnum<Ecosystem, EcosystemJson> = /*@__PURE__*/
   enumDesc(file_pinfold_libraries_v2_artifacts, 0);
 
 /**
- * The libraries on offer, by ecosystem. Read-only.
+ * Libraries by ecosystem. Read-only.
  *
  * @generated from service pinfold.platform.libraries.v2.ArtifactsService
  */
 export const ArtifactsService: GenService<{
   /**
-   * Searches the libraries of one or more ecosystems. INVALID_ARGUMENT without an ecosystem.
+   * Searches the libraries of one or more ecosystems. Returns INVALID_ARGUMENT without an ecosystem.
    *
    * @generated from rpc pinfold.platform.libraries.v2.ArtifactsService.ListArtifacts
    */
@@ -839,7 +849,7 @@ export const ArtifactsService: GenService<{
     output: typeof ListArtifactsResponseSchema;
   },
   /**
-   * Lists the versions of one library, newest first. NOT_FOUND when there is no such library.
+   * Lists the versions of one library, newest first. Returns NOT_FOUND if there is no such library.
    *
    * @generated from rpc pinfold.platform.libraries.v2.ArtifactsService.ListArtifactVersions
    */
@@ -849,7 +859,7 @@ export const ArtifactsService: GenService<{
     output: typeof ListArtifactVersionsResponseSchema;
   },
   /**
-   * Counts the libraries of each ecosystem asked for. INVALID_ARGUMENT without an ecosystem.
+   * Counts the libraries of each requested ecosystem. Returns INVALID_ARGUMENT without an ecosystem.
    *
    * @generated from rpc pinfold.platform.libraries.v2.ArtifactsService.GetArtifactCount
    */

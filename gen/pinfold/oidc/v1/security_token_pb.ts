@@ -17,53 +17,54 @@ export const file_pinfold_oidc_v1_security_token: GenFile = /*@__PURE__*/
   fileDesc("CiRwaW5mb2xkL29pZGMvdjEvc2VjdXJpdHlfdG9rZW4ucHJvdG8SFXBpbmZvbGQucGxhdGZvcm0ub2lkYyJ3Cg9FeGNoYW5nZVJlcXVlc3QSCwoDYXVkGAEgAygJEg0KBXNjb3BlGAIgASgJEhAKCGlkZW50aXR5GAQgASgJEgsKA2NhcBgFIAMoCRIZChFpZGVudGl0eV9wcm92aWRlchgHIAEoCRIOCgZzY29wZXMYCCADKAkiXAoIUmF3VG9rZW4SDQoFdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCRIqCgZleHBpcnkYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlYKG0V4Y2hhbmdlUmVmcmVzaFRva2VuUmVxdWVzdBILCgNhdWQYASADKAkSDQoFc2NvcGUYAiABKAkSCwoDY2FwGAMgAygJEg4KBnNjb3BlcxgEIAMoCSJzCglUb2tlblBhaXISLgoFdG9rZW4YASABKAsyHy5waW5mb2xkLnBsYXRmb3JtLm9pZGMuUmF3VG9rZW4SNgoNcmVmcmVzaF90b2tlbhgCIAEoCzIfLnBpbmZvbGQucGxhdGZvcm0ub2lkYy5SYXdUb2tlbjK0AgoUU2VjdXJpdHlUb2tlblNlcnZpY2USgQEKCEV4Y2hhbmdlEiYucGluZm9sZC5wbGF0Zm9ybS5vaWRjLkV4Y2hhbmdlUmVxdWVzdBofLnBpbmZvbGQucGxhdGZvcm0ub2lkYy5SYXdUb2tlbiIsirUYAgoAgtPkkwIgWg8SDS9zdHMvZXhjaGFuZ2UiDS9zdHMvZXhjaGFuZ2USlwEKFEV4Y2hhbmdlUmVmcmVzaFRva2VuEjIucGluZm9sZC5wbGF0Zm9ybS5vaWRjLkV4Y2hhbmdlUmVmcmVzaFRva2VuUmVxdWVzdBogLnBpbmZvbGQucGxhdGZvcm0ub2lkYy5Ub2tlblBhaXIiKYq1GAIKAILT5JMCHSIbL3N0cy9leGNoYW5nZV9yZWZyZXNoX3Rva2VuYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * What the new token is for.
+ * Request to exchange a token.
  *
  * @generated from message pinfold.platform.oidc.ExchangeRequest
  */
 export type ExchangeRequest = Message<"pinfold.platform.oidc.ExchangeRequest"> & {
   /**
-   * The services that shall accept the token. At least one, else INVALID_ARGUMENT.
+   * Services that must accept the token. At least one, otherwise INVALID_ARGUMENT.
    *
    * @generated from field: repeated string aud = 1;
    */
   aud: string[];
 
   /**
-   * The older form of `scopes` with one value. Both together count as one list.
+   * Older form of `scopes` with one value. If both are set, they count as one list.
    *
    * @generated from field: string scope = 2;
    */
   scope: string;
 
   /**
-   * The uid of the identity to become. Empty: the person whom the bearer names. One that does not exist is
-   * PERMISSION_DENIED.
+   * The uid of the identity to assume. Empty: the person that the bearer token belongs to. An identity that does not
+   * exist is refused with PERMISSION_DENIED.
    *
    * @generated from field: string identity = 4;
    */
   identity: string;
 
   /**
-   * Dotted names of the capabilities to keep. One the caller does not hold is dropped, an unknown one is
-   * INVALID_ARGUMENT. Empty: all.
+   * Dotted names of the capabilities to keep. A capability that the caller does not hold is dropped. An unknown one is
+   * refused with INVALID_ARGUMENT. Empty: all.
    *
    * @generated from field: repeated string cap = 5;
    */
   cap: string[];
 
   /**
-   * The uid of an organisation's identity provider, or the name of a provider of the settings, that has issued the bearer
-   * to this server; another is INVALID_ARGUMENT. Of an organisation's provider a person gets a session that reaches
-   * nothing outside of the organisation. Empty: the person is known to a provider of the settings.
+   * Identity provider that issued the bearer token for this server: the uid of an organization's identity provider, or
+   * the name of a provider from the server settings. An unknown one is refused with INVALID_ARGUMENT. With an
+   * organization's provider, the session of the person is limited to the organization. Empty: the person belongs to a
+   * provider from the server settings.
    *
    * @generated from field: string identity_provider = 7;
    */
   identityProvider: string;
 
   /**
-   * Groups by uid to which the new token is limited. One out of reach is PERMISSION_DENIED. Empty: everything the
-   * caller has.
+   * Groups, by uid, that the new token is limited to. A group that the caller cannot access is refused with
+   * PERMISSION_DENIED. Empty: all access of the caller.
    *
    * @generated from field: repeated string scopes = 8;
    */
@@ -71,53 +72,54 @@ export type ExchangeRequest = Message<"pinfold.platform.oidc.ExchangeRequest"> &
 };
 
 /**
- * What the new token is for.
+ * Request to exchange a token.
  *
  * @generated from message pinfold.platform.oidc.ExchangeRequest
  */
 export type ExchangeRequestJson = {
   /**
-   * The services that shall accept the token. At least one, else INVALID_ARGUMENT.
+   * Services that must accept the token. At least one, otherwise INVALID_ARGUMENT.
    *
    * @generated from field: repeated string aud = 1;
    */
   aud?: string[];
 
   /**
-   * The older form of `scopes` with one value. Both together count as one list.
+   * Older form of `scopes` with one value. If both are set, they count as one list.
    *
    * @generated from field: string scope = 2;
    */
   scope?: string;
 
   /**
-   * The uid of the identity to become. Empty: the person whom the bearer names. One that does not exist is
-   * PERMISSION_DENIED.
+   * The uid of the identity to assume. Empty: the person that the bearer token belongs to. An identity that does not
+   * exist is refused with PERMISSION_DENIED.
    *
    * @generated from field: string identity = 4;
    */
   identity?: string;
 
   /**
-   * Dotted names of the capabilities to keep. One the caller does not hold is dropped, an unknown one is
-   * INVALID_ARGUMENT. Empty: all.
+   * Dotted names of the capabilities to keep. A capability that the caller does not hold is dropped. An unknown one is
+   * refused with INVALID_ARGUMENT. Empty: all.
    *
    * @generated from field: repeated string cap = 5;
    */
   cap?: string[];
 
   /**
-   * The uid of an organisation's identity provider, or the name of a provider of the settings, that has issued the bearer
-   * to this server; another is INVALID_ARGUMENT. Of an organisation's provider a person gets a session that reaches
-   * nothing outside of the organisation. Empty: the person is known to a provider of the settings.
+   * Identity provider that issued the bearer token for this server: the uid of an organization's identity provider, or
+   * the name of a provider from the server settings. An unknown one is refused with INVALID_ARGUMENT. With an
+   * organization's provider, the session of the person is limited to the organization. Empty: the person belongs to a
+   * provider from the server settings.
    *
    * @generated from field: string identity_provider = 7;
    */
   identityProvider?: string;
 
   /**
-   * Groups by uid to which the new token is limited. One out of reach is PERMISSION_DENIED. Empty: everything the
-   * caller has.
+   * Groups, by uid, that the new token is limited to. A group that the caller cannot access is refused with
+   * PERMISSION_DENIED. Empty: all access of the caller.
    *
    * @generated from field: repeated string scopes = 8;
    */
@@ -132,27 +134,27 @@ export const ExchangeRequestSchema: GenMessage<ExchangeRequest, {jsonType: Excha
   messageDesc(file_pinfold_oidc_v1_security_token, 0);
 
 /**
- * A token.
+ * Token.
  *
  * @generated from message pinfold.platform.oidc.RawToken
  */
 export type RawToken = Message<"pinfold.platform.oidc.RawToken"> & {
   /**
-   * The token. Send it as a bearer.
+   * Token text, to send as a bearer token.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * A refresh token, for people only. Empty for workloads and for sessions with roles from external groups.
+   * Refresh token, for people only. Empty for workloads and for sessions with roles from external groups.
    *
    * @generated from field: string refresh_token = 2;
    */
   refreshToken: string;
 
   /**
-   * When `token` expires: RFC 3339, UTC, milliseconds.
+   * Expiry of `token`: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiry = 3;
    */
@@ -160,27 +162,27 @@ export type RawToken = Message<"pinfold.platform.oidc.RawToken"> & {
 };
 
 /**
- * A token.
+ * Token.
  *
  * @generated from message pinfold.platform.oidc.RawToken
  */
 export type RawTokenJson = {
   /**
-   * The token. Send it as a bearer.
+   * Token text, to send as a bearer token.
    *
    * @generated from field: string token = 1;
    */
   token?: string;
 
   /**
-   * A refresh token, for people only. Empty for workloads and for sessions with roles from external groups.
+   * Refresh token, for people only. Empty for workloads and for sessions with roles from external groups.
    *
    * @generated from field: string refresh_token = 2;
    */
   refreshToken?: string;
 
   /**
-   * When `token` expires: RFC 3339, UTC, milliseconds.
+   * Expiry of `token`: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiry = 3;
    */
@@ -195,36 +197,36 @@ export const RawTokenSchema: GenMessage<RawToken, {jsonType: RawTokenJson}> = /*
   messageDesc(file_pinfold_oidc_v1_security_token, 1);
 
 /**
- * What the new token is for.
+ * Request to exchange a refresh token.
  *
  * @generated from message pinfold.platform.oidc.ExchangeRefreshTokenRequest
  */
 export type ExchangeRefreshTokenRequest = Message<"pinfold.platform.oidc.ExchangeRefreshTokenRequest"> & {
   /**
-   * The services that shall accept the token. At least one, else INVALID_ARGUMENT.
+   * Services that must accept the token. At least one, otherwise INVALID_ARGUMENT.
    *
    * @generated from field: repeated string aud = 1;
    */
   aud: string[];
 
   /**
-   * The older form of `scopes` with one value. Both together count as one list.
+   * Older form of `scopes` with one value. If both are set, they count as one list.
    *
    * @generated from field: string scope = 2;
    */
   scope: string;
 
   /**
-   * Dotted names of the capabilities to keep. One the caller does not hold is dropped, an unknown one is
-   * INVALID_ARGUMENT. Empty: all.
+   * Dotted names of the capabilities to keep. A capability that the caller does not hold is dropped. An unknown one is
+   * refused with INVALID_ARGUMENT. Empty: all.
    *
    * @generated from field: repeated string cap = 3;
    */
   cap: string[];
 
   /**
-   * Groups by uid to which the new token is limited. One out of reach is PERMISSION_DENIED. Empty: everything the
-   * caller has.
+   * Groups, by uid, that the new token is limited to. A group that the caller cannot access is refused with
+   * PERMISSION_DENIED. Empty: all access of the caller.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -232,36 +234,36 @@ export type ExchangeRefreshTokenRequest = Message<"pinfold.platform.oidc.Exchang
 };
 
 /**
- * What the new token is for.
+ * Request to exchange a refresh token.
  *
  * @generated from message pinfold.platform.oidc.ExchangeRefreshTokenRequest
  */
 export type ExchangeRefreshTokenRequestJson = {
   /**
-   * The services that shall accept the token. At least one, else INVALID_ARGUMENT.
+   * Services that must accept the token. At least one, otherwise INVALID_ARGUMENT.
    *
    * @generated from field: repeated string aud = 1;
    */
   aud?: string[];
 
   /**
-   * The older form of `scopes` with one value. Both together count as one list.
+   * Older form of `scopes` with one value. If both are set, they count as one list.
    *
    * @generated from field: string scope = 2;
    */
   scope?: string;
 
   /**
-   * Dotted names of the capabilities to keep. One the caller does not hold is dropped, an unknown one is
-   * INVALID_ARGUMENT. Empty: all.
+   * Dotted names of the capabilities to keep. A capability that the caller does not hold is dropped. An unknown one is
+   * refused with INVALID_ARGUMENT. Empty: all.
    *
    * @generated from field: repeated string cap = 3;
    */
   cap?: string[];
 
   /**
-   * Groups by uid to which the new token is limited. One out of reach is PERMISSION_DENIED. Empty: everything the
-   * caller has.
+   * Groups, by uid, that the new token is limited to. A group that the caller cannot access is refused with
+   * PERMISSION_DENIED. Empty: all access of the caller.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -276,20 +278,20 @@ export const ExchangeRefreshTokenRequestSchema: GenMessage<ExchangeRefreshTokenR
   messageDesc(file_pinfold_oidc_v1_security_token, 2);
 
 /**
- * A new access token and a new refresh token.
+ * New access token and new refresh token.
  *
  * @generated from message pinfold.platform.oidc.TokenPair
  */
 export type TokenPair = Message<"pinfold.platform.oidc.TokenPair"> & {
   /**
-   * The access token and its expiry.
+   * Access token and its expiry.
    *
    * @generated from field: pinfold.platform.oidc.RawToken token = 1;
    */
   token?: RawToken | undefined;
 
   /**
-   * The refresh token and its expiry. It replaces the one that was sent.
+   * Refresh token and its expiry. It replaces the one that was sent.
    *
    * @generated from field: pinfold.platform.oidc.RawToken refresh_token = 2;
    */
@@ -297,20 +299,20 @@ export type TokenPair = Message<"pinfold.platform.oidc.TokenPair"> & {
 };
 
 /**
- * A new access token and a new refresh token.
+ * New access token and new refresh token.
  *
  * @generated from message pinfold.platform.oidc.TokenPair
  */
 export type TokenPairJson = {
   /**
-   * The access token and its expiry.
+   * Access token and its expiry.
    *
    * @generated from field: pinfold.platform.oidc.RawToken token = 1;
    */
   token?: RawTokenJson;
 
   /**
-   * The refresh token and its expiry. It replaces the one that was sent.
+   * Refresh token and its expiry. It replaces the one that was sent.
    *
    * @generated from field: pinfold.platform.oidc.RawToken refresh_token = 2;
    */
@@ -325,16 +327,17 @@ export const TokenPairSchema: GenMessage<TokenPair, {jsonType: TokenPairJson}> =
   messageDesc(file_pinfold_oidc_v1_security_token, 3);
 
 /**
- * Trades tokens of others for tokens of this server. The token to trade is the bearer of the call; parameters come as a
- * query string or a form, never as JSON.
+ * Exchange of external tokens for tokens of this server. The token to exchange is the bearer token of the call.
+ * Parameters are a query string or a form, never JSON.
  *
  * @generated from service pinfold.platform.oidc.SecurityTokenService
  */
 export const SecurityTokenService: GenService<{
   /**
-   * Trades the bearer, an issuer's token or a proof of an AWS principal, for an access token of at most one hour.
-   * UNAUTHENTICATED when the bearer is not valid, PERMISSION_DENIED when it does not fit the identity, NOT_FOUND when
-   * no identity is named and the person is unknown, INVALID_ARGUMENT without an audience.
+   * Exchanges the bearer token for an access token of at most one hour. The bearer token is an issuer's token or a
+   * proof of an AWS principal. Returns UNAUTHENTICATED if it is not valid. Returns PERMISSION_DENIED if it does not
+   * match the identity. Returns NOT_FOUND if no identity is given and the person is unknown. Returns INVALID_ARGUMENT
+   * without an audience.
    *
    * @generated from rpc pinfold.platform.oidc.SecurityTokenService.Exchange
    */
@@ -344,8 +347,8 @@ export const SecurityTokenService: GenService<{
     output: typeof RawTokenSchema;
   },
   /**
-   * Trades the bearer, a refresh token, for a new access token and a new refresh token; the old one is then dead. Using
-   * a dead one revokes all that came from it.
+   * Exchanges the bearer token, a refresh token, for a new access token and a new refresh token. The old refresh token
+   * can then no longer be used. Using it again revokes all tokens that came from it.
    *
    * @generated from rpc pinfold.platform.oidc.SecurityTokenService.ExchangeRefreshToken
    */

@@ -15,7 +15,7 @@ export const file_pinfold_ping_v1_ping: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL3BpbmcvdjEvcGluZy5wcm90bxIVcGluZm9sZC5wbGF0Zm9ybS5waW5nIg0KC1BpbmdSZXF1ZXN0IhwKCFJlc3BvbnNlEhAKCHJlc3BvbnNlGAEgASgJMncKC1BpbmdTZXJ2aWNlEmgKBFBpbmcSIi5waW5mb2xkLnBsYXRmb3JtLnBpbmcuUGluZ1JlcXVlc3QaHy5waW5mb2xkLnBsYXRmb3JtLnBpbmcuUmVzcG9uc2UiG4q1GAIKAILT5JMCDxINL3BpbmcvdjEvcGluZ2IGcHJvdG8z", [file_google_api_annotations, file_pinfold_annotations_annotations]);
 
 /**
- * Empty.
+ * Empty request.
  *
  * @generated from message pinfold.platform.ping.PingRequest
  */
@@ -23,7 +23,7 @@ export type PingRequest = Message<"pinfold.platform.ping.PingRequest"> & {
 };
 
 /**
- * Empty.
+ * Empty request.
  *
  * @generated from message pinfold.platform.ping.PingRequest
  */
@@ -38,7 +38,7 @@ export const PingRequestSchema: GenMessage<PingRequest, {jsonType: PingRequestJs
   messageDesc(file_pinfold_ping_v1_ping, 0);
 
 /**
- * A sign of life.
+ * Answer of the server.
  *
  * @generated from message pinfold.platform.ping.Response
  */
@@ -52,7 +52,7 @@ export type Response = Message<"pinfold.platform.ping.Response"> & {
 };
 
 /**
- * A sign of life.
+ * Answer of the server.
  *
  * @generated from message pinfold.platform.ping.Response
  */
@@ -73,7 +73,7 @@ export const ResponseSchema: GenMessage<Response, {jsonType: ResponseJson}> = /*
   messageDesc(file_pinfold_ping_v1_ping, 1);
 
 /**
- * Tells whether the server can be reached.
+ * Connectivity check of the server.
  *
  * @generated from service pinfold.platform.ping.PingService
  */

@@ -15,7 +15,7 @@ export const file_pinfold_ping_v2_ping: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL3BpbmcvdjIvcGluZy5wcm90bxIYcGluZm9sZC5wbGF0Zm9ybS5waW5nLnYyIg0KC1BpbmdSZXF1ZXN0IiAKDFBpbmdSZXNwb25zZRIQCghyZXNwb25zZRgBIAEoCTKHAQoLUGluZ1NlcnZpY2USeAoEUGluZxIlLnBpbmZvbGQucGxhdGZvcm0ucGluZy52Mi5QaW5nUmVxdWVzdBomLnBpbmZvbGQucGxhdGZvcm0ucGluZy52Mi5QaW5nUmVzcG9uc2UiIYq1GAIKAJq1GAIQAYLT5JMCDxINL3BpbmcvdjIvcGluZ2IGcHJvdG8z", [file_google_api_annotations, file_pinfold_annotations_annotations]);
 
 /**
- * Empty.
+ * Empty request.
  *
  * @generated from message pinfold.platform.ping.v2.PingRequest
  */
@@ -23,7 +23,7 @@ export type PingRequest = Message<"pinfold.platform.ping.v2.PingRequest"> & {
 };
 
 /**
- * Empty.
+ * Empty request.
  *
  * @generated from message pinfold.platform.ping.v2.PingRequest
  */
@@ -38,7 +38,7 @@ export const PingRequestSchema: GenMessage<PingRequest, {jsonType: PingRequestJs
   messageDesc(file_pinfold_ping_v2_ping, 0);
 
 /**
- * A sign of life.
+ * Answer of the server.
  *
  * @generated from message pinfold.platform.ping.v2.PingResponse
  */
@@ -52,7 +52,7 @@ export type PingResponse = Message<"pinfold.platform.ping.v2.PingResponse"> & {
 };
 
 /**
- * A sign of life.
+ * Answer of the server.
  *
  * @generated from message pinfold.platform.ping.v2.PingResponse
  */
@@ -73,7 +73,7 @@ export const PingResponseSchema: GenMessage<PingResponse, {jsonType: PingRespons
   messageDesc(file_pinfold_ping_v2_ping, 1);
 
 /**
- * Tells whether the server can be reached.
+ * Connectivity check of the server.
  *
  * @generated from service pinfold.platform.ping.v2.PingService
  */

@@ -14,7 +14,7 @@ export const file_pinfold_registry_v1_deployments: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL3JlZ2lzdHJ5L3YxL2RlcGxveW1lbnRzLnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5ImgKF0NyZWF0ZURlcGxveW1lbnRSZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARI0CgZjaGFydHMYAiADKAsyJC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkhlbG1DaGFydCJmChdVcGRhdGVEZXBsb3ltZW50UmVxdWVzdBIVCgdyZXBvX2lkGAEgASgJQgSgtRgBEjQKBmNoYXJ0cxgCIAMoCzIkLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuSGVsbUNoYXJ0Ii0KFEdldERlcGxveW1lbnRSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBKC1GAEiVAoKRGVwbG95bWVudBIQCgJpZBgBIAEoCUIEoLUYARI0CgZjaGFydHMYAiADKAsyJC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkhlbG1DaGFydCJXCglIZWxtQ2hhcnQSEwoGc291cmNlGAEgASgJSACIAQESDAoEcmVwbxgCIAEoCRISCgVjaGFydBgDIAEoCUgBiAEBQgkKB19zb3VyY2VCCAoGX2NoYXJ0YgZwcm90bzM", [file_pinfold_annotations_annotations]);
 
 /**
- * A deployment to create, and for which repo.
+ * Request to create the deployment of a repo.
  *
  * @generated from message pinfold.platform.registry.CreateDeploymentRequest
  */
@@ -35,7 +35,7 @@ export type CreateDeploymentRequest = Message<"pinfold.platform.registry.CreateD
 };
 
 /**
- * A deployment to create, and for which repo.
+ * Request to create the deployment of a repo.
  *
  * @generated from message pinfold.platform.registry.CreateDeploymentRequest
  */
@@ -63,7 +63,7 @@ export const CreateDeploymentRequestSchema: GenMessage<CreateDeploymentRequest, 
   messageDesc(file_pinfold_registry_v1_deployments, 0);
 
 /**
- * A deployment with new charts.
+ * Request to replace the charts of a deployment.
  *
  * @generated from message pinfold.platform.registry.UpdateDeploymentRequest
  */
@@ -76,7 +76,7 @@ export type UpdateDeploymentRequest = Message<"pinfold.platform.registry.UpdateD
   repoId: string;
 
   /**
-   * The charts. None: the repo is no longer deployed.
+   * The charts. Empty: the repo is no longer deployed.
    *
    * @generated from field: repeated pinfold.platform.registry.HelmChart charts = 2;
    */
@@ -84,7 +84,7 @@ export type UpdateDeploymentRequest = Message<"pinfold.platform.registry.UpdateD
 };
 
 /**
- * A deployment with new charts.
+ * Request to replace the charts of a deployment.
  *
  * @generated from message pinfold.platform.registry.UpdateDeploymentRequest
  */
@@ -97,7 +97,7 @@ export type UpdateDeploymentRequestJson = {
   repoId?: string;
 
   /**
-   * The charts. None: the repo is no longer deployed.
+   * The charts. Empty: the repo is no longer deployed.
    *
    * @generated from field: repeated pinfold.platform.registry.HelmChart charts = 2;
    */
@@ -112,7 +112,7 @@ export const UpdateDeploymentRequestSchema: GenMessage<UpdateDeploymentRequest, 
   messageDesc(file_pinfold_registry_v1_deployments, 1);
 
 /**
- * Whose deployment to read.
+ * Request to read the deployment of a repo.
  *
  * @generated from message pinfold.platform.registry.GetDeploymentRequest
  */
@@ -126,7 +126,7 @@ export type GetDeploymentRequest = Message<"pinfold.platform.registry.GetDeploym
 };
 
 /**
- * Whose deployment to read.
+ * Request to read the deployment of a repo.
  *
  * @generated from message pinfold.platform.registry.GetDeploymentRequest
  */
@@ -147,13 +147,13 @@ export const GetDeploymentRequestSchema: GenMessage<GetDeploymentRequest, {jsonT
   messageDesc(file_pinfold_registry_v1_deployments, 2);
 
 /**
- * The Helm charts by which the images of a repo are deployed.
+ * Helm charts that deploy the images of a repo.
  *
  * @generated from message pinfold.platform.registry.Deployment
  */
 export type Deployment = Message<"pinfold.platform.registry.Deployment"> & {
   /**
-   * The uid of the repo; a deployment has none of its own.
+   * The uid of the repo. A deployment has no uid of its own.
    *
    * @generated from field: string id = 1;
    */
@@ -168,13 +168,13 @@ export type Deployment = Message<"pinfold.platform.registry.Deployment"> & {
 };
 
 /**
- * The Helm charts by which the images of a repo are deployed.
+ * Helm charts that deploy the images of a repo.
  *
  * @generated from message pinfold.platform.registry.Deployment
  */
 export type DeploymentJson = {
   /**
-   * The uid of the repo; a deployment has none of its own.
+   * The uid of the repo. A deployment has no uid of its own.
    *
    * @generated from field: string id = 1;
    */
@@ -196,27 +196,27 @@ export const DeploymentSchema: GenMessage<Deployment, {jsonType: DeploymentJson}
   messageDesc(file_pinfold_registry_v1_deployments, 3);
 
 /**
- * A Helm chart.
+ * Helm chart.
  *
  * @generated from message pinfold.platform.registry.HelmChart
  */
 export type HelmChart = Message<"pinfold.platform.registry.HelmChart"> & {
   /**
-   * The page of the chart. Absent when there is none.
+   * Web page of the chart. Absent if there is none.
    *
    * @generated from field: optional string source = 1;
    */
   source?: string | undefined;
 
   /**
-   * The repository of the chart: an `https` or `oci` URL, `http` only on this machine, without user and password.
+   * Repository of the chart: an `https` or `oci` URL, or `http` on this machine only, without user and password.
    *
    * @generated from field: string repo = 2;
    */
   repo: string;
 
   /**
-   * The name of the chart in that repository. Absent when the URL names it.
+   * Name of the chart in that repository. Absent if the URL names it.
    *
    * @generated from field: optional string chart = 3;
    */
@@ -224,27 +224,27 @@ export type HelmChart = Message<"pinfold.platform.registry.HelmChart"> & {
 };
 
 /**
- * A Helm chart.
+ * Helm chart.
  *
  * @generated from message pinfold.platform.registry.HelmChart
  */
 export type HelmChartJson = {
   /**
-   * The page of the chart. Absent when there is none.
+   * Web page of the chart. Absent if there is none.
    *
    * @generated from field: optional string source = 1;
    */
   source?: string;
 
   /**
-   * The repository of the chart: an `https` or `oci` URL, `http` only on this machine, without user and password.
+   * Repository of the chart: an `https` or `oci` URL, or `http` on this machine only, without user and password.
    *
    * @generated from field: string repo = 2;
    */
   repo?: string;
 
   /**
-   * The name of the chart in that repository. Absent when the URL names it.
+   * Name of the chart in that repository. Absent if the URL names it.
    *
    * @generated from field: optional string chart = 3;
    */

@@ -17,49 +17,51 @@ export const file_pinfold_registry_v1_eol_tags: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL3JlZ2lzdHJ5L3YxL2VvbF90YWdzLnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5IqUBCgxFb2xUYWdGaWx0ZXISMQoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXISDAoEbmFtZRgCIAEoCRISCgpwYWdlX3Rva2VuGAMgASgJEhEKCXBhZ2Vfc2l6ZRgEIAEoAxIVCg1leGNsdWRlX2RhdGVzGAUgASgIEhYKDmV4Y2x1ZGVfZXBvY2hzGAYgASgIIlcKCkVvbFRhZ0xpc3QSMAoFaXRlbXMYASADKAsyIS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkVvbFRhZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiyAIKBkVvbFRhZxIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhkKEW1haW5fcGFja2FnZV9uYW1lGAcgASgJEjsKCnRhZ19zdGF0dXMYDiABKA4yJy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkVvbFRhZ1N0YXR1cxJHChRtYWluX3BhY2thZ2VfdmVyc2lvbhgNIAEoCzIpLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUGFja2FnZVZlcnNpb24SRQoMZ3JhY2Vfc3RhdHVzGAkgASgOMi8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5Fb2xHcmFjZVBlcmlvZFN0YXR1cxI8ChhncmFjZV9wZXJpb2RfZXhwaXJ5X2RhdGUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjAKHVBhY2thZ2VWZXJzaW9uTWV0YWRhdGFSZXF1ZXN0Eg8KB3BhY2thZ2UYASABKAki5QEKFlBhY2thZ2VWZXJzaW9uTWV0YWRhdGESPgoLZW9sVmVyc2lvbnMYASADKAsyKS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlBhY2thZ2VWZXJzaW9uEhwKFGxhc3RVcGRhdGVkVGltZXN0YW1wGAIgASgJEhUKDWxhdGVzdFZlcnNpb24YAyABKAkSOwoIdmVyc2lvbnMYBCADKAsyKS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlBhY2thZ2VWZXJzaW9uEhkKEWdyYWNlUGVyaW9kTW9udGhzGAUgASgFIqsCCg5QYWNrYWdlVmVyc2lvbhIPCgdlb2xEYXRlGAEgASgJEg4KBmV4aXN0cxgCIAEoCBIMCgRmaXBzGAMgASgIEhIKCmxlZ2FjeV9sdHMYBCABKAkSCwoDbHRzGAkgASgIEhMKC3JlbGVhc2VEYXRlGAUgASgJEg8KB3ZlcnNpb24YBiABKAkSEQoJZW9sQnJva2VuGAcgASgIEhUKDWxhdGVzdFZlcnNpb24YCCABKAkSTgoNdmVyc2lvblNvdXJjZRgKIAEoCzI3LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUGFja2FnZVZlcnNpb24uVmVyc2lvblNvdXJjZRopCg1WZXJzaW9uU291cmNlEgsKA3JlZhgBIAEoCRILCgNzaGEYAiABKAkqQgoMRW9sVGFnU3RhdHVzEg4KClRBR19BQ1RJVkUQABIQCgxUQUdfSU5fR1JBQ0UQARIQCgxUQUdfSU5BQ1RJVkUQAip5ChRFb2xHcmFjZVBlcmlvZFN0YXR1cxIWChJHUkFDRV9OT1RfRUxJR0lCTEUQABISCg5HUkFDRV9FTElHSUJMRRABEhAKDEdSQUNFX0FDVElWRRACEhAKDEdSQUNFX0JST0tFThADEhEKDUdSQUNFX0VYUElSRUQQBGIGcHJvdG8z", [file_google_protobuf_timestamp, file_pinfold_common_uidp_filter]);
 
 /**
- * Which tags to list, and which page of them.
+ * Request to list end-of-life data of tags: filters and page.
  *
  * @generated from message pinfold.platform.registry.EolTagFilter
  */
 export type EolTagFilter = Message<"pinfold.platform.registry.EolTagFilter"> & {
   /**
-   * Where in the hierarchy; `children_of` a repo is the usual question.
+   * Filter by position in the hierarchy. Usually `children_of` a repo.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int64 page_size = 4;
    */
   pageSize: bigint;
 
   /**
-   * No dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True excludes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool exclude_dates = 5;
    */
   excludeDates: boolean;
 
   /**
-   * No tags of package epochs: names that end in `-r` and digits.
+   * True excludes tags of package epochs: names that end in `-r` and digits.
    *
    * @generated from field: bool exclude_epochs = 6;
    */
@@ -67,49 +69,51 @@ export type EolTagFilter = Message<"pinfold.platform.registry.EolTagFilter"> & {
 };
 
 /**
- * Which tags to list, and which page of them.
+ * Request to list end-of-life data of tags: filters and page.
  *
  * @generated from message pinfold.platform.registry.EolTagFilter
  */
 export type EolTagFilterJson = {
   /**
-   * Where in the hierarchy; `children_of` a repo is the usual question.
+   * Filter by position in the hierarchy. Usually `children_of` a repo.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The `next_page_token` of the page before, with the same filters; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int64 page_size = 4;
    */
   pageSize?: string;
 
   /**
-   * No dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True excludes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool exclude_dates = 5;
    */
   excludeDates?: boolean;
 
   /**
-   * No tags of package epochs: names that end in `-r` and digits.
+   * True excludes tags of package epochs: names that end in `-r` and digits.
    *
    * @generated from field: bool exclude_epochs = 6;
    */
@@ -137,7 +141,7 @@ export type EolTagList = Message<"pinfold.platform.registry.EolTagList"> & {
   items: EolTag[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -158,7 +162,7 @@ export type EolTagListJson = {
   items?: EolTagJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -173,7 +177,7 @@ export const EolTagListSchema: GenMessage<EolTagList, {jsonType: EolTagListJson}
   messageDesc(file_pinfold_registry_v1_eol_tags, 1);
 
 /**
- * A tag, and the end of life of what it contains.
+ * Tag with the end of life of its main package.
  *
  * @generated from message pinfold.platform.registry.EolTag
  */
@@ -193,35 +197,35 @@ export type EolTag = Message<"pinfold.platform.registry.EolTag"> & {
   name: string;
 
   /**
-   * The package that the image is about.
+   * Main package of the image.
    *
    * @generated from field: string main_package_name = 7;
    */
   mainPackageName: string;
 
   /**
-   * Where the tag stands.
+   * Maintenance status of the tag.
    *
    * @generated from field: pinfold.platform.registry.EolTagStatus tag_status = 14;
    */
   tagStatus: EolTagStatus;
 
   /**
-   * The version of that package.
+   * Version of the main package.
    *
    * @generated from field: pinfold.platform.registry.PackageVersion main_package_version = 13;
    */
   mainPackageVersion?: PackageVersion | undefined;
 
   /**
-   * Whether the tag has a grace period.
+   * Grace period status of the tag.
    *
    * @generated from field: pinfold.platform.registry.EolGracePeriodStatus grace_status = 9;
    */
   graceStatus: EolGracePeriodStatus;
 
   /**
-   * When the grace period ends: RFC 3339, UTC. Unset without one.
+   * End of the grace period: RFC 3339, UTC. Not set without a grace period.
    *
    * @generated from field: google.protobuf.Timestamp grace_period_expiry_date = 12;
    */
@@ -229,7 +233,7 @@ export type EolTag = Message<"pinfold.platform.registry.EolTag"> & {
 };
 
 /**
- * A tag, and the end of life of what it contains.
+ * Tag with the end of life of its main package.
  *
  * @generated from message pinfold.platform.registry.EolTag
  */
@@ -249,35 +253,35 @@ export type EolTagJson = {
   name?: string;
 
   /**
-   * The package that the image is about.
+   * Main package of the image.
    *
    * @generated from field: string main_package_name = 7;
    */
   mainPackageName?: string;
 
   /**
-   * Where the tag stands.
+   * Maintenance status of the tag.
    *
    * @generated from field: pinfold.platform.registry.EolTagStatus tag_status = 14;
    */
   tagStatus?: EolTagStatusJson;
 
   /**
-   * The version of that package.
+   * Version of the main package.
    *
    * @generated from field: pinfold.platform.registry.PackageVersion main_package_version = 13;
    */
   mainPackageVersion?: PackageVersionJson;
 
   /**
-   * Whether the tag has a grace period.
+   * Grace period status of the tag.
    *
    * @generated from field: pinfold.platform.registry.EolGracePeriodStatus grace_status = 9;
    */
   graceStatus?: EolGracePeriodStatusJson;
 
   /**
-   * When the grace period ends: RFC 3339, UTC. Unset without one.
+   * End of the grace period: RFC 3339, UTC. Not set without a grace period.
    *
    * @generated from field: google.protobuf.Timestamp grace_period_expiry_date = 12;
    */
@@ -292,13 +296,13 @@ export const EolTagSchema: GenMessage<EolTag, {jsonType: EolTagJson}> = /*@__PUR
   messageDesc(file_pinfold_registry_v1_eol_tags, 2);
 
 /**
- * Which package to read about.
+ * Request for the versions of one package.
  *
  * @generated from message pinfold.platform.registry.PackageVersionMetadataRequest
  */
 export type PackageVersionMetadataRequest = Message<"pinfold.platform.registry.PackageVersionMetadataRequest"> & {
   /**
-   * The name of the package.
+   * Name of the package.
    *
    * @generated from field: string package = 1;
    */
@@ -306,13 +310,13 @@ export type PackageVersionMetadataRequest = Message<"pinfold.platform.registry.P
 };
 
 /**
- * Which package to read about.
+ * Request for the versions of one package.
  *
  * @generated from message pinfold.platform.registry.PackageVersionMetadataRequest
  */
 export type PackageVersionMetadataRequestJson = {
   /**
-   * The name of the package.
+   * Name of the package.
    *
    * @generated from field: string package = 1;
    */
@@ -327,41 +331,41 @@ export const PackageVersionMetadataRequestSchema: GenMessage<PackageVersionMetad
   messageDesc(file_pinfold_registry_v1_eol_tags, 3);
 
 /**
- * The versions of a package.
+ * Versions of a package.
  *
  * @generated from message pinfold.platform.registry.PackageVersionMetadata
  */
 export type PackageVersionMetadata = Message<"pinfold.platform.registry.PackageVersionMetadata"> & {
   /**
-   * Versions whose life has ended. None of them is in `versions`.
+   * Versions past their end of life. None of them is in `versions`.
    *
    * @generated from field: repeated pinfold.platform.registry.PackageVersion eolVersions = 1;
    */
   eolVersions: PackageVersion[];
 
   /**
-   * When this was last brought up to date, as text.
+   * Time of the last update of this data, as text.
    *
    * @generated from field: string lastUpdatedTimestamp = 2;
    */
   lastUpdatedTimestamp: string;
 
   /**
-   * Which of `versions` is the latest.
+   * Latest of the `versions`.
    *
    * @generated from field: string latestVersion = 3;
    */
   latestVersion: string;
 
   /**
-   * Versions that are alive.
+   * Versions that have not reached their end of life.
    *
    * @generated from field: repeated pinfold.platform.registry.PackageVersion versions = 4;
    */
   versions: PackageVersion[];
 
   /**
-   * How many months after the end of life a grace period lasts.
+   * Length of a grace period after the end of life, in months.
    *
    * @generated from field: int32 gracePeriodMonths = 5;
    */
@@ -369,41 +373,41 @@ export type PackageVersionMetadata = Message<"pinfold.platform.registry.PackageV
 };
 
 /**
- * The versions of a package.
+ * Versions of a package.
  *
  * @generated from message pinfold.platform.registry.PackageVersionMetadata
  */
 export type PackageVersionMetadataJson = {
   /**
-   * Versions whose life has ended. None of them is in `versions`.
+   * Versions past their end of life. None of them is in `versions`.
    *
    * @generated from field: repeated pinfold.platform.registry.PackageVersion eolVersions = 1;
    */
   eolVersions?: PackageVersionJson[];
 
   /**
-   * When this was last brought up to date, as text.
+   * Time of the last update of this data, as text.
    *
    * @generated from field: string lastUpdatedTimestamp = 2;
    */
   lastUpdatedTimestamp?: string;
 
   /**
-   * Which of `versions` is the latest.
+   * Latest of the `versions`.
    *
    * @generated from field: string latestVersion = 3;
    */
   latestVersion?: string;
 
   /**
-   * Versions that are alive.
+   * Versions that have not reached their end of life.
    *
    * @generated from field: repeated pinfold.platform.registry.PackageVersion versions = 4;
    */
   versions?: PackageVersionJson[];
 
   /**
-   * How many months after the end of life a grace period lasts.
+   * Length of a grace period after the end of life, in months.
    *
    * @generated from field: int32 gracePeriodMonths = 5;
    */
@@ -418,76 +422,76 @@ export const PackageVersionMetadataSchema: GenMessage<PackageVersionMetadata, {j
   messageDesc(file_pinfold_registry_v1_eol_tags, 4);
 
 /**
- * A version of a package: a line of releases, such as `18` or `3.10`.
+ * Version of a package: a release line, such as `18` or `3.10`.
  *
  * @generated from message pinfold.platform.registry.PackageVersion
  */
 export type PackageVersion = Message<"pinfold.platform.registry.PackageVersion"> & {
   /**
-   * The day on which its life ends, `YYYY-MM-DD`. Empty when that is not known.
+   * Day of the end of life, `YYYY-MM-DD`. Empty if unknown.
    *
    * @generated from field: string eolDate = 1;
    */
   eolDate: string;
 
   /**
-   * There is a package of it.
+   * True if there is a package of this version.
    *
    * @generated from field: bool exists = 2;
    */
   exists: boolean;
 
   /**
-   * There is a package of it with FIPS cryptography.
+   * True if there is a package of this version with FIPS cryptography.
    *
    * @generated from field: bool fips = 3;
    */
   fips: boolean;
 
   /**
-   * The older form of `lts`: a day as text, or empty.
+   * Older form of `lts`: a day as text, or empty.
    *
    * @generated from field: string legacy_lts = 4;
    */
   legacyLts: string;
 
   /**
-   * It is maintained for longer than others.
+   * True if the version has long-term support.
    *
    * @generated from field: bool lts = 9;
    */
   lts: boolean;
 
   /**
-   * The day of its first release, `YYYY-MM-DD`. Empty when that is not known.
+   * Day of the first release, `YYYY-MM-DD`. Empty if unknown.
    *
    * @generated from field: string releaseDate = 5;
    */
   releaseDate: string;
 
   /**
-   * The version.
+   * Version of the package.
    *
    * @generated from field: string version = 6;
    */
   version: string;
 
   /**
-   * Its life has ended and it can no longer be built.
+   * True if the version is past its end of life and can no longer be built.
    *
    * @generated from field: bool eolBroken = 7;
    */
   eolBroken: boolean;
 
   /**
-   * The latest release of the line.
+   * Latest release of the line.
    *
    * @generated from field: string latestVersion = 8;
    */
   latestVersion: string;
 
   /**
-   * Where it is built from. Unset when that is not known.
+   * Source that it is built from. Not set if unknown.
    *
    * @generated from field: pinfold.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
@@ -495,76 +499,76 @@ export type PackageVersion = Message<"pinfold.platform.registry.PackageVersion">
 };
 
 /**
- * A version of a package: a line of releases, such as `18` or `3.10`.
+ * Version of a package: a release line, such as `18` or `3.10`.
  *
  * @generated from message pinfold.platform.registry.PackageVersion
  */
 export type PackageVersionJson = {
   /**
-   * The day on which its life ends, `YYYY-MM-DD`. Empty when that is not known.
+   * Day of the end of life, `YYYY-MM-DD`. Empty if unknown.
    *
    * @generated from field: string eolDate = 1;
    */
   eolDate?: string;
 
   /**
-   * There is a package of it.
+   * True if there is a package of this version.
    *
    * @generated from field: bool exists = 2;
    */
   exists?: boolean;
 
   /**
-   * There is a package of it with FIPS cryptography.
+   * True if there is a package of this version with FIPS cryptography.
    *
    * @generated from field: bool fips = 3;
    */
   fips?: boolean;
 
   /**
-   * The older form of `lts`: a day as text, or empty.
+   * Older form of `lts`: a day as text, or empty.
    *
    * @generated from field: string legacy_lts = 4;
    */
   legacyLts?: string;
 
   /**
-   * It is maintained for longer than others.
+   * True if the version has long-term support.
    *
    * @generated from field: bool lts = 9;
    */
   lts?: boolean;
 
   /**
-   * The day of its first release, `YYYY-MM-DD`. Empty when that is not known.
+   * Day of the first release, `YYYY-MM-DD`. Empty if unknown.
    *
    * @generated from field: string releaseDate = 5;
    */
   releaseDate?: string;
 
   /**
-   * The version.
+   * Version of the package.
    *
    * @generated from field: string version = 6;
    */
   version?: string;
 
   /**
-   * Its life has ended and it can no longer be built.
+   * True if the version is past its end of life and can no longer be built.
    *
    * @generated from field: bool eolBroken = 7;
    */
   eolBroken?: boolean;
 
   /**
-   * The latest release of the line.
+   * Latest release of the line.
    *
    * @generated from field: string latestVersion = 8;
    */
   latestVersion?: string;
 
   /**
-   * Where it is built from. Unset when that is not known.
+   * Source that it is built from. Not set if unknown.
    *
    * @generated from field: pinfold.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
@@ -579,20 +583,20 @@ export const PackageVersionSchema: GenMessage<PackageVersion, {jsonType: Package
   messageDesc(file_pinfold_registry_v1_eol_tags, 5);
 
 /**
- * Where a version is built from.
+ * Source that a version is built from.
  *
  * @generated from message pinfold.platform.registry.PackageVersion.VersionSource
  */
 export type PackageVersion_VersionSource = Message<"pinfold.platform.registry.PackageVersion.VersionSource"> & {
   /**
-   * The name in the version control, such as a tag.
+   * Name in the version control system, such as a tag.
    *
    * @generated from field: string ref = 1;
    */
   ref: string;
 
   /**
-   * The commit.
+   * Commit hash.
    *
    * @generated from field: string sha = 2;
    */
@@ -600,20 +604,20 @@ export type PackageVersion_VersionSource = Message<"pinfold.platform.registry.Pa
 };
 
 /**
- * Where a version is built from.
+ * Source that a version is built from.
  *
  * @generated from message pinfold.platform.registry.PackageVersion.VersionSource
  */
 export type PackageVersion_VersionSourceJson = {
   /**
-   * The name in the version control, such as a tag.
+   * Name in the version control system, such as a tag.
    *
    * @generated from field: string ref = 1;
    */
   ref?: string;
 
   /**
-   * The commit.
+   * Commit hash.
    *
    * @generated from field: string sha = 2;
    */
@@ -628,27 +632,27 @@ export const PackageVersion_VersionSourceSchema: GenMessage<PackageVersion_Versi
   messageDesc(file_pinfold_registry_v1_eol_tags, 5, 0);
 
 /**
- * Where a tag stands.
+ * Maintenance status of a tag.
  *
  * @generated from enum pinfold.platform.registry.EolTagStatus
  */
 export const EolTagStatus = {
   /**
-   * It is maintained.
+   * The tag is maintained.
    *
    * @generated from enum value: TAG_ACTIVE = 0;
    */
   TAG_ACTIVE: 0,
 
   /**
-   * Its life has ended, and it is maintained for a while.
+   * The version has reached its end of life, and the tag is still maintained in its grace period.
    *
    * @generated from enum value: TAG_IN_GRACE = 1;
    */
   TAG_IN_GRACE: 1,
 
   /**
-   * It is no longer maintained, since its life has ended or another tag took its place.
+   * The tag is no longer maintained: the version has reached its end of life, or another tag replaced it.
    *
    * @generated from enum value: TAG_INACTIVE = 2;
    */
@@ -656,14 +660,14 @@ export const EolTagStatus = {
 } as const;
 
 /**
- * Where a tag stands.
+ * Maintenance status of a tag.
  *
  * @generated from enum pinfold.platform.registry.EolTagStatus
  */
 export type EolTagStatus = (typeof EolTagStatus)[keyof typeof EolTagStatus] | UnknownEnum;
 
 /**
- * Where a tag stands.
+ * Maintenance status of a tag.
  *
  * @generated from enum pinfold.platform.registry.EolTagStatus
  */
@@ -676,41 +680,42 @@ export const EolTagStatusSchema: GenEnum<EolTagStatus, EolTagStatusJson> = /*@__
   enumDesc(file_pinfold_registry_v1_eol_tags, 0);
 
 /**
- * Whether a tag has a grace period: some months after the end of life, where the organisation has asked for it.
+ * Grace period status of a tag. A grace period is some months after the end of life, if the organization has enabled
+ * it.
  *
  * @generated from enum pinfold.platform.registry.EolGracePeriodStatus
  */
 export const EolGracePeriodStatus = {
   /**
-   * It gets none.
+   * The tag has no grace period.
    *
    * @generated from enum value: GRACE_NOT_ELIGIBLE = 0;
    */
   GRACE_NOT_ELIGIBLE: 0,
 
   /**
-   * It would get one.
+   * The tag would get a grace period.
    *
    * @generated from enum value: GRACE_ELIGIBLE = 1;
    */
   GRACE_ELIGIBLE: 1,
 
   /**
-   * It is in it.
+   * The grace period is active.
    *
    * @generated from enum value: GRACE_ACTIVE = 2;
    */
   GRACE_ACTIVE: 2,
 
   /**
-   * It was in it and can no longer be built.
+   * The grace period ended because the image can no longer be built.
    *
    * @generated from enum value: GRACE_BROKEN = 3;
    */
   GRACE_BROKEN: 3,
 
   /**
-   * It is over.
+   * The grace period is over.
    *
    * @generated from enum value: GRACE_EXPIRED = 4;
    */
@@ -718,14 +723,16 @@ export const EolGracePeriodStatus = {
 } as const;
 
 /**
- * Whether a tag has a grace period: some months after the end of life, where the organisation has asked for it.
+ * Grace period status of a tag. A grace period is some months after the end of life, if the organization has enabled
+ * it.
  *
  * @generated from enum pinfold.platform.registry.EolGracePeriodStatus
  */
 export type EolGracePeriodStatus = (typeof EolGracePeriodStatus)[keyof typeof EolGracePeriodStatus] | UnknownEnum;
 
 /**
- * Whether a tag has a grace period: some months after the end of life, where the organisation has asked for it.
+ * Grace period status of a tag. A grace period is some months after the end of life, if the organization has enabled
+ * it.
  *
  * @generated from enum pinfold.platform.registry.EolGracePeriodStatus
  */

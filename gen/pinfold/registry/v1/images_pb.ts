@@ -16,7 +16,7 @@ export const file_pinfold_registry_v1_images: GenFile = /*@__PURE__*/
   fileDesc("CiBwaW5mb2xkL3JlZ2lzdHJ5L3YxL2ltYWdlcy5wcm90bxIZcGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeSI0CgtBcmNoUmVxdWVzdBIVCgdyZXBvX2lkGAEgASgJQgSgtRgBEg4KBmRpZ2VzdBgCIAEoCSIWCgVBcmNocxINCgVhcmNocxgBIAMoCSJCCgtTaXplUmVxdWVzdBIVCgdyZXBvX2lkGAEgASgJQgSgtRgBEg4KBmRpZ2VzdBgCIAEoCRIMCgRhcmNoGAMgASgJIiIKBFNpemUSDAoEc2l6ZRgBIAEoAxIMCgRhcmNoGAIgASgJIlsKEkltYWdlQ29uZmlnUmVxdWVzdBIVCgdyZXBvX2lkGAEgASgJQgSgtRgBEg4KBmRpZ2VzdBgCIAEoCRIMCgRhcmNoGAMgASgJEhAKCHJlZ2lzdHJ5GAQgASgIIt4ECgtJbWFnZUNvbmZpZxIMCgR1c2VyGAEgASgJEk8KDWV4cG9zZWRfcG9ydHMYAiADKAsyOC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkltYWdlQ29uZmlnLkV4cG9zZWRQb3J0c0VudHJ5EgsKA2VudhgDIAMoCRISCgplbnRyeXBvaW50GAQgAygJEgsKA2NtZBgFIAMoCRJECgd2b2x1bWVzGAYgAygLMjMucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbmZpZy5Wb2x1bWVzRW50cnkSEwoLd29ya2luZ19kaXIYByABKAkSQgoGbGFiZWxzGAggAygLMjIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbmZpZy5MYWJlbHNFbnRyeRITCgtzdG9wX3NpZ25hbBgJIAEoCRoNCgtFeHBvc2VkUG9ydBoICgZWb2x1bWUaZwoRRXhwb3NlZFBvcnRzRW50cnkSCwoDa2V5GAEgASgJEkEKBXZhbHVlGAIgASgLMjIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbmZpZy5FeHBvc2VkUG9ydDoCOAEaXQoMVm9sdW1lc0VudHJ5EgsKA2tleRgBIAEoCRI8CgV2YWx1ZRgCIAEoCzItLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuSW1hZ2VDb25maWcuVm9sdW1lOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkIKC1Nib21SZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBKC1GAESDgoGZGlnZXN0GAIgASgJEgwKBGFyY2gYAyABKAkiWAoOUmF3U2JvbVJlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEoLUYARIOCgZkaWdlc3QYAiABKAkSEQoJcmVmZXJlbmNlGAMgASgJEgwKBGFyY2gYBCABKAkiGgoHUmF3U2JvbRIPCgdyYXdTYm9tGAEgASgJIjoKEVZ1bG5SZXBvcnRSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBKC1GAESDgoGZGlnZXN0GAIgASgJInYKFk1hbmlmZXN0TWV0YWRhdGFGaWx0ZXISFQoHcmVwb19pZBgBIAEoCUIEoLUYARJFCgVpdGVtcxgCIAMoCzI2LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTWFuaWZlc3RNZXRhZGF0YUZpbHRlckVudHJ5Io8BChtNYW5pZmVzdE1ldGFkYXRhRmlsdGVyRW50cnkSFgoMaW1hZ2VfZGlnZXN0GAEgASgJSAASTgoMaW5kZXhfZmlsdGVyGAIgASgLMjYucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5NYW5pZmVzdE1ldGFkYXRhSW5kZXhGaWx0ZXJIAEIICgZmaWx0ZXIiOwobTWFuaWZlc3RNZXRhZGF0YUluZGV4RmlsdGVyEg4KBmRpZ2VzdBgBIAEoCRIMCgRhcmNoGAIgASgJIlIKFE1hbmlmZXN0TWV0YWRhdGFMaXN0EjoKBWl0ZW1zGAEgAygLMisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5NYW5pZmVzdE1ldGFkYXRhImAKEE1hbmlmZXN0TWV0YWRhdGESDgoGZGlnZXN0GAEgASgJEjwKDHBrZ19tZXRhZGF0YRgCIAMoCzImLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUGtnTWV0YWRhdGEipAEKC1BrZ01ldGFkYXRhEgwKBHB1cmwYASABKAkSEwoLb3JpZ2luX3B1cmwYAiABKAkSLAoIZW9sX2RhdGUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2J1aWxkX3RpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbGljZW5zZRgFIAEoCSI0ChlNYW5pZmVzdERpZ2VzdENvdW50RmlsdGVyEhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYASIkChNNYW5pZmVzdERpZ2VzdENvdW50Eg0KBWNvdW50GAEgASgDYgZwcm90bzM", [file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which image to look at.
+ * Request for the CPU architectures of one image.
  *
  * @generated from message pinfold.platform.registry.ArchRequest
  */
@@ -37,7 +37,7 @@ export type ArchRequest = Message<"pinfold.platform.registry.ArchRequest"> & {
 };
 
 /**
- * Which image to look at.
+ * Request for the CPU architectures of one image.
  *
  * @generated from message pinfold.platform.registry.ArchRequest
  */
@@ -65,13 +65,14 @@ export const ArchRequestSchema: GenMessage<ArchRequest, {jsonType: ArchRequestJs
   messageDesc(file_pinfold_registry_v1_images, 0);
 
 /**
- * The architectures of an image.
+ * CPU architectures of an image.
  *
  * @generated from message pinfold.platform.registry.Archs
  */
 export type Archs = Message<"pinfold.platform.registry.Archs"> & {
   /**
-   * Names such as `amd64` and `arm64`. A plain image has its own one. Attestations inside an index are left out.
+   * Names such as `amd64` and `arm64`. An image without an index has one architecture. Attestations in an index are not
+   * included.
    *
    * @generated from field: repeated string archs = 1;
    */
@@ -79,13 +80,14 @@ export type Archs = Message<"pinfold.platform.registry.Archs"> & {
 };
 
 /**
- * The architectures of an image.
+ * CPU architectures of an image.
  *
  * @generated from message pinfold.platform.registry.Archs
  */
 export type ArchsJson = {
   /**
-   * Names such as `amd64` and `arm64`. A plain image has its own one. Attestations inside an index are left out.
+   * Names such as `amd64` and `arm64`. An image without an index has one architecture. Attestations in an index are not
+   * included.
    *
    * @generated from field: repeated string archs = 1;
    */
@@ -100,7 +102,7 @@ export const ArchsSchema: GenMessage<Archs, {jsonType: ArchsJson}> = /*@__PURE__
   messageDesc(file_pinfold_registry_v1_images, 1);
 
 /**
- * Which image to measure, and for which architecture.
+ * Request for the size of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.SizeRequest
  */
@@ -120,7 +122,7 @@ export type SizeRequest = Message<"pinfold.platform.registry.SizeRequest"> & {
   digest: string;
 
   /**
-   * The architecture to measure. Empty: `amd64`.
+   * Architecture to measure. Empty: `amd64`.
    *
    * @generated from field: string arch = 3;
    */
@@ -128,7 +130,7 @@ export type SizeRequest = Message<"pinfold.platform.registry.SizeRequest"> & {
 };
 
 /**
- * Which image to measure, and for which architecture.
+ * Request for the size of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.SizeRequest
  */
@@ -148,7 +150,7 @@ export type SizeRequestJson = {
   digest?: string;
 
   /**
-   * The architecture to measure. Empty: `amd64`.
+   * Architecture to measure. Empty: `amd64`.
    *
    * @generated from field: string arch = 3;
    */
@@ -169,7 +171,7 @@ export const SizeRequestSchema: GenMessage<SizeRequest, {jsonType: SizeRequestJs
  */
 export type Size = Message<"pinfold.platform.registry.Size"> & {
   /**
-   * Compressed bytes of the layers and the configuration together.
+   * Compressed size of the layers and the configuration together, in bytes.
    *
    * @generated from field: int64 size = 1;
    */
@@ -190,7 +192,7 @@ export type Size = Message<"pinfold.platform.registry.Size"> & {
  */
 export type SizeJson = {
   /**
-   * Compressed bytes of the layers and the configuration together.
+   * Compressed size of the layers and the configuration together, in bytes.
    *
    * @generated from field: int64 size = 1;
    */
@@ -212,7 +214,7 @@ export const SizeSchema: GenMessage<Size, {jsonType: SizeJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v1_images, 3);
 
 /**
- * Whose configuration to read, and for which architecture.
+ * Request for the configuration of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.ImageConfigRequest
  */
@@ -232,14 +234,14 @@ export type ImageConfigRequest = Message<"pinfold.platform.registry.ImageConfigR
   digest: string;
 
   /**
-   * The architecture to read. Empty: `amd64`.
+   * Architecture to read. Empty: `amd64`.
    *
    * @generated from field: string arch = 3;
    */
   arch: string;
 
   /**
-   * Read it from the registry rather than from what is kept about the image. Here both are the same.
+   * True: read from the registry instead of from stored image data. On this server both are the same.
    *
    * @generated from field: bool registry = 4;
    */
@@ -247,7 +249,7 @@ export type ImageConfigRequest = Message<"pinfold.platform.registry.ImageConfigR
 };
 
 /**
- * Whose configuration to read, and for which architecture.
+ * Request for the configuration of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.ImageConfigRequest
  */
@@ -267,14 +269,14 @@ export type ImageConfigRequestJson = {
   digest?: string;
 
   /**
-   * The architecture to read. Empty: `amd64`.
+   * Architecture to read. Empty: `amd64`.
    *
    * @generated from field: string arch = 3;
    */
   arch?: string;
 
   /**
-   * Read it from the registry rather than from what is kept about the image. Here both are the same.
+   * True: read from the registry instead of from stored image data. On this server both are the same.
    *
    * @generated from field: bool registry = 4;
    */
@@ -289,20 +291,20 @@ export const ImageConfigRequestSchema: GenMessage<ImageConfigRequest, {jsonType:
   messageDesc(file_pinfold_registry_v1_images, 4);
 
 /**
- * How an image is run, in the terms of the OCI image specification.
+ * Runtime configuration of an image, in terms of the OCI image specification.
  *
  * @generated from message pinfold.platform.registry.ImageConfig
  */
 export type ImageConfig = Message<"pinfold.platform.registry.ImageConfig"> & {
   /**
-   * The user that the process runs as.
+   * User that runs the process.
    *
    * @generated from field: string user = 1;
    */
   user: string;
 
   /**
-   * The ports that the image wants to expose, such as `80/tcp`.
+   * Ports that the image exposes, such as `80/tcp`.
    *
    * @generated from field: map<string, pinfold.platform.registry.ImageConfig.ExposedPort> exposed_ports = 2;
    */
@@ -316,7 +318,7 @@ export type ImageConfig = Message<"pinfold.platform.registry.ImageConfig"> & {
   env: string[];
 
   /**
-   * The command.
+   * Command to run.
    *
    * @generated from field: repeated string entrypoint = 4;
    */
@@ -330,14 +332,14 @@ export type ImageConfig = Message<"pinfold.platform.registry.ImageConfig"> & {
   cmd: string[];
 
   /**
-   * Folders that the image wants to have as volumes.
+   * Folders that the image declares as volumes.
    *
    * @generated from field: map<string, pinfold.platform.registry.ImageConfig.Volume> volumes = 6;
    */
   volumes: { [key: string]: ImageConfig_Volume };
 
   /**
-   * The folder that the process starts in.
+   * Folder in which the process starts.
    *
    * @generated from field: string working_dir = 7;
    */
@@ -351,7 +353,7 @@ export type ImageConfig = Message<"pinfold.platform.registry.ImageConfig"> & {
   labels: { [key: string]: string };
 
   /**
-   * The signal that stops the process.
+   * Signal that stops the process.
    *
    * @generated from field: string stop_signal = 9;
    */
@@ -359,20 +361,20 @@ export type ImageConfig = Message<"pinfold.platform.registry.ImageConfig"> & {
 };
 
 /**
- * How an image is run, in the terms of the OCI image specification.
+ * Runtime configuration of an image, in terms of the OCI image specification.
  *
  * @generated from message pinfold.platform.registry.ImageConfig
  */
 export type ImageConfigJson = {
   /**
-   * The user that the process runs as.
+   * User that runs the process.
    *
    * @generated from field: string user = 1;
    */
   user?: string;
 
   /**
-   * The ports that the image wants to expose, such as `80/tcp`.
+   * Ports that the image exposes, such as `80/tcp`.
    *
    * @generated from field: map<string, pinfold.platform.registry.ImageConfig.ExposedPort> exposed_ports = 2;
    */
@@ -386,7 +388,7 @@ export type ImageConfigJson = {
   env?: string[];
 
   /**
-   * The command.
+   * Command to run.
    *
    * @generated from field: repeated string entrypoint = 4;
    */
@@ -400,14 +402,14 @@ export type ImageConfigJson = {
   cmd?: string[];
 
   /**
-   * Folders that the image wants to have as volumes.
+   * Folders that the image declares as volumes.
    *
    * @generated from field: map<string, pinfold.platform.registry.ImageConfig.Volume> volumes = 6;
    */
   volumes?: { [key: string]: ImageConfig_VolumeJson };
 
   /**
-   * The folder that the process starts in.
+   * Folder in which the process starts.
    *
    * @generated from field: string working_dir = 7;
    */
@@ -421,7 +423,7 @@ export type ImageConfigJson = {
   labels?: { [key: string]: string };
 
   /**
-   * The signal that stops the process.
+   * Signal that stops the process.
    *
    * @generated from field: string stop_signal = 9;
    */
@@ -436,7 +438,7 @@ export const ImageConfigSchema: GenMessage<ImageConfig, {jsonType: ImageConfigJs
   messageDesc(file_pinfold_registry_v1_images, 5);
 
 /**
- * Empty: the port is the key.
+ * Empty. The key of the map is the port.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.ExposedPort
  */
@@ -444,7 +446,7 @@ export type ImageConfig_ExposedPort = Message<"pinfold.platform.registry.ImageCo
 };
 
 /**
- * Empty: the port is the key.
+ * Empty. The key of the map is the port.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.ExposedPort
  */
@@ -459,7 +461,7 @@ export const ImageConfig_ExposedPortSchema: GenMessage<ImageConfig_ExposedPort, 
   messageDesc(file_pinfold_registry_v1_images, 5, 0);
 
 /**
- * Empty: the folder is the key.
+ * Empty. The key of the map is the folder.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.Volume
  */
@@ -467,7 +469,7 @@ export type ImageConfig_Volume = Message<"pinfold.platform.registry.ImageConfig.
 };
 
 /**
- * Empty: the folder is the key.
+ * Empty. The key of the map is the folder.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.Volume
  */
@@ -482,7 +484,7 @@ export const ImageConfig_VolumeSchema: GenMessage<ImageConfig_Volume, {jsonType:
   messageDesc(file_pinfold_registry_v1_images, 5, 1);
 
 /**
- * Whose SBOM to read, and for which architecture.
+ * Request for the SBOM of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.SbomRequest
  */
@@ -502,7 +504,7 @@ export type SbomRequest = Message<"pinfold.platform.registry.SbomRequest"> & {
   digest: string;
 
   /**
-   * The architecture to read. Empty: `amd64`.
+   * Architecture to read. Empty: `amd64`.
    *
    * @generated from field: string arch = 3;
    */
@@ -510,7 +512,7 @@ export type SbomRequest = Message<"pinfold.platform.registry.SbomRequest"> & {
 };
 
 /**
- * Whose SBOM to read, and for which architecture.
+ * Request for the SBOM of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.SbomRequest
  */
@@ -530,7 +532,7 @@ export type SbomRequestJson = {
   digest?: string;
 
   /**
-   * The architecture to read. Empty: `amd64`.
+   * Architecture to read. Empty: `amd64`.
    *
    * @generated from field: string arch = 3;
    */
@@ -545,7 +547,7 @@ export const SbomRequestSchema: GenMessage<SbomRequest, {jsonType: SbomRequestJs
   messageDesc(file_pinfold_registry_v1_images, 6);
 
 /**
- * Whose SBOM to read, and for which architecture.
+ * Request for the SBOM of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.RawSbomRequest
  */
@@ -565,14 +567,14 @@ export type RawSbomRequest = Message<"pinfold.platform.registry.RawSbomRequest">
   digest: string;
 
   /**
-   * The image by name, for people only.
+   * Name of the image, for display only.
    *
    * @generated from field: string reference = 3;
    */
   reference: string;
 
   /**
-   * The architecture to read. Empty: `amd64`.
+   * Architecture to read. Empty: `amd64`.
    *
    * @generated from field: string arch = 4;
    */
@@ -580,7 +582,7 @@ export type RawSbomRequest = Message<"pinfold.platform.registry.RawSbomRequest">
 };
 
 /**
- * Whose SBOM to read, and for which architecture.
+ * Request for the SBOM of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.RawSbomRequest
  */
@@ -600,14 +602,14 @@ export type RawSbomRequestJson = {
   digest?: string;
 
   /**
-   * The image by name, for people only.
+   * Name of the image, for display only.
    *
    * @generated from field: string reference = 3;
    */
   reference?: string;
 
   /**
-   * The architecture to read. Empty: `amd64`.
+   * Architecture to read. Empty: `amd64`.
    *
    * @generated from field: string arch = 4;
    */
@@ -622,13 +624,13 @@ export const RawSbomRequestSchema: GenMessage<RawSbomRequest, {jsonType: RawSbom
   messageDesc(file_pinfold_registry_v1_images, 7);
 
 /**
- * An SBOM as it was written.
+ * SBOM in its original form.
  *
  * @generated from message pinfold.platform.registry.RawSbom
  */
 export type RawSbom = Message<"pinfold.platform.registry.RawSbom"> & {
   /**
-   * The document.
+   * SBOM document.
    *
    * @generated from field: string rawSbom = 1;
    */
@@ -636,13 +638,13 @@ export type RawSbom = Message<"pinfold.platform.registry.RawSbom"> & {
 };
 
 /**
- * An SBOM as it was written.
+ * SBOM in its original form.
  *
  * @generated from message pinfold.platform.registry.RawSbom
  */
 export type RawSbomJson = {
   /**
-   * The document.
+   * SBOM document.
    *
    * @generated from field: string rawSbom = 1;
    */
@@ -657,7 +659,7 @@ export const RawSbomSchema: GenMessage<RawSbom, {jsonType: RawSbomJson}> = /*@__
   messageDesc(file_pinfold_registry_v1_images, 8);
 
 /**
- * Whose report to read.
+ * Request for the vulnerability report of an image.
  *
  * @generated from message pinfold.platform.registry.VulnReportRequest
  */
@@ -678,7 +680,7 @@ export type VulnReportRequest = Message<"pinfold.platform.registry.VulnReportReq
 };
 
 /**
- * Whose report to read.
+ * Request for the vulnerability report of an image.
  *
  * @generated from message pinfold.platform.registry.VulnReportRequest
  */
@@ -706,7 +708,7 @@ export const VulnReportRequestSchema: GenMessage<VulnReportRequest, {jsonType: V
   messageDesc(file_pinfold_registry_v1_images, 9);
 
 /**
- * Which images to look at.
+ * Request to list the packages of images.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataFilter
  */
@@ -719,7 +721,7 @@ export type ManifestMetadataFilter = Message<"pinfold.platform.registry.Manifest
   repoId: string;
 
   /**
-   * The images. Over REST there is no way to name them; without any, all of the repo.
+   * Images to read. Over REST they cannot be named; without any, all images of the repo are read.
    *
    * @generated from field: repeated pinfold.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
@@ -727,7 +729,7 @@ export type ManifestMetadataFilter = Message<"pinfold.platform.registry.Manifest
 };
 
 /**
- * Which images to look at.
+ * Request to list the packages of images.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataFilter
  */
@@ -740,7 +742,7 @@ export type ManifestMetadataFilterJson = {
   repoId?: string;
 
   /**
-   * The images. Over REST there is no way to name them; without any, all of the repo.
+   * Images to read. Over REST they cannot be named; without any, all images of the repo are read.
    *
    * @generated from field: repeated pinfold.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
@@ -755,19 +757,19 @@ export const ManifestMetadataFilterSchema: GenMessage<ManifestMetadataFilter, {j
   messageDesc(file_pinfold_registry_v1_images, 10);
 
 /**
- * One image.
+ * Image to read.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataFilterEntry
  */
 export type ManifestMetadataFilterEntry = Message<"pinfold.platform.registry.ManifestMetadataFilterEntry"> & {
   /**
-   * How it is named. Exactly one.
+   * Form of the reference. Exactly one.
    *
    * @generated from oneof pinfold.platform.registry.ManifestMetadataFilterEntry.filter
    */
   filter: {
     /**
-     * By its own digest.
+     * Digest of the image itself.
      *
      * @generated from field: string image_digest = 1;
      */
@@ -775,7 +777,7 @@ export type ManifestMetadataFilterEntry = Message<"pinfold.platform.registry.Man
     case: "imageDigest";
   } | {
     /**
-     * By the digest of an index, and an architecture.
+     * Digest of an index, and an architecture.
      *
      * @generated from field: pinfold.platform.registry.ManifestMetadataIndexFilter index_filter = 2;
      */
@@ -785,20 +787,20 @@ export type ManifestMetadataFilterEntry = Message<"pinfold.platform.registry.Man
 };
 
 /**
- * One image.
+ * Image to read.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataFilterEntry
  */
 export type ManifestMetadataFilterEntryJson = {
   /**
-   * By its own digest.
+   * Digest of the image itself.
    *
    * @generated from field: string image_digest = 1;
    */
   imageDigest?: string;
 
   /**
-   * By the digest of an index, and an architecture.
+   * Digest of an index, and an architecture.
    *
    * @generated from field: pinfold.platform.registry.ManifestMetadataIndexFilter index_filter = 2;
    */
@@ -813,20 +815,20 @@ export const ManifestMetadataFilterEntrySchema: GenMessage<ManifestMetadataFilte
   messageDesc(file_pinfold_registry_v1_images, 11);
 
 /**
- * An image in an index.
+ * Image in an index.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataIndexFilter
  */
 export type ManifestMetadataIndexFilter = Message<"pinfold.platform.registry.ManifestMetadataIndexFilter"> & {
   /**
-   * The digest of the index: `sha256:` and 64 hex digits.
+   * Digest of the index: `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * The architecture, such as `amd64`.
+   * Architecture, such as `amd64`.
    *
    * @generated from field: string arch = 2;
    */
@@ -834,20 +836,20 @@ export type ManifestMetadataIndexFilter = Message<"pinfold.platform.registry.Man
 };
 
 /**
- * An image in an index.
+ * Image in an index.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataIndexFilter
  */
 export type ManifestMetadataIndexFilterJson = {
   /**
-   * The digest of the index: `sha256:` and 64 hex digits.
+   * Digest of the index: `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * The architecture, such as `amd64`.
+   * Architecture, such as `amd64`.
    *
    * @generated from field: string arch = 2;
    */
@@ -862,13 +864,13 @@ export const ManifestMetadataIndexFilterSchema: GenMessage<ManifestMetadataIndex
   messageDesc(file_pinfold_registry_v1_images, 12);
 
 /**
- * The packages of images.
+ * Packages of images.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataList
  */
 export type ManifestMetadataList = Message<"pinfold.platform.registry.ManifestMetadataList"> & {
   /**
-   * One entry per image.
+   * Entries, one per image.
    *
    * @generated from field: repeated pinfold.platform.registry.ManifestMetadata items = 1;
    */
@@ -876,13 +878,13 @@ export type ManifestMetadataList = Message<"pinfold.platform.registry.ManifestMe
 };
 
 /**
- * The packages of images.
+ * Packages of images.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadataList
  */
 export type ManifestMetadataListJson = {
   /**
-   * One entry per image.
+   * Entries, one per image.
    *
    * @generated from field: repeated pinfold.platform.registry.ManifestMetadata items = 1;
    */
@@ -897,20 +899,20 @@ export const ManifestMetadataListSchema: GenMessage<ManifestMetadataList, {jsonT
   messageDesc(file_pinfold_registry_v1_images, 13);
 
 /**
- * The packages of one image.
+ * Packages of one image.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadata
  */
 export type ManifestMetadata = Message<"pinfold.platform.registry.ManifestMetadata"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * Its packages.
+   * Packages of the image.
    *
    * @generated from field: repeated pinfold.platform.registry.PkgMetadata pkg_metadata = 2;
    */
@@ -918,20 +920,20 @@ export type ManifestMetadata = Message<"pinfold.platform.registry.ManifestMetada
 };
 
 /**
- * The packages of one image.
+ * Packages of one image.
  *
  * @generated from message pinfold.platform.registry.ManifestMetadata
  */
 export type ManifestMetadataJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * Its packages.
+   * Packages of the image.
    *
    * @generated from field: repeated pinfold.platform.registry.PkgMetadata pkg_metadata = 2;
    */
@@ -946,41 +948,41 @@ export const ManifestMetadataSchema: GenMessage<ManifestMetadata, {jsonType: Man
   messageDesc(file_pinfold_registry_v1_images, 14);
 
 /**
- * A package in an image.
+ * Package in an image.
  *
  * @generated from message pinfold.platform.registry.PkgMetadata
  */
 export type PkgMetadata = Message<"pinfold.platform.registry.PkgMetadata"> & {
   /**
-   * The package URL.
+   * Package URL.
    *
    * @generated from field: string purl = 1;
    */
   purl: string;
 
   /**
-   * The package URL of the package that it was built from; another one for sub-packages.
+   * Package URL of the package that it was built from. Differs from `purl` for sub-packages.
    *
    * @generated from field: string origin_purl = 2;
    */
   originPurl: string;
 
   /**
-   * When its life ends. Zero or unset when that is not known.
+   * End of life. Zero or not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp eol_date = 3;
    */
   eolDate?: Timestamp | undefined;
 
   /**
-   * When it was built. Zero or unset when that is not known.
+   * Build time. Zero or not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp build_timestamp = 4;
    */
   buildTimestamp?: Timestamp | undefined;
 
   /**
-   * The licence expression.
+   * License expression.
    *
    * @generated from field: string license = 5;
    */
@@ -988,41 +990,41 @@ export type PkgMetadata = Message<"pinfold.platform.registry.PkgMetadata"> & {
 };
 
 /**
- * A package in an image.
+ * Package in an image.
  *
  * @generated from message pinfold.platform.registry.PkgMetadata
  */
 export type PkgMetadataJson = {
   /**
-   * The package URL.
+   * Package URL.
    *
    * @generated from field: string purl = 1;
    */
   purl?: string;
 
   /**
-   * The package URL of the package that it was built from; another one for sub-packages.
+   * Package URL of the package that it was built from. Differs from `purl` for sub-packages.
    *
    * @generated from field: string origin_purl = 2;
    */
   originPurl?: string;
 
   /**
-   * When its life ends. Zero or unset when that is not known.
+   * End of life. Zero or not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp eol_date = 3;
    */
   eolDate?: TimestampJson;
 
   /**
-   * When it was built. Zero or unset when that is not known.
+   * Build time. Zero or not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp build_timestamp = 4;
    */
   buildTimestamp?: TimestampJson;
 
   /**
-   * The licence expression.
+   * License expression.
    *
    * @generated from field: string license = 5;
    */
@@ -1037,13 +1039,13 @@ export const PkgMetadataSchema: GenMessage<PkgMetadata, {jsonType: PkgMetadataJs
   messageDesc(file_pinfold_registry_v1_images, 15);
 
 /**
- * Which manifests to count.
+ * Request to count manifests.
  *
  * @generated from message pinfold.platform.registry.ManifestDigestCountFilter
  */
 export type ManifestDigestCountFilter = Message<"pinfold.platform.registry.ManifestDigestCountFilter"> & {
   /**
-   * The uid of the repo, or of a group for all repos below it.
+   * The uid of the repo, or of a group to count all repos below it.
    *
    * @generated from field: string parent_id = 1;
    */
@@ -1051,13 +1053,13 @@ export type ManifestDigestCountFilter = Message<"pinfold.platform.registry.Manif
 };
 
 /**
- * Which manifests to count.
+ * Request to count manifests.
  *
  * @generated from message pinfold.platform.registry.ManifestDigestCountFilter
  */
 export type ManifestDigestCountFilterJson = {
   /**
-   * The uid of the repo, or of a group for all repos below it.
+   * The uid of the repo, or of a group to count all repos below it.
    *
    * @generated from field: string parent_id = 1;
    */
@@ -1072,13 +1074,13 @@ export const ManifestDigestCountFilterSchema: GenMessage<ManifestDigestCountFilt
   messageDesc(file_pinfold_registry_v1_images, 16);
 
 /**
- * A number of manifests.
+ * Number of manifests.
  *
  * @generated from message pinfold.platform.registry.ManifestDigestCount
  */
 export type ManifestDigestCount = Message<"pinfold.platform.registry.ManifestDigestCount"> & {
   /**
-   * How many.
+   * Number of items.
    *
    * @generated from field: int64 count = 1;
    */
@@ -1086,13 +1088,13 @@ export type ManifestDigestCount = Message<"pinfold.platform.registry.ManifestDig
 };
 
 /**
- * A number of manifests.
+ * Number of manifests.
  *
  * @generated from message pinfold.platform.registry.ManifestDigestCount
  */
 export type ManifestDigestCountJson = {
   /**
-   * How many.
+   * Number of items.
    *
    * @generated from field: int64 count = 1;
    */

@@ -13,13 +13,13 @@ export const file_pinfold_registry_v1_overlays: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL3JlZ2lzdHJ5L3YxL292ZXJsYXlzLnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5IpMFCg1DdXN0b21PdmVybGF5EjoKCGNvbnRlbnRzGAEgASgLMigucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbnRlbnRzEk4KC2Vudmlyb25tZW50GAIgAygLMjkucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5DdXN0b21PdmVybGF5LkVudmlyb25tZW50RW50cnkSTgoLYW5ub3RhdGlvbnMYAyADKAsyOS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkN1c3RvbU92ZXJsYXkuQW5ub3RhdGlvbnNFbnRyeRJACghhY2NvdW50cxgEIAEoCzIuLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5BY2NvdW50cxJLCgxjZXJ0aWZpY2F0ZXMYDyABKAsyNS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkN1c3RvbU92ZXJsYXkuQ2VydGlmaWNhdGVzGq4BCgxDZXJ0aWZpY2F0ZXMSWQoKYWRkaXRpb25hbBgBIAMoCzJFLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQ3VzdG9tT3ZlcmxheS5DZXJ0aWZpY2F0ZXMuQWRkaXRpb25hbEVudHJ5EhEKCXByb3ZpZGVycxgCIAMoCRowCg9BZGRpdGlvbmFsRW50cnkSDAoEbmFtZRgBIAEoCRIPCgdjb250ZW50GAIgASgJGjIKEEVudmlyb25tZW50RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEizAEKDUltYWdlQ29udGVudHMSEAoIcGFja2FnZXMYASADKAkSHAoUcnVudGltZV9yZXBvc2l0b3JpZXMYAiADKAkSVQoPcnVudGltZV9rZXlyaW5nGAMgAygLMjwucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbnRlbnRzLlJ1bnRpbWVLZXlyaW5nRW50cnkaNAoTUnVudGltZUtleXJpbmdFbnRyeRIMCgRuYW1lGAEgASgJEg8KB2NvbnRlbnQYAiABKAki5QIKCkFwa29Db25maWca1gIKCEFjY291bnRzEkQKBmdyb3VwcxgBIAMoCzI0LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5BY2NvdW50cy5Hcm91cBJCCgV1c2VycxgCIAMoCzIzLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5BY2NvdW50cy5Vc2VyEg4KBnJ1bl9hcxgDIAEoCRo5CgVHcm91cBILCgNnaWQYASABKA0SEgoKZ3JvdXBfbmFtZRgCIAEoCRIPCgdtZW1iZXJzGAMgAygJGnUKBFVzZXISCwoDdWlkGAEgASgNEhEKCXVzZXJfbmFtZRgCIAEoCRIQCgNnaWQYAyABKA1IAIgBARISCgpncm91cF9uYW1lGAQgASgJEg0KBXNoZWxsGAUgASgJEhAKCGhvbWVfZGlyGAYgASgJQgYKBF9naWRiBnByb3RvMw");
 
 /**
- * What is laid over the image that a repo copies.
+ * Additions to the image that a repo copies.
  *
  * @generated from message pinfold.platform.registry.CustomOverlay
  */
 export type CustomOverlay = Message<"pinfold.platform.registry.CustomOverlay"> & {
   /**
-   * Packages and where they come from.
+   * Packages to install and their repositories.
    *
    * @generated from field: pinfold.platform.registry.ImageContents contents = 1;
    */
@@ -55,13 +55,13 @@ export type CustomOverlay = Message<"pinfold.platform.registry.CustomOverlay"> &
 };
 
 /**
- * What is laid over the image that a repo copies.
+ * Additions to the image that a repo copies.
  *
  * @generated from message pinfold.platform.registry.CustomOverlay
  */
 export type CustomOverlayJson = {
   /**
-   * Packages and where they come from.
+   * Packages to install and their repositories.
    *
    * @generated from field: pinfold.platform.registry.ImageContents contents = 1;
    */
@@ -110,14 +110,14 @@ export const CustomOverlaySchema: GenMessage<CustomOverlay, {jsonType: CustomOve
  */
 export type CustomOverlay_Certificates = Message<"pinfold.platform.registry.CustomOverlay.Certificates"> & {
   /**
-   * Certificates by name.
+   * Certificates to add, with their names.
    *
    * @generated from field: repeated pinfold.platform.registry.CustomOverlay.Certificates.AdditionalEntry additional = 1;
    */
   additional: CustomOverlay_Certificates_AdditionalEntry[];
 
   /**
-   * Packages that bring certificates.
+   * Packages that supply certificates.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -131,14 +131,14 @@ export type CustomOverlay_Certificates = Message<"pinfold.platform.registry.Cust
  */
 export type CustomOverlay_CertificatesJson = {
   /**
-   * Certificates by name.
+   * Certificates to add, with their names.
    *
    * @generated from field: repeated pinfold.platform.registry.CustomOverlay.Certificates.AdditionalEntry additional = 1;
    */
   additional?: CustomOverlay_Certificates_AdditionalEntryJson[];
 
   /**
-   * Packages that bring certificates.
+   * Packages that supply certificates.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -153,20 +153,20 @@ export const CustomOverlay_CertificatesSchema: GenMessage<CustomOverlay_Certific
   messageDesc(file_pinfold_registry_v1_overlays, 0, 0);
 
 /**
- * One certificate.
+ * Certificate.
  *
  * @generated from message pinfold.platform.registry.CustomOverlay.Certificates.AdditionalEntry
  */
 export type CustomOverlay_Certificates_AdditionalEntry = Message<"pinfold.platform.registry.CustomOverlay.Certificates.AdditionalEntry"> & {
   /**
-   * A name for it.
+   * Name of the certificate.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The certificate in PEM.
+   * Certificate in PEM form.
    *
    * @generated from field: string content = 2;
    */
@@ -174,20 +174,20 @@ export type CustomOverlay_Certificates_AdditionalEntry = Message<"pinfold.platfo
 };
 
 /**
- * One certificate.
+ * Certificate.
  *
  * @generated from message pinfold.platform.registry.CustomOverlay.Certificates.AdditionalEntry
  */
 export type CustomOverlay_Certificates_AdditionalEntryJson = {
   /**
-   * A name for it.
+   * Name of the certificate.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The certificate in PEM.
+   * Certificate in PEM form.
    *
    * @generated from field: string content = 2;
    */
@@ -202,7 +202,7 @@ export const CustomOverlay_Certificates_AdditionalEntrySchema: GenMessage<Custom
   messageDesc(file_pinfold_registry_v1_overlays, 0, 0, 0);
 
 /**
- * Packages and where they come from.
+ * Packages to install and their repositories.
  *
  * @generated from message pinfold.platform.registry.ImageContents
  */
@@ -215,14 +215,14 @@ export type ImageContents = Message<"pinfold.platform.registry.ImageContents"> &
   packages: string[];
 
   /**
-   * Repositories of packages that the image knows at run time.
+   * Package repositories that the image uses at run time.
    *
    * @generated from field: repeated string runtime_repositories = 2;
    */
   runtimeRepositories: string[];
 
   /**
-   * Keys of these repositories.
+   * Keys of these package repositories.
    *
    * @generated from field: repeated pinfold.platform.registry.ImageContents.RuntimeKeyringEntry runtime_keyring = 3;
    */
@@ -230,7 +230,7 @@ export type ImageContents = Message<"pinfold.platform.registry.ImageContents"> &
 };
 
 /**
- * Packages and where they come from.
+ * Packages to install and their repositories.
  *
  * @generated from message pinfold.platform.registry.ImageContents
  */
@@ -243,14 +243,14 @@ export type ImageContentsJson = {
   packages?: string[];
 
   /**
-   * Repositories of packages that the image knows at run time.
+   * Package repositories that the image uses at run time.
    *
    * @generated from field: repeated string runtime_repositories = 2;
    */
   runtimeRepositories?: string[];
 
   /**
-   * Keys of these repositories.
+   * Keys of these package repositories.
    *
    * @generated from field: repeated pinfold.platform.registry.ImageContents.RuntimeKeyringEntry runtime_keyring = 3;
    */
@@ -265,20 +265,20 @@ export const ImageContentsSchema: GenMessage<ImageContents, {jsonType: ImageCont
   messageDesc(file_pinfold_registry_v1_overlays, 1);
 
 /**
- * A key that signs packages.
+ * Public key that verifies package signatures.
  *
  * @generated from message pinfold.platform.registry.ImageContents.RuntimeKeyringEntry
  */
 export type ImageContents_RuntimeKeyringEntry = Message<"pinfold.platform.registry.ImageContents.RuntimeKeyringEntry"> & {
   /**
-   * The file name of the key.
+   * File name of the key.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The key in PEM.
+   * Key in PEM form.
    *
    * @generated from field: string content = 2;
    */
@@ -286,20 +286,20 @@ export type ImageContents_RuntimeKeyringEntry = Message<"pinfold.platform.regist
 };
 
 /**
- * A key that signs packages.
+ * Public key that verifies package signatures.
  *
  * @generated from message pinfold.platform.registry.ImageContents.RuntimeKeyringEntry
  */
 export type ImageContents_RuntimeKeyringEntryJson = {
   /**
-   * The file name of the key.
+   * File name of the key.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The key in PEM.
+   * Key in PEM form.
    *
    * @generated from field: string content = 2;
    */
@@ -314,7 +314,7 @@ export const ImageContents_RuntimeKeyringEntrySchema: GenMessage<ImageContents_R
   messageDesc(file_pinfold_registry_v1_overlays, 1, 0);
 
 /**
- * How an image is assembled; only its accounts are part of an overlay.
+ * Build configuration of an image. Only its accounts are part of an overlay.
  *
  * @generated from message pinfold.platform.registry.ApkoConfig
  */
@@ -322,7 +322,7 @@ export type ApkoConfig = Message<"pinfold.platform.registry.ApkoConfig"> & {
 };
 
 /**
- * How an image is assembled; only its accounts are part of an overlay.
+ * Build configuration of an image. Only its accounts are part of an overlay.
  *
  * @generated from message pinfold.platform.registry.ApkoConfig
  */
@@ -357,7 +357,7 @@ export type ApkoConfig_Accounts = Message<"pinfold.platform.registry.ApkoConfig.
   users: ApkoConfig_Accounts_User[];
 
   /**
-   * The user that the image runs as.
+   * User that runs the processes.
    *
    * @generated from field: string run_as = 3;
    */
@@ -385,7 +385,7 @@ export type ApkoConfig_AccountsJson = {
   users?: ApkoConfig_Accounts_UserJson[];
 
   /**
-   * The user that the image runs as.
+   * User that runs the processes.
    *
    * @generated from field: string run_as = 3;
    */
@@ -400,27 +400,27 @@ export const ApkoConfig_AccountsSchema: GenMessage<ApkoConfig_Accounts, {jsonTyp
   messageDesc(file_pinfold_registry_v1_overlays, 2, 0);
 
 /**
- * One group.
+ * Group in the image.
  *
  * @generated from message pinfold.platform.registry.ApkoConfig.Accounts.Group
  */
 export type ApkoConfig_Accounts_Group = Message<"pinfold.platform.registry.ApkoConfig.Accounts.Group"> & {
   /**
-   * Its number.
+   * Number of the report.
    *
    * @generated from field: uint32 gid = 1;
    */
   gid: number;
 
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string group_name = 2;
    */
   groupName: string;
 
   /**
-   * The names of its members.
+   * Names of the members.
    *
    * @generated from field: repeated string members = 3;
    */
@@ -428,27 +428,27 @@ export type ApkoConfig_Accounts_Group = Message<"pinfold.platform.registry.ApkoC
 };
 
 /**
- * One group.
+ * Group in the image.
  *
  * @generated from message pinfold.platform.registry.ApkoConfig.Accounts.Group
  */
 export type ApkoConfig_Accounts_GroupJson = {
   /**
-   * Its number.
+   * Number of the report.
    *
    * @generated from field: uint32 gid = 1;
    */
   gid?: number;
 
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string group_name = 2;
    */
   groupName?: string;
 
   /**
-   * The names of its members.
+   * Names of the members.
    *
    * @generated from field: repeated string members = 3;
    */
@@ -463,48 +463,48 @@ export const ApkoConfig_Accounts_GroupSchema: GenMessage<ApkoConfig_Accounts_Gro
   messageDesc(file_pinfold_registry_v1_overlays, 2, 0, 0);
 
 /**
- * One user.
+ * User in the image.
  *
  * @generated from message pinfold.platform.registry.ApkoConfig.Accounts.User
  */
 export type ApkoConfig_Accounts_User = Message<"pinfold.platform.registry.ApkoConfig.Accounts.User"> & {
   /**
-   * Its number.
+   * Number of the report.
    *
    * @generated from field: uint32 uid = 1;
    */
   uid: number;
 
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string user_name = 2;
    */
   userName: string;
 
   /**
-   * The number of its group.
+   * Numeric id of the main group.
    *
    * @generated from field: optional uint32 gid = 3;
    */
   gid?: number | undefined;
 
   /**
-   * The name of its group.
+   * Name of the main group.
    *
    * @generated from field: string group_name = 4;
    */
   groupName: string;
 
   /**
-   * Its shell.
+   * Path of the shell.
    *
    * @generated from field: string shell = 5;
    */
   shell: string;
 
   /**
-   * Its home folder.
+   * Path of the home directory.
    *
    * @generated from field: string home_dir = 6;
    */
@@ -512,48 +512,48 @@ export type ApkoConfig_Accounts_User = Message<"pinfold.platform.registry.ApkoCo
 };
 
 /**
- * One user.
+ * User in the image.
  *
  * @generated from message pinfold.platform.registry.ApkoConfig.Accounts.User
  */
 export type ApkoConfig_Accounts_UserJson = {
   /**
-   * Its number.
+   * Number of the report.
    *
    * @generated from field: uint32 uid = 1;
    */
   uid?: number;
 
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string user_name = 2;
    */
   userName?: string;
 
   /**
-   * The number of its group.
+   * Numeric id of the main group.
    *
    * @generated from field: optional uint32 gid = 3;
    */
   gid?: number;
 
   /**
-   * The name of its group.
+   * Name of the main group.
    *
    * @generated from field: string group_name = 4;
    */
   groupName?: string;
 
   /**
-   * Its shell.
+   * Path of the shell.
    *
    * @generated from field: string shell = 5;
    */
   shell?: string;
 
   /**
-   * Its home folder.
+   * Path of the home directory.
    *
    * @generated from field: string home_dir = 6;
    */

@@ -34,15 +34,15 @@ export const file_pinfold_registry_v1_registry: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL3JlZ2lzdHJ5L3YxL3JlZ2lzdHJ5LnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5MokoCghSZWdpc3RyeRLWAQoKQ3JlYXRlUmVwbxIsLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQ3JlYXRlUmVwb1JlcXVlc3QaHy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG8ieYq1GAYSBAoCwwyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwIpOgRyZXBvIiEvcmVnaXN0cnkvdjEvcmVwb3Mve3BhcmVudF9pZD0qKn0SvwEKClVwZGF0ZVJlcG8SHy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG8aHy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG8ib4q1GAYSBAoCxAyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIfOgEqGhovcmVnaXN0cnkvdjEvcmVwb3Mve2lkPSoqfRJ/CglMaXN0UmVwb3MSJS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG9GaWx0ZXIaIy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG9MaXN0IiaKtRgIEgYKAsUMEAGC0+STAhQSEi9yZWdpc3RyeS92MS9yZXBvcxKuAQoUR2V0UmVwb0NvdW50QnlTb3VyY2USNi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldFJlcG9Db3VudEJ5U291cmNlUmVxdWVzdBokLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVwb0NvdW50IjiKtRgGEgQKAsUMgtPkkwIoEiYvcmVnaXN0cnkvdjEvcmVwb2NvdW50Ynlzb3VyY2Uve2lkPSoqfRLAAQoKRGVsZXRlUmVwbxIsLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuRGVsZXRlUmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkibIq1GAYSBAoCxgyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIcKhovcmVnaXN0cnkvdjEvcmVwb3Mve2lkPSoqfRLOAQoJQ3JlYXRlVGFnEisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5DcmVhdGVUYWdSZXF1ZXN0Gh4ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5UYWcidIq1GAYSBAoCywyStRg7CjBkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkudGFnLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAiU6A3RhZyIeL3JlZ2lzdHJ5L3YxL3RhZ3Mve3JlcG9faWQ9Kip9EroBCglVcGRhdGVUYWcSHi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlRhZxoeLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnIm2KtRgGEgQKAswMkrUYOwowZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnRhZy51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIeOgEqGhkvcmVnaXN0cnkvdjEvdGFncy97aWQ9Kip9ErwBCglEZWxldGVUYWcSKy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkRlbGV0ZVRhZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiaoq1GAYSBAoCzgyStRg7CjBkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkudGFnLmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAhsqGS9yZWdpc3RyeS92MS90YWdzL3tpZD0qKn0SewoITGlzdFRhZ3MSJC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlRhZ0ZpbHRlchoiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnTGlzdCIlirUYCBIGCgLNDBABgtPkkwITEhEvcmVnaXN0cnkvdjEvdGFncxKzAQoSR2V0UmVwb1RhZ3NTdW1tYXJ5EjQucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5HZXRSZXBvVGFnc1N1bW1hcnlSZXF1ZXN0GioucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvVGFnc1N1bW1hcnkiO4q1GAYSBAoCzQyC0+STAisSKS9yZWdpc3RyeS92MS9yZXBvdGFnc3N1bW1hcnkve3JlcG9faWQ9Kip9EocBCgtMaXN0RW9sVGFncxInLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuRW9sVGFnRmlsdGVyGiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5Fb2xUYWdMaXN0IiiKtRgIEgYKAs0MEAGC0+STAhYSFC9yZWdpc3RyeS92MS9lb2x0YWdzEqQBCg5MaXN0VGFnSGlzdG9yeRIrLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnSGlzdG9yeUZpbHRlchopLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnSGlzdG9yeUxpc3QiOoq1GAYSBAoCzQyC0+STAioSKC9yZWdpc3RyeS92MS90YWdzL3twYXJlbnRfaWQ9Kip9L2hpc3RvcnkSoAEKB0dldFNib20SJi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlNib21SZXF1ZXN0Gh4ucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuU2JvbTIiTYq1GAoSCAoGxQyKBc8MgtPkkwI5EjcvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zYm9tErsBCg5HZXRJbWFnZUNvbmZpZxItLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuSW1hZ2VDb25maWdSZXF1ZXN0GiYucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbmZpZyJSirUYCBIGCgTFDM8MgtPkkwJAEj4vcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9pbWFnZWNvbmZpZxKqAQoIR2V0QXJjaHMSJi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFyY2hSZXF1ZXN0GiAucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcmNocyJUirUYCBIGCgTFDM8MgtPkkwJCEkAvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9hcmNoaXRlY3R1cmVzEp8BCgdHZXRTaXplEiYucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5TaXplUmVxdWVzdBofLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuU2l6ZSJLirUYCBIGCgTFDM8MgtPkkwI5EjcvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zaXplEqoBCgpHZXRSYXdTYm9tEikucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SYXdTYm9tUmVxdWVzdBoiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmF3U2JvbSJNirUYCBIGCgTFDIoFgtPkkwI7EjkvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdC97ZGlnZXN0PSp9L3Jhd3Nib20StQEKDUdldFZ1bG5SZXBvcnQSLC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5SZXBvcnRSZXF1ZXN0GiMucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuVnVsblJlcG9ydCJRirUYCBIGCgTFDJQFgtPkkwI/Ej0vcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS92dWxucmVwb3J0Er0BChRMaXN0TWFuaWZlc3RNZXRhZGF0YRIxLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTWFuaWZlc3RNZXRhZGF0YUZpbHRlchovLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTWFuaWZlc3RNZXRhZGF0YUxpc3QiQYq1GAYSBAoCzwyC0+STAjESLy9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vbWFuaWZlc3RtZXRkYXRhErkBChZHZXRNYW5pZmVzdERpZ2VzdENvdW50EjQucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5NYW5pZmVzdERpZ2VzdENvdW50RmlsdGVyGi4ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5NYW5pZmVzdERpZ2VzdENvdW50IjmKtRgGEgQKAs8MgtPkkwIpEicvcmVnaXN0cnkvdjEvZGlnZXN0Y291bnQve3BhcmVudF9pZD0qKn0SwAEKGUdldFBhY2thZ2VWZXJzaW9uTWV0YWRhdGESOC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlBhY2thZ2VWZXJzaW9uTWV0YWRhdGFSZXF1ZXN0GjEucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5QYWNrYWdlVmVyc2lvbk1ldGFkYXRhIjaKtRgIEgYKAvYMEAGC0+STAiQSIi9yZWdpc3RyeS92MS92ZXJzaW9ucy97cGFja2FnZT0qKn0SqgEKD0dldFVwZGF0ZVN0YXR1cxIuLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVXBkYXRlU3RhdHVzUmVxdWVzdBonLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVXBkYXRlU3RhdHVzIj6KtRgGEgQKAs0MgtPkkwIuEiwvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9OnVwZGF0ZXN0YXR1cxKlAQoNR2V0U3luY1N0YXR1cxIvLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuR2V0U3luY1N0YXR1c1JlcXVlc3QaJS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlN5bmNTdGF0dXMiPIq1GAYSBAoCxQyC0+STAiwSKi9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn06c3luY3N0YXR1cxKeAQoQTGlzdFN5bmNTdGF0dXNlcxIyLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTGlzdFN5bmNTdGF0dXNlc1JlcXVlc3QaKS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlN5bmNTdGF0dXNMaXN0IiuKtRgGEgQKAsUMgtPkkwIbEhkvcmVnaXN0cnkvdjEvc3luY3N0YXR1c2VzErABChBDcmVhdGVEZXBsb3ltZW50EjIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5DcmVhdGVEZXBsb3ltZW50UmVxdWVzdBolLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuRGVwbG95bWVudCJBirUYBhIECgKeD4LT5JMCMToBKiIsL3JlZ2lzdHJ5L3YxL3JlcG9zL3twYXJlbnRfaWQ9Kip9L2RlcGxveW1lbnQSrgEKEFVwZGF0ZURlcGxveW1lbnQSMi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlVwZGF0ZURlcGxveW1lbnRSZXF1ZXN0GiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5EZXBsb3ltZW50Ij+KtRgGEgQKAp8PgtPkkwIvOgEqGiovcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RlcGxveW1lbnQSpQEKDUdldERlcGxveW1lbnQSLy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldERlcGxveW1lbnRSZXF1ZXN0GiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5EZXBsb3ltZW50IjyKtRgGEgQKAqAPgtPkkwIsEiovcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RlcGxveW1lbnQSswEKE0dldFJlZ2lzdHJ5U2V0dGluZ3MSNS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldFJlZ2lzdHJ5U2V0dGluZ3NSZXF1ZXN0GisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZWdpc3RyeVNldHRpbmdzIjiKtRgGEgQKApMNgtPkkwIoEiYvcmVnaXN0cnkvdjEvc2V0dGluZ3Mve3JlZ2lzdHJ5X2lkPSoqfRKvAQoWVXBkYXRlUmVnaXN0cnlTZXR0aW5ncxIrLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVnaXN0cnlTZXR0aW5ncxorLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVnaXN0cnlTZXR0aW5ncyI7irUYBhIECgKUDYLT5JMCKzoBKhomL3JlZ2lzdHJ5L3YxL3NldHRpbmdzL3tyZWdpc3RyeV9pZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_registry_v1_deployments, file_pinfold_registry_v1_eol_tags, file_pinfold_registry_v1_images, file_pinfold_registry_v1_repos, file_pinfold_registry_v1_settings, file_pinfold_registry_v1_syncs, file_pinfold_registry_v1_tags, file_pinfold_tenant_v1_sboms, file_pinfold_tenant_v1_vuln_reports]);
 
 /**
- * Version 1 of the registry. It acts on the same repos and tags as version 2 and differs in names and shapes:
- * identifiers are called `id`, lists are not paged, and an update replaces the whole resource.
+ * Version 1 of the registry API. It has the same repos and tags as version 2, with other names and shapes. Identifiers
+ * are called `id`, lists are not paged, and an update replaces the whole resource.
  *
  * @generated from service pinfold.platform.registry.Registry
  */
 export const Registry: GenService<{
   /**
-   * Creates a repo in a group, or replaces the one of this name, unless `prevent_existing` is set: then ALREADY_EXISTS.
-   * To replace one takes `repo.update` too.
+   * Creates a repo in a group, or replaces the repo of this name. With `prevent_existing`, returns ALREADY_EXISTS
+   * instead of replacing. To replace a repo, the caller also needs `repo.update`.
    *
    * @generated from rpc pinfold.platform.registry.Registry.CreateRepo
    */
@@ -52,8 +52,8 @@ export const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Replaces a repo, its readme included. What only administrators of the catalogue set keeps its value when somebody
-   * else leaves it empty. NOT_FOUND when the repo does not exist.
+   * Replaces a repo, including its readme. Fields for catalog administrators keep their values if another caller leaves
+   * them empty. Returns NOT_FOUND if the repo does not exist.
    *
    * @generated from rpc pinfold.platform.registry.Registry.UpdateRepo
    */
@@ -63,8 +63,8 @@ export const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Lists all repos of the groups in which the caller holds `repo.list`, readmes left out unless `id` asks for one
-   * repo. An id that does not exist, or that the caller may not see, is an empty list.
+   * Lists all repos of the groups in which the caller holds `repo.list`. Readmes are left out unless `id` selects one
+   * repo. For an id that does not exist or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListRepos
    */
@@ -74,7 +74,7 @@ export const Registry: GenService<{
     output: typeof RepoListSchema;
   },
   /**
-   * Counts the repos that copy from this one.
+   * Counts the repos that copy from a repo.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetRepoCountBySource
    */
@@ -84,7 +84,7 @@ export const Registry: GenService<{
     output: typeof RepoCountSchema;
   },
   /**
-   * Deletes a repo with its tags and manifests; the history of its tags stays. NOT_FOUND when it does not exist.
+   * Deletes a repo with its tags and manifests. The tag history is kept. Returns NOT_FOUND if the repo does not exist.
    *
    * @generated from rpc pinfold.platform.registry.Registry.DeleteRepo
    */
@@ -94,9 +94,9 @@ export const Registry: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Creates a tag, or moves the one of that name. Its history gets a record when the digest changes. Without a digest,
-   * a tag that exists keeps its own, and a new one points to nothing yet. INVALID_ARGUMENT when the parent is not a
-   * repo.
+   * Creates a tag, or updates the tag of that name. The tag history gets a record if the digest changes. Without a
+   * digest, an existing tag keeps its digest, and a new tag has none yet. Returns INVALID_ARGUMENT if the parent is not
+   * a repo.
    *
    * @generated from rpc pinfold.platform.registry.Registry.CreateTag
    */
@@ -106,8 +106,8 @@ export const Registry: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Replaces a tag but for its digest, which it keeps when none is given. Its history gets a record when the digest
-   * changes. NOT_FOUND when the tag does not exist.
+   * Replaces the fields of a tag. Without a digest, the tag keeps its digest. The tag history gets a record if the
+   * digest changes. Returns NOT_FOUND if the tag does not exist.
    *
    * @generated from rpc pinfold.platform.registry.Registry.UpdateTag
    */
@@ -117,8 +117,8 @@ export const Registry: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Deletes a tag. The image and the history of the tag stay; a later tag of that name continues the history. NOT_FOUND
-   * when it does not exist.
+   * Deletes a tag. The image and the tag history remain. A later tag of the same name continues the history. Returns
+   * NOT_FOUND if the tag does not exist.
    *
    * @generated from rpc pinfold.platform.registry.Registry.DeleteTag
    */
@@ -128,8 +128,8 @@ export const Registry: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists all tags of the repos in which the caller holds `tag.list`. Nothing is hidden unless it is excluded. An id
-   * that does not exist, or that the caller may not see, is an empty list.
+   * Lists all tags of the repos in which the caller holds `tag.list`. No tag is hidden unless excluded. For an id that
+   * does not exist or that the caller cannot see, the list is empty.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListTags
    */
@@ -139,8 +139,8 @@ export const Registry: GenService<{
     output: typeof TagListSchema;
   },
   /**
-   * Counts the tags of a repo and tells which is the latest. A repo without tags, or where all are excluded, has a
-   * count of 0 and nothing else.
+   * Counts the tags of a repo and returns the latest one. For a repo without tags, or with all tags excluded, the count
+   * is 0 and all other fields are empty.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetRepoTagsSummary
    */
@@ -150,8 +150,8 @@ export const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Lists tags with the end of life of what they contain, in the order of their uids: each tag that the caller may see,
-   * without those that only carry signatures and the like. A page may hold fewer than were asked for.
+   * Lists tags with the end of life of their main package, sorted by uid. Includes each tag that the caller can see,
+   * except tags that only carry signatures and other referrers. A page can have fewer tags than requested.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListEolTags
    */
@@ -161,8 +161,7 @@ export const Registry: GenService<{
     output: typeof EolTagListSchema;
   },
   /**
-   * Lists what a tag has pointed to, the oldest first: at most 1000 records; the next ones start at the time of the
-   * last.
+   * Lists the history of a tag, oldest first: at most 1000 records. To get more, start at the time of the last record.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListTagHistory
    */
@@ -172,7 +171,7 @@ export const Registry: GenService<{
     output: typeof TagHistoryListSchema;
   },
   /**
-   * Reads what an image contains, as a graph. NOT_FOUND when that is not known.
+   * Returns the contents of an image as a graph. Returns NOT_FOUND if they are unknown.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetSbom
    */
@@ -182,8 +181,8 @@ export const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Reads the configuration of an image for one architecture. NOT_FOUND for an unknown digest or architecture,
-   * INVALID_ARGUMENT for a digest that is not sha256.
+   * Returns the configuration of an image for one architecture. Returns NOT_FOUND for an unknown digest or
+   * architecture, and INVALID_ARGUMENT for a digest that is not sha256.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetImageConfig
    */
@@ -193,8 +192,8 @@ export const Registry: GenService<{
     output: typeof ImageConfigSchema;
   },
   /**
-   * Lists the CPU architectures for which an image was built. NOT_FOUND for an unknown digest, INVALID_ARGUMENT for one
-   * that is not a sha256 digest.
+   * Lists the CPU architectures of an image. Returns NOT_FOUND for an unknown digest, and INVALID_ARGUMENT for a digest
+   * that is not sha256.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetArchs
    */
@@ -204,8 +203,8 @@ export const Registry: GenService<{
     output: typeof ArchsSchema;
   },
   /**
-   * Tells how many bytes a pull of an image transfers for one architecture. NOT_FOUND for an unknown digest or
-   * architecture, INVALID_ARGUMENT for a digest that is not sha256.
+   * Returns the number of bytes that a pull of an image transfers for one architecture. Returns NOT_FOUND for an
+   * unknown digest or architecture, and INVALID_ARGUMENT for a digest that is not sha256.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetSize
    */
@@ -215,7 +214,7 @@ export const Registry: GenService<{
     output: typeof SizeSchema;
   },
   /**
-   * Reads the SBOM of an image as it was written. NOT_FOUND when there is none.
+   * Returns the SBOM of an image in its original form. Returns NOT_FOUND if there is none.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetRawSbom
    */
@@ -225,7 +224,7 @@ export const Registry: GenService<{
     output: typeof RawSbomSchema;
   },
   /**
-   * Reads what a scanner found in an image, in the older of two shapes. NOT_FOUND when there is no report.
+   * Returns the vulnerability report of an image, in the older of two formats. Returns NOT_FOUND if there is no report.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetVulnReport
    */
@@ -235,8 +234,8 @@ export const Registry: GenService<{
     output: typeof VulnReportSchema;
   },
   /**
-   * Lists the packages of images, with licence and end of life. Images that are not known have no entry. The path is
-   * spelled as clients know it.
+   * Lists the packages of images, with license and end of life. Unknown images have no entry. The path has the spelling
+   * that clients use.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListManifestMetadata
    */
@@ -256,7 +255,7 @@ export const Registry: GenService<{
     output: typeof ManifestDigestCountSchema;
   },
   /**
-   * Reads which versions of a package there are, and when their life ends. NOT_FOUND for an unknown package.
+   * Returns the versions of a package and their end of life. Returns NOT_FOUND for an unknown package.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetPackageVersionMetadata
    */
@@ -266,7 +265,7 @@ export const Registry: GenService<{
     output: typeof PackageVersionMetadataSchema;
   },
   /**
-   * Tells whether a tag of a repo has moved or changed in the last days. NOT_FOUND when the repo does not exist.
+   * Checks if a tag of a repo was updated in the last seven days. Returns NOT_FOUND if the repo does not exist.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetUpdateStatus
    */
@@ -276,7 +275,7 @@ export const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * Tells how the latest copying of a repo from its source went. NOT_FOUND when the repo does not exist.
+   * Returns the state of the latest copy of a repo from its source. Returns NOT_FOUND if the repo does not exist.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetSyncStatus
    */
@@ -286,7 +285,7 @@ export const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * Tells the same of all repos of an organisation that copy from another.
+   * Lists the copy states of all repos of an organization that copy from another repo.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListSyncStatuses
    */
@@ -296,7 +295,8 @@ export const Registry: GenService<{
     output: typeof SyncStatusListSchema;
   },
   /**
-   * Says by which Helm charts the images of a repo are deployed. ALREADY_EXISTS when the repo has a deployment.
+   * Creates the deployment of a repo: the Helm charts that deploy its images. Returns ALREADY_EXISTS if the repo has a
+   * deployment.
    *
    * @generated from rpc pinfold.platform.registry.Registry.CreateDeployment
    */
@@ -306,7 +306,8 @@ export const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Replaces the deployment of a repo; one without charts counts as none. NOT_FOUND when the repo has none.
+   * Replaces the deployment of a repo. A deployment without charts counts as none. Returns NOT_FOUND if the repo has no
+   * deployment.
    *
    * @generated from rpc pinfold.platform.registry.Registry.UpdateDeployment
    */
@@ -316,7 +317,7 @@ export const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Reads the deployment of a repo. NOT_FOUND when it has none.
+   * Returns the deployment of a repo. Returns NOT_FOUND if the repo has no deployment.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetDeployment
    */
@@ -326,7 +327,7 @@ export const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Reads the registry settings of an organisation. Where nobody has set them, both are false.
+   * Returns the registry settings of an organization. By default, both settings are false.
    *
    * @generated from rpc pinfold.platform.registry.Registry.GetRegistrySettings
    */
@@ -336,7 +337,7 @@ export const Registry: GenService<{
     output: typeof RegistrySettingsSchema;
   },
   /**
-   * Replaces the registry settings of an organisation.
+   * Replaces the registry settings of an organization.
    *
    * @generated from rpc pinfold.platform.registry.Registry.UpdateRegistrySettings
    */

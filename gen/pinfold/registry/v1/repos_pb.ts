@@ -20,7 +20,7 @@ export const file_pinfold_registry_v1_repos: GenFile = /*@__PURE__*/
   fileDesc("Ch9waW5mb2xkL3JlZ2lzdHJ5L3YxL3JlcG9zLnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5InUKEUNyZWF0ZVJlcG9SZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARItCgRyZXBvGAIgASgLMh8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvEhgKEHByZXZlbnRfZXhpc3RpbmcYAyABKAgi/AIKBFJlcG8SEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRI8CgxjYXRhbG9nX3RpZXIYAyABKA4yJi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkNhdGFsb2dUaWVyEg8KB2J1bmRsZXMYBCADKAkSDgoGcmVhZG1lGAUgASgJEkcKC3N5bmNfY29uZmlnGAYgASgLMiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5TeW5jQ29uZmlnUgtzeW5jX2NvbmZpZxJACg5jdXN0b21fb3ZlcmxheRgHIAEoCzIoLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQ3VzdG9tT3ZlcmxheRIPCgdhbGlhc2VzGAggAygJEi8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgthY3RpdmVfdGFncxgKIAMoCRITCgtkZXNjcmlwdGlvbhgLIAEoCSK5AQoKU3luY0NvbmZpZxIOCgZzb3VyY2UYASABKAkSEwoLdW5pcXVlX3RhZ3MYAiABKAgSLgoKZXhwaXJhdGlvbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZ29vZ2xlGAQgASgJEg4KBmFtYXpvbhgFIAEoCRINCgVhenVyZRgGIAEoCRIRCglzeW5jX2Fwa3MYByABKAgSFAoMZ3JhY2VfcGVyaW9kGAkgASgIIlkKClJlcG9GaWx0ZXISMQoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXISDAoEbmFtZRgCIAEoCRIKCgJpZBgDIAEoCSI6CghSZXBvTGlzdBIuCgVpdGVtcxgBIAMoCzIfLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVwbyIvChtHZXRSZXBvQ291bnRCeVNvdXJjZVJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEiGgoJUmVwb0NvdW50Eg0KBWNvdW50GAEgASgDIiUKEURlbGV0ZVJlcG9SZXF1ZXN0EhAKAmlkGAEgASgJQgSgtRgBKmUKC0NhdGFsb2dUaWVyEgsKB1VOS05PV04QABIPCgtBUFBMSUNBVElPThAEEggKBEJBU0UQBRIICgRGSVBTEAYSBgoCQUkQBxIMCghERVZUT09MUxAIEg4KCkNPTU1FUkNJQUwQCWIGcHJvdG8z", [file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter, file_pinfold_registry_v1_overlays]);
 
 /**
- * A repo to create, and where.
+ * Request to create or replace a repo in a group.
  *
  * @generated from message pinfold.platform.registry.CreateRepoRequest
  */
@@ -33,14 +33,14 @@ export type CreateRepoRequest = Message<"pinfold.platform.registry.CreateRepoReq
   parentId: string;
 
   /**
-   * The repo; its id is ignored.
+   * The repo. Its id is ignored.
    *
    * @generated from field: pinfold.platform.registry.Repo repo = 2;
    */
   repo?: Repo | undefined;
 
   /**
-   * Refuse to replace a repo of this name.
+   * True: refuse to replace an existing repo of this name.
    *
    * @generated from field: bool prevent_existing = 3;
    */
@@ -48,7 +48,7 @@ export type CreateRepoRequest = Message<"pinfold.platform.registry.CreateRepoReq
 };
 
 /**
- * A repo to create, and where.
+ * Request to create or replace a repo in a group.
  *
  * @generated from message pinfold.platform.registry.CreateRepoRequest
  */
@@ -61,14 +61,14 @@ export type CreateRepoRequestJson = {
   parentId?: string;
 
   /**
-   * The repo; its id is ignored.
+   * The repo. Its id is ignored.
    *
    * @generated from field: pinfold.platform.registry.Repo repo = 2;
    */
   repo?: RepoJson;
 
   /**
-   * Refuse to replace a repo of this name.
+   * True: refuse to replace an existing repo of this name.
    *
    * @generated from field: bool prevent_existing = 3;
    */
@@ -83,7 +83,7 @@ export const CreateRepoRequestSchema: GenMessage<CreateRepoRequest, {jsonType: C
   messageDesc(file_pinfold_registry_v1_repos, 0);
 
 /**
- * A repository: the images that are pushed and pulled under one name.
+ * Repository: the images that are pushed and pulled under one name.
  *
  * @generated from message pinfold.platform.registry.Repo
  */
@@ -96,56 +96,56 @@ export type Repo = Message<"pinfold.platform.registry.Repo"> & {
   id: string;
 
   /**
-   * The name, one path component of an image reference; fixed once created.
+   * Name of the repo, one path component of an image reference. Cannot change after creation.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The part of the catalogue it belongs to.
+   * Part of the catalog that the repo belongs to.
    *
    * @generated from field: pinfold.platform.registry.CatalogTier catalog_tier = 3;
    */
   catalogTier: CatalogTier;
 
   /**
-   * Labels of the offers it is part of.
+   * Labels of the offers that include the repo.
    *
    * @generated from field: repeated string bundles = 4;
    */
   bundles: string[];
 
   /**
-   * Markdown shown with the repo.
+   * Readme of the repo, as Markdown.
    *
    * @generated from field: string readme = 5;
    */
   readme: string;
 
   /**
-   * Where its images are copied from.
+   * Source that the images are copied from.
    *
    * @generated from field: pinfold.platform.registry.SyncConfig sync_config = 6 [json_name = "sync_config"];
    */
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * How its images are assembled.
+   * Additions to the images.
    *
    * @generated from field: pinfold.platform.registry.CustomOverlay custom_overlay = 7;
    */
   customOverlay?: CustomOverlay | undefined;
 
   /**
-   * Equivalent images elsewhere, each written `image:tag`.
+   * Equivalent images elsewhere, each as `image:tag`.
    *
    * @generated from field: repeated string aliases = 8;
    */
   aliases: string[];
 
   /**
-   * When it was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
@@ -167,7 +167,7 @@ export type Repo = Message<"pinfold.platform.registry.Repo"> & {
 };
 
 /**
- * A repository: the images that are pushed and pulled under one name.
+ * Repository: the images that are pushed and pulled under one name.
  *
  * @generated from message pinfold.platform.registry.Repo
  */
@@ -180,56 +180,56 @@ export type RepoJson = {
   id?: string;
 
   /**
-   * The name, one path component of an image reference; fixed once created.
+   * Name of the repo, one path component of an image reference. Cannot change after creation.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The part of the catalogue it belongs to.
+   * Part of the catalog that the repo belongs to.
    *
    * @generated from field: pinfold.platform.registry.CatalogTier catalog_tier = 3;
    */
   catalogTier?: CatalogTierJson;
 
   /**
-   * Labels of the offers it is part of.
+   * Labels of the offers that include the repo.
    *
    * @generated from field: repeated string bundles = 4;
    */
   bundles?: string[];
 
   /**
-   * Markdown shown with the repo.
+   * Readme of the repo, as Markdown.
    *
    * @generated from field: string readme = 5;
    */
   readme?: string;
 
   /**
-   * Where its images are copied from.
+   * Source that the images are copied from.
    *
    * @generated from field: pinfold.platform.registry.SyncConfig sync_config = 6 [json_name = "sync_config"];
    */
   sync_config?: SyncConfigJson;
 
   /**
-   * How its images are assembled.
+   * Additions to the images.
    *
    * @generated from field: pinfold.platform.registry.CustomOverlay custom_overlay = 7;
    */
   customOverlay?: CustomOverlayJson;
 
   /**
-   * Equivalent images elsewhere, each written `image:tag`.
+   * Equivalent images elsewhere, each as `image:tag`.
    *
    * @generated from field: repeated string aliases = 8;
    */
   aliases?: string[];
 
   /**
-   * When it was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
@@ -258,62 +258,62 @@ export const RepoSchema: GenMessage<Repo, {jsonType: RepoJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v1_repos, 1);
 
 /**
- * Where the images of a repo are copied from.
+ * Source that the images of a repo are copied from.
  *
  * @generated from message pinfold.platform.registry.SyncConfig
  */
 export type SyncConfig = Message<"pinfold.platform.registry.SyncConfig"> & {
   /**
-   * The repo to copy: its uid, or its path in this registry. Shown as the uid.
+   * The repo to copy from: its uid, or its path in this registry. Returned as the uid.
    *
    * @generated from field: string source = 1;
    */
   source: string;
 
   /**
-   * Whether copies get unique, dated tags as well. A setting of the organisation.
+   * True if copies also get unique, dated tags. A setting of the organization.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * When copying ends; 14 days after it was set when that is not said.
+   * Time when copying stops. Default: 14 days after it was set.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 3;
    */
   expiration?: Timestamp | undefined;
 
   /**
-   * A repository at Google Cloud. Kept, but nothing is copied there.
+   * Repository at Google Cloud. Stored, but nothing is copied there.
    *
    * @generated from field: string google = 4;
    */
   google: string;
 
   /**
-   * A repository at AWS. Kept, but nothing is copied there.
+   * Repository at AWS. Stored, but nothing is copied there.
    *
    * @generated from field: string amazon = 5;
    */
   amazon: string;
 
   /**
-   * A repository at Azure. Kept, but nothing is copied there.
+   * Repository at Azure. Stored, but nothing is copied there.
    *
    * @generated from field: string azure = 6;
    */
   azure: string;
 
   /**
-   * Whether packages are copied too. Kept, but there are none here.
+   * True: packages are copied too. Stored without effect, because this server has no packages.
    *
    * @generated from field: bool sync_apks = 7;
    */
   syncApks: boolean;
 
   /**
-   * Whether tags past their end of life are still copied for a while. A setting of the organisation.
+   * True if tags past their end of life are still copied for a while. A setting of the organization.
    *
    * @generated from field: bool grace_period = 9;
    */
@@ -321,62 +321,62 @@ export type SyncConfig = Message<"pinfold.platform.registry.SyncConfig"> & {
 };
 
 /**
- * Where the images of a repo are copied from.
+ * Source that the images of a repo are copied from.
  *
  * @generated from message pinfold.platform.registry.SyncConfig
  */
 export type SyncConfigJson = {
   /**
-   * The repo to copy: its uid, or its path in this registry. Shown as the uid.
+   * The repo to copy from: its uid, or its path in this registry. Returned as the uid.
    *
    * @generated from field: string source = 1;
    */
   source?: string;
 
   /**
-   * Whether copies get unique, dated tags as well. A setting of the organisation.
+   * True if copies also get unique, dated tags. A setting of the organization.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags?: boolean;
 
   /**
-   * When copying ends; 14 days after it was set when that is not said.
+   * Time when copying stops. Default: 14 days after it was set.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 3;
    */
   expiration?: TimestampJson;
 
   /**
-   * A repository at Google Cloud. Kept, but nothing is copied there.
+   * Repository at Google Cloud. Stored, but nothing is copied there.
    *
    * @generated from field: string google = 4;
    */
   google?: string;
 
   /**
-   * A repository at AWS. Kept, but nothing is copied there.
+   * Repository at AWS. Stored, but nothing is copied there.
    *
    * @generated from field: string amazon = 5;
    */
   amazon?: string;
 
   /**
-   * A repository at Azure. Kept, but nothing is copied there.
+   * Repository at Azure. Stored, but nothing is copied there.
    *
    * @generated from field: string azure = 6;
    */
   azure?: string;
 
   /**
-   * Whether packages are copied too. Kept, but there are none here.
+   * True: packages are copied too. Stored without effect, because this server has no packages.
    *
    * @generated from field: bool sync_apks = 7;
    */
   syncApks?: boolean;
 
   /**
-   * Whether tags past their end of life are still copied for a while. A setting of the organisation.
+   * True if tags past their end of life are still copied for a while. A setting of the organization.
    *
    * @generated from field: bool grace_period = 9;
    */
@@ -391,27 +391,27 @@ export const SyncConfigSchema: GenMessage<SyncConfig, {jsonType: SyncConfigJson}
   messageDesc(file_pinfold_registry_v1_repos, 2);
 
 /**
- * Which repos to list; the members narrow each other.
+ * Filter for repos. A repo must match all fields that are set.
  *
  * @generated from message pinfold.platform.registry.RepoFilter
  */
 export type RepoFilter = Message<"pinfold.platform.registry.RepoFilter"> & {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Exactly this repo.
+   * Limits the list to the repo with this uid.
    *
    * @generated from field: string id = 3;
    */
@@ -419,27 +419,27 @@ export type RepoFilter = Message<"pinfold.platform.registry.RepoFilter"> & {
 };
 
 /**
- * Which repos to list; the members narrow each other.
+ * Filter for repos. A repo must match all fields that are set.
  *
  * @generated from message pinfold.platform.registry.RepoFilter
  */
 export type RepoFilterJson = {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Exactly this repo.
+   * Limits the list to the repo with this uid.
    *
    * @generated from field: string id = 3;
    */
@@ -454,13 +454,13 @@ export const RepoFilterSchema: GenMessage<RepoFilter, {jsonType: RepoFilterJson}
   messageDesc(file_pinfold_registry_v1_repos, 3);
 
 /**
- * All repos that the filter lets through.
+ * List of all repos that match the filter.
  *
  * @generated from message pinfold.platform.registry.RepoList
  */
 export type RepoList = Message<"pinfold.platform.registry.RepoList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.registry.Repo items = 1;
    */
@@ -468,13 +468,13 @@ export type RepoList = Message<"pinfold.platform.registry.RepoList"> & {
 };
 
 /**
- * All repos that the filter lets through.
+ * List of all repos that match the filter.
  *
  * @generated from message pinfold.platform.registry.RepoList
  */
 export type RepoListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.registry.Repo items = 1;
    */
@@ -489,7 +489,7 @@ export const RepoListSchema: GenMessage<RepoList, {jsonType: RepoListJson}> = /*
   messageDesc(file_pinfold_registry_v1_repos, 4);
 
 /**
- * Which repo others may copy from.
+ * Request to count the repos that copy from a repo.
  *
  * @generated from message pinfold.platform.registry.GetRepoCountBySourceRequest
  */
@@ -503,7 +503,7 @@ export type GetRepoCountBySourceRequest = Message<"pinfold.platform.registry.Get
 };
 
 /**
- * Which repo others may copy from.
+ * Request to count the repos that copy from a repo.
  *
  * @generated from message pinfold.platform.registry.GetRepoCountBySourceRequest
  */
@@ -524,13 +524,13 @@ export const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceR
   messageDesc(file_pinfold_registry_v1_repos, 5);
 
 /**
- * A number of repos.
+ * Number of repos.
  *
  * @generated from message pinfold.platform.registry.RepoCount
  */
 export type RepoCount = Message<"pinfold.platform.registry.RepoCount"> & {
   /**
-   * How many.
+   * Number of items.
    *
    * @generated from field: int64 count = 1;
    */
@@ -538,13 +538,13 @@ export type RepoCount = Message<"pinfold.platform.registry.RepoCount"> & {
 };
 
 /**
- * A number of repos.
+ * Number of repos.
  *
  * @generated from message pinfold.platform.registry.RepoCount
  */
 export type RepoCountJson = {
   /**
-   * How many.
+   * Number of items.
    *
    * @generated from field: int64 count = 1;
    */
@@ -559,7 +559,7 @@ export const RepoCountSchema: GenMessage<RepoCount, {jsonType: RepoCountJson}> =
   messageDesc(file_pinfold_registry_v1_repos, 6);
 
 /**
- * Which repo to delete.
+ * Request to delete one repo.
  *
  * @generated from message pinfold.platform.registry.DeleteRepoRequest
  */
@@ -573,7 +573,7 @@ export type DeleteRepoRequest = Message<"pinfold.platform.registry.DeleteRepoReq
 };
 
 /**
- * Which repo to delete.
+ * Request to delete one repo.
  *
  * @generated from message pinfold.platform.registry.DeleteRepoRequest
  */
@@ -594,13 +594,13 @@ export const DeleteRepoRequestSchema: GenMessage<DeleteRepoRequest, {jsonType: D
   messageDesc(file_pinfold_registry_v1_repos, 7);
 
 /**
- * The part of the catalogue a repo belongs to. The numbers are not those of version 2.
+ * Part of the catalog that a repo belongs to. The numbers differ from those of version 2.
  *
  * @generated from enum pinfold.platform.registry.CatalogTier
  */
 export const CatalogTier = {
   /**
-   * None.
+   * No service.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -650,14 +650,14 @@ export const CatalogTier = {
 } as const;
 
 /**
- * The part of the catalogue a repo belongs to. The numbers are not those of version 2.
+ * Part of the catalog that a repo belongs to. The numbers differ from those of version 2.
  *
  * @generated from enum pinfold.platform.registry.CatalogTier
  */
 export type CatalogTier = (typeof CatalogTier)[keyof typeof CatalogTier] | UnknownEnum;
 
 /**
- * The part of the catalogue a repo belongs to. The numbers are not those of version 2.
+ * Part of the catalog that a repo belongs to. The numbers differ from those of version 2.
  *
  * @generated from enum pinfold.platform.registry.CatalogTier
  */

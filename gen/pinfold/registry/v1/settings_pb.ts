@@ -14,13 +14,13 @@ export const file_pinfold_registry_v1_settings: GenFile = /*@__PURE__*/
   fileDesc("CiJwaW5mb2xkL3JlZ2lzdHJ5L3YxL3NldHRpbmdzLnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5IjcKGkdldFJlZ2lzdHJ5U2V0dGluZ3NSZXF1ZXN0EhkKC3JlZ2lzdHJ5X2lkGAEgASgJQgSgtRgBIlwKEFJlZ2lzdHJ5U2V0dGluZ3MSGQoLcmVnaXN0cnlfaWQYASABKAlCBKC1GAESEwoLdW5pcXVlX3RhZ3MYAiABKAgSGAoQZW9sX2dyYWNlX3BlcmlvZBgDIAEoCGIGcHJvdG8z", [file_pinfold_annotations_annotations]);
 
 /**
- * Whose settings to read.
+ * Request to read the registry settings of an organization.
  *
  * @generated from message pinfold.platform.registry.GetRegistrySettingsRequest
  */
 export type GetRegistrySettingsRequest = Message<"pinfold.platform.registry.GetRegistrySettingsRequest"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -28,13 +28,13 @@ export type GetRegistrySettingsRequest = Message<"pinfold.platform.registry.GetR
 };
 
 /**
- * Whose settings to read.
+ * Request to read the registry settings of an organization.
  *
  * @generated from message pinfold.platform.registry.GetRegistrySettingsRequest
  */
 export type GetRegistrySettingsRequestJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -49,27 +49,27 @@ export const GetRegistrySettingsRequestSchema: GenMessage<GetRegistrySettingsReq
   messageDesc(file_pinfold_registry_v1_settings, 0);
 
 /**
- * What holds for all repos of an organisation that copy from others.
+ * Settings for all repos of an organization that copy from other repos.
  *
  * @generated from message pinfold.platform.registry.RegistrySettings
  */
 export type RegistrySettings = Message<"pinfold.platform.registry.RegistrySettings"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string registry_id = 1;
    */
   registryId: string;
 
   /**
-   * Copies also get unique, dated tags.
+   * True: copies also get unique, dated tags.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * Tags get a grace period after their end of life.
+   * True: tags get a grace period after their end of life.
    *
    * @generated from field: bool eol_grace_period = 3;
    */
@@ -77,27 +77,27 @@ export type RegistrySettings = Message<"pinfold.platform.registry.RegistrySettin
 };
 
 /**
- * What holds for all repos of an organisation that copy from others.
+ * Settings for all repos of an organization that copy from other repos.
  *
  * @generated from message pinfold.platform.registry.RegistrySettings
  */
 export type RegistrySettingsJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string registry_id = 1;
    */
   registryId?: string;
 
   /**
-   * Copies also get unique, dated tags.
+   * True: copies also get unique, dated tags.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags?: boolean;
 
   /**
-   * Tags get a grace period after their end of life.
+   * True: tags get a grace period after their end of life.
    *
    * @generated from field: bool eol_grace_period = 3;
    */

@@ -16,7 +16,7 @@ export const file_pinfold_registry_v1_syncs: GenFile = /*@__PURE__*/
   fileDesc("Ch9waW5mb2xkL3JlZ2lzdHJ5L3YxL3N5bmNzLnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5Ii0KFEdldFN5bmNTdGF0dXNSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBKC1GAEiNAoXTGlzdFN5bmNTdGF0dXNlc1JlcXVlc3QSGQoLcmVnaXN0cnlfaWQYASABKAlCBKC1GAEiSgoOU3luY1N0YXR1c0xpc3QSOAoFaXRlbXMYASADKAsyKS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG9TeW5jU3RhdHVzIl0KDlJlcG9TeW5jU3RhdHVzEg8KB3JlcG9faWQYASABKAkSOgoLcmVwb19zdGF0dXMYAiABKAsyJS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlN5bmNTdGF0dXMiuwEKClN5bmNTdGF0dXMSPAoGc3RhdHVzGAEgASgOMiwucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5TeW5jU3RhdHVzLlN0YXR1cxIvCgtjcmVhdGVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPgoGU3RhdHVzEgsKB1VOS05PV04QABIKCgZRVUVVRUQQARIPCgtJTl9QUk9HUkVTUxACEgoKBkZBSUxFRBADYgZwcm90bzM", [file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which repo to ask about.
+ * Request for the copy state of one repo.
  *
  * @generated from message pinfold.platform.registry.GetSyncStatusRequest
  */
@@ -30,7 +30,7 @@ export type GetSyncStatusRequest = Message<"pinfold.platform.registry.GetSyncSta
 };
 
 /**
- * Which repo to ask about.
+ * Request for the copy state of one repo.
  *
  * @generated from message pinfold.platform.registry.GetSyncStatusRequest
  */
@@ -51,13 +51,13 @@ export const GetSyncStatusRequestSchema: GenMessage<GetSyncStatusRequest, {jsonT
   messageDesc(file_pinfold_registry_v1_syncs, 0);
 
 /**
- * Which repos to ask about.
+ * Request to list the copy states of an organization's repos.
  *
  * @generated from message pinfold.platform.registry.ListSyncStatusesRequest
  */
 export type ListSyncStatusesRequest = Message<"pinfold.platform.registry.ListSyncStatusesRequest"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -65,13 +65,13 @@ export type ListSyncStatusesRequest = Message<"pinfold.platform.registry.ListSyn
 };
 
 /**
- * Which repos to ask about.
+ * Request to list the copy states of an organization's repos.
  *
  * @generated from message pinfold.platform.registry.ListSyncStatusesRequest
  */
 export type ListSyncStatusesRequestJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -86,13 +86,13 @@ export const ListSyncStatusesRequestSchema: GenMessage<ListSyncStatusesRequest, 
   messageDesc(file_pinfold_registry_v1_syncs, 1);
 
 /**
- * How copying goes, repo by repo.
+ * Copy states, one per repo.
  *
  * @generated from message pinfold.platform.registry.SyncStatusList
  */
 export type SyncStatusList = Message<"pinfold.platform.registry.SyncStatusList"> & {
   /**
-   * In the order of the ids of the repos.
+   * Copy states, sorted by repo id.
    *
    * @generated from field: repeated pinfold.platform.registry.RepoSyncStatus items = 1;
    */
@@ -100,13 +100,13 @@ export type SyncStatusList = Message<"pinfold.platform.registry.SyncStatusList">
 };
 
 /**
- * How copying goes, repo by repo.
+ * Copy states, one per repo.
  *
  * @generated from message pinfold.platform.registry.SyncStatusList
  */
 export type SyncStatusListJson = {
   /**
-   * In the order of the ids of the repos.
+   * Copy states, sorted by repo id.
    *
    * @generated from field: repeated pinfold.platform.registry.RepoSyncStatus items = 1;
    */
@@ -121,7 +121,7 @@ export const SyncStatusListSchema: GenMessage<SyncStatusList, {jsonType: SyncSta
   messageDesc(file_pinfold_registry_v1_syncs, 2);
 
 /**
- * How copying goes for one repo.
+ * Copy state of one repo.
  *
  * @generated from message pinfold.platform.registry.RepoSyncStatus
  */
@@ -134,7 +134,7 @@ export type RepoSyncStatus = Message<"pinfold.platform.registry.RepoSyncStatus">
   repoId: string;
 
   /**
-   * How it goes.
+   * State of the mirror.
    *
    * @generated from field: pinfold.platform.registry.SyncStatus repo_status = 2;
    */
@@ -142,7 +142,7 @@ export type RepoSyncStatus = Message<"pinfold.platform.registry.RepoSyncStatus">
 };
 
 /**
- * How copying goes for one repo.
+ * Copy state of one repo.
  *
  * @generated from message pinfold.platform.registry.RepoSyncStatus
  */
@@ -155,7 +155,7 @@ export type RepoSyncStatusJson = {
   repoId?: string;
 
   /**
-   * How it goes.
+   * State of the mirror.
    *
    * @generated from field: pinfold.platform.registry.SyncStatus repo_status = 2;
    */
@@ -170,20 +170,20 @@ export const RepoSyncStatusSchema: GenMessage<RepoSyncStatus, {jsonType: RepoSyn
   messageDesc(file_pinfold_registry_v1_syncs, 3);
 
 /**
- * How copying goes.
+ * Copy state.
  *
  * @generated from message pinfold.platform.registry.SyncStatus
  */
 export type SyncStatus = Message<"pinfold.platform.registry.SyncStatus"> & {
   /**
-   * Where it stands.
+   * State of the copy.
    *
    * @generated from field: pinfold.platform.registry.SyncStatus.Status status = 1;
    */
   status: SyncStatus_Status;
 
   /**
-   * Since when: RFC 3339, UTC, milliseconds.
+   * Time when this state began: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -191,20 +191,20 @@ export type SyncStatus = Message<"pinfold.platform.registry.SyncStatus"> & {
 };
 
 /**
- * How copying goes.
+ * Copy state.
  *
  * @generated from message pinfold.platform.registry.SyncStatus
  */
 export type SyncStatusJson = {
   /**
-   * Where it stands.
+   * State of the copy.
    *
    * @generated from field: pinfold.platform.registry.SyncStatus.Status status = 1;
    */
   status?: SyncStatus_StatusJson;
 
   /**
-   * Since when: RFC 3339, UTC, milliseconds.
+   * Time when this state began: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -219,27 +219,27 @@ export const SyncStatusSchema: GenMessage<SyncStatus, {jsonType: SyncStatusJson}
   messageDesc(file_pinfold_registry_v1_syncs, 4);
 
 /**
- * Where the copying of a repo stands.
+ * State of the copy from the source.
  *
  * @generated from enum pinfold.platform.registry.SyncStatus.Status
  */
 export const SyncStatus_Status = {
   /**
-   * Nothing is waiting and nothing went wrong: all is copied, its time is over, or it copies from nowhere.
+   * No copy is queued and none failed: everything is copied, the copy period is over, or the repo has no source.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * It waits for its turn.
+   * The copy is queued.
    *
    * @generated from enum value: QUEUED = 1;
    */
   QUEUED: 1,
 
   /**
-   * It copies.
+   * The copy is in progress.
    *
    * @generated from enum value: IN_PROGRESS = 2;
    */
@@ -254,14 +254,14 @@ export const SyncStatus_Status = {
 } as const;
 
 /**
- * Where the copying of a repo stands.
+ * State of the copy from the source.
  *
  * @generated from enum pinfold.platform.registry.SyncStatus.Status
  */
 export type SyncStatus_Status = (typeof SyncStatus_Status)[keyof typeof SyncStatus_Status] | UnknownEnum;
 
 /**
- * Where the copying of a repo stands.
+ * State of the copy from the source.
  *
  * @generated from enum pinfold.platform.registry.SyncStatus.Status
  */

@@ -18,7 +18,7 @@ export const file_pinfold_registry_v1_tags: GenFile = /*@__PURE__*/
   fileDesc("Ch5waW5mb2xkL3JlZ2lzdHJ5L3YxL3RhZ3MucHJvdG8SGXBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkiVgoQQ3JlYXRlVGFnUmVxdWVzdBIVCgdyZXBvX2lkGAEgASgJQgSgtRgBEisKA3RhZxgCIAEoCzIeLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnIowBCgNUYWcSEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRIOCgZkaWdlc3QYAyABKAkSMAoMbGFzdF91cGRhdGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpkZXByZWNhdGVkGAUgASgIEg8KB2J1bmRsZXMYBiADKAki5QEKCVRhZ0ZpbHRlchIxCgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlchIMCgRuYW1lGAIgASgJEjEKDXVwZGF0ZWRfc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWV4Y2x1ZGVfcmVmZXJyZXJzGAYgASgIEhUKDWV4Y2x1ZGVfZGF0ZXMYByABKAgSFgoOZXhjbHVkZV9lcG9jaHMYCCABKAgSCgoCaWQYCSABKAkSDgoGZGlnZXN0GAogASgJIjgKB1RhZ0xpc3QSLQoFaXRlbXMYASADKAsyHi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlRhZyIkChBEZWxldGVUYWdSZXF1ZXN0EhAKAmlkGAEgASgJQgSgtRgBInwKGUdldFJlcG9UYWdzU3VtbWFyeVJlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEoLUYARIZChFleGNsdWRlX3JlZmVycmVycxgCIAEoCBIVCg1leGNsdWRlX2RhdGVzGAMgASgIEhYKDmV4Y2x1ZGVfZXBvY2hzGAQgASgIIrQBCg9SZXBvVGFnc1N1bW1hcnkSEAoCaWQYASABKAlCBKC1GAESEQoJdGFnX2NvdW50GAIgASgDEjAKDGxhc3RfdXBkYXRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoKbGF0ZXN0X3RhZxgEIAEoCzIeLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnEhYKDmxhdGVzdF92ZXJzaW9uGAUgASgJIn8KEFRhZ0hpc3RvcnlGaWx0ZXISFwoJcGFyZW50X2lkGAEgASgJQgSgtRgBEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkYKDlRhZ0hpc3RvcnlMaXN0EjQKBWl0ZW1zGAEgAygLMiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5UYWdIaXN0b3J5IlIKClRhZ0hpc3RvcnkSNAoQdXBkYXRlX3RpbWVzdGFtcBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZGlnZXN0GAIgASgJIiwKE1VwZGF0ZVN0YXR1c1JlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEoLUYASIoCgxVcGRhdGVTdGF0dXMSGAoQcmVjZW50bHlfdXBkYXRlZBgBIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A tag to create or move, and in which repo.
+ * Request to create or update a tag in a repo.
  *
  * @generated from message pinfold.platform.registry.CreateTagRequest
  */
@@ -31,7 +31,7 @@ export type CreateTagRequest = Message<"pinfold.platform.registry.CreateTagReque
   repoId: string;
 
   /**
-   * The tag; its id is ignored.
+   * The tag. Its id is ignored.
    *
    * @generated from field: pinfold.platform.registry.Tag tag = 2;
    */
@@ -39,7 +39,7 @@ export type CreateTagRequest = Message<"pinfold.platform.registry.CreateTagReque
 };
 
 /**
- * A tag to create or move, and in which repo.
+ * Request to create or update a tag in a repo.
  *
  * @generated from message pinfold.platform.registry.CreateTagRequest
  */
@@ -52,7 +52,7 @@ export type CreateTagRequestJson = {
   repoId?: string;
 
   /**
-   * The tag; its id is ignored.
+   * The tag. Its id is ignored.
    *
    * @generated from field: pinfold.platform.registry.Tag tag = 2;
    */
@@ -67,7 +67,7 @@ export const CreateTagRequestSchema: GenMessage<CreateTagRequest, {jsonType: Cre
   messageDesc(file_pinfold_registry_v1_tags, 0);
 
 /**
- * A name in a repo that points to an image.
+ * Name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.Tag
  */
@@ -80,35 +80,35 @@ export type Tag = Message<"pinfold.platform.registry.Tag"> & {
   id: string;
 
   /**
-   * The name, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
+   * Name of the tag, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The image it points to: `sha256:` and 64 hex digits. Empty for a tag that points to nothing yet.
+   * Digest of the image that the tag points to: `sha256:` and 64 hex digits. Empty for a tag without an image yet.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * When it last moved or changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last update of the tag or its fields: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp last_updated = 4;
    */
   lastUpdated?: Timestamp | undefined;
 
   /**
-   * The tag has reached its end of life.
+   * True if the tag has reached its end of life.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated: boolean;
 
   /**
-   * Labels of the offers it is part of; see the bundles of a repo.
+   * Labels of the offers that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -116,7 +116,7 @@ export type Tag = Message<"pinfold.platform.registry.Tag"> & {
 };
 
 /**
- * A name in a repo that points to an image.
+ * Name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.Tag
  */
@@ -129,35 +129,35 @@ export type TagJson = {
   id?: string;
 
   /**
-   * The name, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
+   * Name of the tag, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The image it points to: `sha256:` and 64 hex digits. Empty for a tag that points to nothing yet.
+   * Digest of the image that the tag points to: `sha256:` and 64 hex digits. Empty for a tag without an image yet.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * When it last moved or changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last update of the tag or its fields: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp last_updated = 4;
    */
   lastUpdated?: TimestampJson;
 
   /**
-   * The tag has reached its end of life.
+   * True if the tag has reached its end of life.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated?: boolean;
 
   /**
-   * Labels of the offers it is part of; see the bundles of a repo.
+   * Labels of the offers that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -172,62 +172,62 @@ export const TagSchema: GenMessage<Tag, {jsonType: TagJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v1_tags, 1);
 
 /**
- * Which tags to list; the members narrow each other.
+ * Filter for tags. A tag must match all fields that are set.
  *
  * @generated from message pinfold.platform.registry.TagFilter
  */
 export type TagFilter = Message<"pinfold.platform.registry.TagFilter"> & {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only tags that changed later than this, RFC 3339.
+   * Limits the list to tags that changed after this time, RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: Timestamp | undefined;
 
   /**
-   * No tags that only carry referrers: names that start with `sha256-`.
+   * True excludes tags that only carry referrers: names that start with `sha256-`.
    *
    * @generated from field: bool exclude_referrers = 6;
    */
   excludeReferrers: boolean;
 
   /**
-   * No dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True excludes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool exclude_dates = 7;
    */
   excludeDates: boolean;
 
   /**
-   * No tags of package epochs: names that end in `-r` and digits.
+   * True excludes tags of package epochs: names that end in `-r` and digits.
    *
    * @generated from field: bool exclude_epochs = 8;
    */
   excludeEpochs: boolean;
 
   /**
-   * Exactly this tag.
+   * Limits the list to the tag with this uid.
    *
    * @generated from field: string id = 9;
    */
   id: string;
 
   /**
-   * Only tags that point to this digest now: `sha256:` and 64 hex digits.
+   * Limits the list to tags that currently point to this digest: `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 10;
    */
@@ -235,62 +235,62 @@ export type TagFilter = Message<"pinfold.platform.registry.TagFilter"> & {
 };
 
 /**
- * Which tags to list; the members narrow each other.
+ * Filter for tags. A tag must match all fields that are set.
  *
  * @generated from message pinfold.platform.registry.TagFilter
  */
 export type TagFilterJson = {
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Exactly this name.
+   * Limits the list to this exact name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only tags that changed later than this, RFC 3339.
+   * Limits the list to tags that changed after this time, RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: TimestampJson;
 
   /**
-   * No tags that only carry referrers: names that start with `sha256-`.
+   * True excludes tags that only carry referrers: names that start with `sha256-`.
    *
    * @generated from field: bool exclude_referrers = 6;
    */
   excludeReferrers?: boolean;
 
   /**
-   * No dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True excludes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool exclude_dates = 7;
    */
   excludeDates?: boolean;
 
   /**
-   * No tags of package epochs: names that end in `-r` and digits.
+   * True excludes tags of package epochs: names that end in `-r` and digits.
    *
    * @generated from field: bool exclude_epochs = 8;
    */
   excludeEpochs?: boolean;
 
   /**
-   * Exactly this tag.
+   * Limits the list to the tag with this uid.
    *
    * @generated from field: string id = 9;
    */
   id?: string;
 
   /**
-   * Only tags that point to this digest now: `sha256:` and 64 hex digits.
+   * Limits the list to tags that currently point to this digest: `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 10;
    */
@@ -305,13 +305,13 @@ export const TagFilterSchema: GenMessage<TagFilter, {jsonType: TagFilterJson}> =
   messageDesc(file_pinfold_registry_v1_tags, 2);
 
 /**
- * All tags that the filter lets through.
+ * List of all tags that match the filter.
  *
  * @generated from message pinfold.platform.registry.TagList
  */
 export type TagList = Message<"pinfold.platform.registry.TagList"> & {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.registry.Tag items = 1;
    */
@@ -319,13 +319,13 @@ export type TagList = Message<"pinfold.platform.registry.TagList"> & {
 };
 
 /**
- * All tags that the filter lets through.
+ * List of all tags that match the filter.
  *
  * @generated from message pinfold.platform.registry.TagList
  */
 export type TagListJson = {
   /**
-   * In the order of their ids.
+   * Items, sorted by id.
    *
    * @generated from field: repeated pinfold.platform.registry.Tag items = 1;
    */
@@ -340,7 +340,7 @@ export const TagListSchema: GenMessage<TagList, {jsonType: TagListJson}> = /*@__
   messageDesc(file_pinfold_registry_v1_tags, 3);
 
 /**
- * Which tag to delete.
+ * Request to delete one tag.
  *
  * @generated from message pinfold.platform.registry.DeleteTagRequest
  */
@@ -354,7 +354,7 @@ export type DeleteTagRequest = Message<"pinfold.platform.registry.DeleteTagReque
 };
 
 /**
- * Which tag to delete.
+ * Request to delete one tag.
  *
  * @generated from message pinfold.platform.registry.DeleteTagRequest
  */
@@ -375,7 +375,7 @@ export const DeleteTagRequestSchema: GenMessage<DeleteTagRequest, {jsonType: Del
   messageDesc(file_pinfold_registry_v1_tags, 4);
 
 /**
- * Which tags to sum up.
+ * Request to summarize the tags of a repo.
  *
  * @generated from message pinfold.platform.registry.GetRepoTagsSummaryRequest
  */
@@ -388,21 +388,21 @@ export type GetRepoTagsSummaryRequest = Message<"pinfold.platform.registry.GetRe
   repoId: string;
 
   /**
-   * No tags that only carry referrers: names that start with `sha256-`.
+   * True excludes tags that only carry referrers: names that start with `sha256-`.
    *
    * @generated from field: bool exclude_referrers = 2;
    */
   excludeReferrers: boolean;
 
   /**
-   * No dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True excludes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool exclude_dates = 3;
    */
   excludeDates: boolean;
 
   /**
-   * No tags of package epochs: names that end in `-r` and digits.
+   * True excludes tags of package epochs: names that end in `-r` and digits.
    *
    * @generated from field: bool exclude_epochs = 4;
    */
@@ -410,7 +410,7 @@ export type GetRepoTagsSummaryRequest = Message<"pinfold.platform.registry.GetRe
 };
 
 /**
- * Which tags to sum up.
+ * Request to summarize the tags of a repo.
  *
  * @generated from message pinfold.platform.registry.GetRepoTagsSummaryRequest
  */
@@ -423,21 +423,21 @@ export type GetRepoTagsSummaryRequestJson = {
   repoId?: string;
 
   /**
-   * No tags that only carry referrers: names that start with `sha256-`.
+   * True excludes tags that only carry referrers: names that start with `sha256-`.
    *
    * @generated from field: bool exclude_referrers = 2;
    */
   excludeReferrers?: boolean;
 
   /**
-   * No dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True excludes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool exclude_dates = 3;
    */
   excludeDates?: boolean;
 
   /**
-   * No tags of package epochs: names that end in `-r` and digits.
+   * True excludes tags of package epochs: names that end in `-r` and digits.
    *
    * @generated from field: bool exclude_epochs = 4;
    */
@@ -452,7 +452,7 @@ export const GetRepoTagsSummaryRequestSchema: GenMessage<GetRepoTagsSummaryReque
   messageDesc(file_pinfold_registry_v1_tags, 5);
 
 /**
- * The tags of a repo in short.
+ * Summary of the tags of a repo.
  *
  * @generated from message pinfold.platform.registry.RepoTagsSummary
  */
@@ -465,28 +465,28 @@ export type RepoTagsSummary = Message<"pinfold.platform.registry.RepoTagsSummary
   id: string;
 
   /**
-   * How many tags there are.
+   * Number of tags.
    *
    * @generated from field: int64 tag_count = 2;
    */
   tagCount: bigint;
 
   /**
-   * When one of them last moved or changed: RFC 3339, UTC, milliseconds.
+   * Time of the last update of any tag: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_updated = 3;
    */
   lastUpdated?: Timestamp | undefined;
 
   /**
-   * The tag `latest`, else the one that changed last.
+   * The tag `latest`, or else the tag that changed last.
    *
    * @generated from field: pinfold.platform.registry.Tag latest_tag = 4;
    */
   latestTag?: Tag | undefined;
 
   /**
-   * The longest other name on the same digest, without `latest` and `latest-dev`.
+   * Longest other name with the same digest, except `latest` and `latest-dev`.
    *
    * @generated from field: string latest_version = 5;
    */
@@ -494,7 +494,7 @@ export type RepoTagsSummary = Message<"pinfold.platform.registry.RepoTagsSummary
 };
 
 /**
- * The tags of a repo in short.
+ * Summary of the tags of a repo.
  *
  * @generated from message pinfold.platform.registry.RepoTagsSummary
  */
@@ -507,28 +507,28 @@ export type RepoTagsSummaryJson = {
   id?: string;
 
   /**
-   * How many tags there are.
+   * Number of tags.
    *
    * @generated from field: int64 tag_count = 2;
    */
   tagCount?: string;
 
   /**
-   * When one of them last moved or changed: RFC 3339, UTC, milliseconds.
+   * Time of the last update of any tag: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_updated = 3;
    */
   lastUpdated?: TimestampJson;
 
   /**
-   * The tag `latest`, else the one that changed last.
+   * The tag `latest`, or else the tag that changed last.
    *
    * @generated from field: pinfold.platform.registry.Tag latest_tag = 4;
    */
   latestTag?: TagJson;
 
   /**
-   * The longest other name on the same digest, without `latest` and `latest-dev`.
+   * Longest other name with the same digest, except `latest` and `latest-dev`.
    *
    * @generated from field: string latest_version = 5;
    */
@@ -543,7 +543,7 @@ export const RepoTagsSummarySchema: GenMessage<RepoTagsSummary, {jsonType: RepoT
   messageDesc(file_pinfold_registry_v1_tags, 6);
 
 /**
- * Whose history to list, and from when to when.
+ * Request to list the history of a tag: tag and period.
  *
  * @generated from message pinfold.platform.registry.TagHistoryFilter
  */
@@ -556,14 +556,14 @@ export type TagHistoryFilter = Message<"pinfold.platform.registry.TagHistoryFilt
   parentId: string;
 
   /**
-   * Records from this time on, itself included: RFC 3339.
+   * Start of the period, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp start = 2;
    */
   start?: Timestamp | undefined;
 
   /**
-   * Records before this time: RFC 3339.
+   * End of the period, exclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp end = 3;
    */
@@ -571,7 +571,7 @@ export type TagHistoryFilter = Message<"pinfold.platform.registry.TagHistoryFilt
 };
 
 /**
- * Whose history to list, and from when to when.
+ * Request to list the history of a tag: tag and period.
  *
  * @generated from message pinfold.platform.registry.TagHistoryFilter
  */
@@ -584,14 +584,14 @@ export type TagHistoryFilterJson = {
   parentId?: string;
 
   /**
-   * Records from this time on, itself included: RFC 3339.
+   * Start of the period, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp start = 2;
    */
   start?: TimestampJson;
 
   /**
-   * Records before this time: RFC 3339.
+   * End of the period, exclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp end = 3;
    */
@@ -612,7 +612,7 @@ export const TagHistoryFilterSchema: GenMessage<TagHistoryFilter, {jsonType: Tag
  */
 export type TagHistoryList = Message<"pinfold.platform.registry.TagHistoryList"> & {
   /**
-   * The oldest record first.
+   * Records, oldest first.
    *
    * @generated from field: repeated pinfold.platform.registry.TagHistory items = 1;
    */
@@ -626,7 +626,7 @@ export type TagHistoryList = Message<"pinfold.platform.registry.TagHistoryList">
  */
 export type TagHistoryListJson = {
   /**
-   * The oldest record first.
+   * Records, oldest first.
    *
    * @generated from field: repeated pinfold.platform.registry.TagHistory items = 1;
    */
@@ -641,20 +641,20 @@ export const TagHistoryListSchema: GenMessage<TagHistoryList, {jsonType: TagHist
   messageDesc(file_pinfold_registry_v1_tags, 8);
 
 /**
- * One move of a tag.
+ * Update of a tag to a digest.
  *
  * @generated from message pinfold.platform.registry.TagHistory
  */
 export type TagHistory = Message<"pinfold.platform.registry.TagHistory"> & {
   /**
-   * When it moved: RFC 3339, UTC, milliseconds.
+   * Time of the update: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_timestamp = 1;
    */
   updateTimestamp?: Timestamp | undefined;
 
   /**
-   * What it pointed to from then on.
+   * Digest of the tag from then on.
    *
    * @generated from field: string digest = 2;
    */
@@ -662,20 +662,20 @@ export type TagHistory = Message<"pinfold.platform.registry.TagHistory"> & {
 };
 
 /**
- * One move of a tag.
+ * Update of a tag to a digest.
  *
  * @generated from message pinfold.platform.registry.TagHistory
  */
 export type TagHistoryJson = {
   /**
-   * When it moved: RFC 3339, UTC, milliseconds.
+   * Time of the update: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_timestamp = 1;
    */
   updateTimestamp?: TimestampJson;
 
   /**
-   * What it pointed to from then on.
+   * Digest of the tag from then on.
    *
    * @generated from field: string digest = 2;
    */
@@ -690,7 +690,7 @@ export const TagHistorySchema: GenMessage<TagHistory, {jsonType: TagHistoryJson}
   messageDesc(file_pinfold_registry_v1_tags, 9);
 
 /**
- * Which repo to ask about.
+ * Request for the update status of one repo.
  *
  * @generated from message pinfold.platform.registry.UpdateStatusRequest
  */
@@ -704,7 +704,7 @@ export type UpdateStatusRequest = Message<"pinfold.platform.registry.UpdateStatu
 };
 
 /**
- * Which repo to ask about.
+ * Request for the update status of one repo.
  *
  * @generated from message pinfold.platform.registry.UpdateStatusRequest
  */
@@ -725,13 +725,13 @@ export const UpdateStatusRequestSchema: GenMessage<UpdateStatusRequest, {jsonTyp
   messageDesc(file_pinfold_registry_v1_tags, 10);
 
 /**
- * Whether a repo is kept up to date.
+ * Shows if a repo is kept up to date.
  *
  * @generated from message pinfold.platform.registry.UpdateStatus
  */
 export type UpdateStatus = Message<"pinfold.platform.registry.UpdateStatus"> & {
   /**
-   * A tag has moved or changed in the last seven days.
+   * True if a tag was updated or changed in the last seven days.
    *
    * @generated from field: bool recently_updated = 1;
    */
@@ -739,13 +739,13 @@ export type UpdateStatus = Message<"pinfold.platform.registry.UpdateStatus"> & {
 };
 
 /**
- * Whether a repo is kept up to date.
+ * Shows if a repo is kept up to date.
  *
  * @generated from message pinfold.platform.registry.UpdateStatus
  */
 export type UpdateStatusJson = {
   /**
-   * A tag has moved or changed in the last seven days.
+   * True if a tag was updated or changed in the last seven days.
    *
    * @generated from field: bool recently_updated = 1;
    */

@@ -17,7 +17,7 @@ export const file_pinfold_registry_v1_vulnerabilities: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL3JlZ2lzdHJ5L3YxL3Z1bG5lcmFiaWxpdGllcy5wcm90bxIZcGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeSKoAQoQVnVsblJlcG9ydEZpbHRlchIPCgdyZXBvX2lkGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRILCgN0YWcYAyABKAkSMwoHc2Nhbm5lchgEIAEoCzIiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuU2Nhbm5lchIxCg1jcmVhdGVkX3NpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJGCg5WdWxuUmVwb3J0TGlzdBI0CgVpdGVtcxgBIAMoCzIlLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVnVsblJlcG9ydCLEAQoKVnVsblJlcG9ydBIOCgZkaWdlc3QYASABKAkSMwoHc2Nhbm5lchgCIAEoCzIiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuU2Nhbm5lchIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJBCg92dWxuZXJhYmlsaXRpZXMYBCADKAsyKC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5lcmFiaWxpdHkirwEKB1NjYW5uZXISNQoEbmFtZRgBIAEoDjInLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuU2Nhbm5lci5OYW1lEg8KB3ZlcnNpb24YAiABKAkSMQoNZGJfYnVpbGRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKQoETmFtZRILCgdVTktOT1dOEAASCQoFR1JZUEUQARIJCgVUUklWWRACIuAECg1WdWxuZXJhYmlsaXR5EgoKAmlkGAEgASgJEg8KB2FsaWFzZXMYAiADKAkSDQoFcHVybHMYAyADKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSDwoHZGV0YWlscxgFIAEoCRJDCghzZXZlcml0eRgGIAEoDjIxLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVnVsbmVyYWJpbGl0eS5TZXZlcml0eRI7CgRjdnNzGAcgAygLMi0ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5WdWxuZXJhYmlsaXR5LkNWU1MSOQoDZml4GAggASgLMiwucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5WdWxuZXJhYmlsaXR5LkZpeBIUCgxyZWxhdGVkX3VybHMYCSADKAkSEQoJbG9jYXRpb25zGAogAygJGiYKBENWU1MSDQoFc2NvcmUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRqYAQoDRml4EhAKCHZlcnNpb25zGAEgAygJEkEKBXN0YXRlGAIgASgOMjIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5WdWxuZXJhYmlsaXR5LkZpeC5TdGF0ZSI8CgVTdGF0ZRILCgdVTktOT1dOEAASCQoFRklYRUQQARINCglOT1RfRklYRUQQAhIMCghXT05UX0ZJWBADIlQKCFNldmVyaXR5EgsKB1VOS05PV04QABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBBIOCgpORUdMSUdJQkxFEAUikwEKF0dldFJhd1Z1bG5SZXBvcnRSZXF1ZXN0Eg4KBmRpZ2VzdBgBIAEoCRI4CgdzY2FubmVyGAIgASgOMicucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5TY2FubmVyLk5hbWUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAisAEKDVJhd1Z1bG5SZXBvcnQSDgoGZGlnZXN0GAEgASgJEjMKB3NjYW5uZXIYAiABKAsyIi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlNjYW5uZXISLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKcmF3X3JlcG9ydBgEIAEoCRIWCg5yYXdfcmVwb3J0X3VybBgFIAEoCSLFAQoVVnVsbkNvdW50UmVwb3J0RmlsdGVyEgwKBHJlcG8YASABKAkSCwoDdGFnGAIgASgJEigKBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI/CgpyZWZlcmVuY2VzGAUgAygLMisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvVGFnUmVmZXJlbmNlIi0KEFJlcG9UYWdSZWZlcmVuY2USDAoEcmVwbxgBIAEoCRILCgN0YWcYAiABKAkiUAoTVnVsbkNvdW50UmVwb3J0TGlzdBI5CgVpdGVtcxgBIAMoCzIqLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVnVsbkNvdW50UmVwb3J0IsECCg9WdWxuQ291bnRSZXBvcnQSDAoEcmVwbxgBIAEoCRILCgN0YWcYAiABKAkSKAoEZGF0ZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoLdnVsbl9jb3VudHMYBCADKAsyJC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5Db3VudBISCgpzaXplX2J5dGVzGAUgASgDEg8KB2N2ZV9pZHMYBiADKAkSEwoLbG93X2N2ZV9pZHMYByADKAkSEwoLbWVkX2N2ZV9pZHMYCCADKAkSFAoMaGlnaF9jdmVfaWRzGAkgAygJEhQKDGNyaXRfY3ZlX2lkcxgKIAMoCRIaChJuZWdsaWdpYmxlX2N2ZV9pZHMYCyADKAkSFwoPdW5rbm93bl9jdmVfaWRzGAwgAygJIl8KCVZ1bG5Db3VudBJDCghzZXZlcml0eRgBIAEoDjIxLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVnVsbmVyYWJpbGl0eS5TZXZlcml0eRINCgVjb3VudBgCIAEoBTLJBQoPVnVsbmVyYWJpbGl0aWVzEpgBCg9MaXN0VnVsblJlcG9ydHMSKy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5SZXBvcnRGaWx0ZXIaKS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5SZXBvcnRMaXN0Ii2KtRgIEgYKAv0MEAGC0+STAhsSGS9yZWdpc3RyeS92MS92dWxuX3JlcG9ydHMSowEKEEdldFJhd1Z1bG5SZXBvcnQSMi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldFJhd1Z1bG5SZXBvcnRSZXF1ZXN0GigucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SYXdWdWxuUmVwb3J0IjGKtRgIEgYKAv0MEAGC0+STAh8SHS9yZWdpc3RyeS92MS92dWxuX3JlcG9ydHMvcmF3Eq4BChRMaXN0VnVsbkNvdW50UmVwb3J0cxIwLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVnVsbkNvdW50UmVwb3J0RmlsdGVyGi4ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5WdWxuQ291bnRSZXBvcnRMaXN0IjSKtRgIEgYKAv0MEAGC0+STAiISIC9yZWdpc3RyeS92MS92dWxuX3JlcG9ydHMvY291bnRzEsMBCh5MaXN0Q3VtdWxhdGl2ZVZ1bG5Db3VudFJlcG9ydHMSMC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5Db3VudFJlcG9ydEZpbHRlchouLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVnVsbkNvdW50UmVwb3J0TGlzdCI/irUYCBIGCgL9DBABgtPkkwItEisvcmVnaXN0cnkvdjEvdnVsbl9yZXBvcnRzL2NvdW50c19jdW11bGF0aXZlYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which reports to list.
+ * Filter for reports.
  *
  * @generated from message pinfold.platform.registry.VulnReportFilter
  */
@@ -37,21 +37,21 @@ export type VulnReportFilter = Message<"pinfold.platform.registry.VulnReportFilt
   digest: string;
 
   /**
-   * Only reports about what this tag points to. Ignored with `digest`.
+   * Limits the list to reports about the image that this tag points to. Ignored with `digest`.
    *
    * @generated from field: string tag = 3;
    */
   tag: string;
 
   /**
-   * Only reports of this scanner. Unset: of all.
+   * Limits the list to reports of this scanner. Not set: all scanners.
    *
    * @generated from field: pinfold.platform.registry.Scanner scanner = 4;
    */
   scanner?: Scanner | undefined;
 
   /**
-   * Only reports made later than this, RFC 3339.
+   * Limits the list to reports made after this time, RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp created_since = 5;
    */
@@ -59,7 +59,7 @@ export type VulnReportFilter = Message<"pinfold.platform.registry.VulnReportFilt
 };
 
 /**
- * Which reports to list.
+ * Filter for reports.
  *
  * @generated from message pinfold.platform.registry.VulnReportFilter
  */
@@ -79,21 +79,21 @@ export type VulnReportFilterJson = {
   digest?: string;
 
   /**
-   * Only reports about what this tag points to. Ignored with `digest`.
+   * Limits the list to reports about the image that this tag points to. Ignored with `digest`.
    *
    * @generated from field: string tag = 3;
    */
   tag?: string;
 
   /**
-   * Only reports of this scanner. Unset: of all.
+   * Limits the list to reports of this scanner. Not set: all scanners.
    *
    * @generated from field: pinfold.platform.registry.Scanner scanner = 4;
    */
   scanner?: ScannerJson;
 
   /**
-   * Only reports made later than this, RFC 3339.
+   * Limits the list to reports made after this time, RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp created_since = 5;
    */
@@ -108,13 +108,13 @@ export const VulnReportFilterSchema: GenMessage<VulnReportFilter, {jsonType: Vul
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 0);
 
 /**
- * All reports that the filter lets through.
+ * List of all reports that match the filter.
  *
  * @generated from message pinfold.platform.registry.VulnReportList
  */
 export type VulnReportList = Message<"pinfold.platform.registry.VulnReportList"> & {
   /**
-   * The newest report first.
+   * Reports, newest first.
    *
    * @generated from field: repeated pinfold.platform.registry.VulnReport items = 1;
    */
@@ -122,13 +122,13 @@ export type VulnReportList = Message<"pinfold.platform.registry.VulnReportList">
 };
 
 /**
- * All reports that the filter lets through.
+ * List of all reports that match the filter.
  *
  * @generated from message pinfold.platform.registry.VulnReportList
  */
 export type VulnReportListJson = {
   /**
-   * The newest report first.
+   * Reports, newest first.
    *
    * @generated from field: repeated pinfold.platform.registry.VulnReport items = 1;
    */
@@ -143,13 +143,13 @@ export const VulnReportListSchema: GenMessage<VulnReportList, {jsonType: VulnRep
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 1);
 
 /**
- * What a scanner found in an image.
+ * Vulnerability report of a scanner about an image.
  *
  * @generated from message pinfold.platform.registry.VulnReport
  */
 export type VulnReport = Message<"pinfold.platform.registry.VulnReport"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
@@ -163,14 +163,14 @@ export type VulnReport = Message<"pinfold.platform.registry.VulnReport"> & {
   scanner?: Scanner | undefined;
 
   /**
-   * When the report was made: RFC 3339, UTC, milliseconds.
+   * Time when the report was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * What was found.
+   * Vulnerabilities in the report.
    *
    * @generated from field: repeated pinfold.platform.registry.Vulnerability vulnerabilities = 4;
    */
@@ -178,13 +178,13 @@ export type VulnReport = Message<"pinfold.platform.registry.VulnReport"> & {
 };
 
 /**
- * What a scanner found in an image.
+ * Vulnerability report of a scanner about an image.
  *
  * @generated from message pinfold.platform.registry.VulnReport
  */
 export type VulnReportJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
@@ -198,14 +198,14 @@ export type VulnReportJson = {
   scanner?: ScannerJson;
 
   /**
-   * When the report was made: RFC 3339, UTC, milliseconds.
+   * Time when the report was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: TimestampJson;
 
   /**
-   * What was found.
+   * Vulnerabilities in the report.
    *
    * @generated from field: repeated pinfold.platform.registry.Vulnerability vulnerabilities = 4;
    */
@@ -226,21 +226,21 @@ export const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}
  */
 export type Scanner = Message<"pinfold.platform.registry.Scanner"> & {
   /**
-   * Which one.
+   * Name of the scanner.
    *
    * @generated from field: pinfold.platform.registry.Scanner.Name name = 1;
    */
   name: Scanner_Name;
 
   /**
-   * Its version.
+   * Version.
    *
    * @generated from field: string version = 2;
    */
   version: string;
 
   /**
-   * When its database was built: RFC 3339, UTC, milliseconds.
+   * Build time of the scanner's database: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp db_build_time = 3;
    */
@@ -254,21 +254,21 @@ export type Scanner = Message<"pinfold.platform.registry.Scanner"> & {
  */
 export type ScannerJson = {
   /**
-   * Which one.
+   * Name of the scanner.
    *
    * @generated from field: pinfold.platform.registry.Scanner.Name name = 1;
    */
   name?: Scanner_NameJson;
 
   /**
-   * Its version.
+   * Version.
    *
    * @generated from field: string version = 2;
    */
   version?: string;
 
   /**
-   * When its database was built: RFC 3339, UTC, milliseconds.
+   * Build time of the scanner's database: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp db_build_time = 3;
    */
@@ -283,7 +283,7 @@ export const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}> = /*@__
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 3);
 
 /**
- * A program that looks for vulnerabilities.
+ * Name of a scanner program.
  *
  * @generated from enum pinfold.platform.registry.Scanner.Name
  */
@@ -311,14 +311,14 @@ export const Scanner_Name = {
 } as const;
 
 /**
- * A program that looks for vulnerabilities.
+ * Name of a scanner program.
  *
  * @generated from enum pinfold.platform.registry.Scanner.Name
  */
 export type Scanner_Name = (typeof Scanner_Name)[keyof typeof Scanner_Name] | UnknownEnum;
 
 /**
- * A program that looks for vulnerabilities.
+ * Name of a scanner program.
  *
  * @generated from enum pinfold.platform.registry.Scanner.Name
  */
@@ -337,70 +337,70 @@ export const Scanner_NameSchema: GenEnum<Scanner_Name, Scanner_NameJson> = /*@__
  */
 export type Vulnerability = Message<"pinfold.platform.registry.Vulnerability"> & {
   /**
-   * The id, such as a CVE or GHSA id.
+   * Id, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its ids elsewhere.
+   * Ids of the vulnerability elsewhere.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
 
   /**
-   * The package URLs of the packages that have it.
+   * Package URLs of the affected packages.
    *
    * @generated from field: repeated string purls = 3;
    */
   purls: string[];
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 5;
    */
   details: string;
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 6;
    */
   severity: Vulnerability_Severity;
 
   /**
-   * How bad it is in the terms of CVSS.
+   * CVSS scores.
    *
    * @generated from field: repeated pinfold.platform.registry.Vulnerability.CVSS cvss = 7;
    */
   cvss: Vulnerability_CVSS[];
 
   /**
-   * How it can be fixed.
+   * Fix state and fixed versions.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Fix fix = 8;
    */
   fix?: Vulnerability_Fix | undefined;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated string related_urls = 9;
    */
   relatedUrls: string[];
 
   /**
-   * Where in the image it was found.
+   * Locations of the package in the image.
    *
    * @generated from field: repeated string locations = 10;
    */
@@ -414,70 +414,70 @@ export type Vulnerability = Message<"pinfold.platform.registry.Vulnerability"> &
  */
 export type VulnerabilityJson = {
   /**
-   * The id, such as a CVE or GHSA id.
+   * Id, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Its ids elsewhere.
+   * Ids of the vulnerability elsewhere.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
 
   /**
-   * The package URLs of the packages that have it.
+   * Package URLs of the affected packages.
    *
    * @generated from field: repeated string purls = 3;
    */
   purls?: string[];
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 5;
    */
   details?: string;
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 6;
    */
   severity?: Vulnerability_SeverityJson;
 
   /**
-   * How bad it is in the terms of CVSS.
+   * CVSS scores.
    *
    * @generated from field: repeated pinfold.platform.registry.Vulnerability.CVSS cvss = 7;
    */
   cvss?: Vulnerability_CVSSJson[];
 
   /**
-   * How it can be fixed.
+   * Fix state and fixed versions.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Fix fix = 8;
    */
   fix?: Vulnerability_FixJson;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated string related_urls = 9;
    */
   relatedUrls?: string[];
 
   /**
-   * Where in the image it was found.
+   * Locations of the package in the image.
    *
    * @generated from field: repeated string locations = 10;
    */
@@ -492,20 +492,20 @@ export const VulnerabilitySchema: GenMessage<Vulnerability, {jsonType: Vulnerabi
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 4);
 
 /**
- * A score.
+ * Severity score.
  *
  * @generated from message pinfold.platform.registry.Vulnerability.CVSS
  */
 export type Vulnerability_CVSS = Message<"pinfold.platform.registry.Vulnerability.CVSS"> & {
   /**
-   * The vector or the number.
+   * CVSS vector or number.
    *
    * @generated from field: string score = 1;
    */
   score: string;
 
   /**
-   * The version of CVSS.
+   * CVSS version.
    *
    * @generated from field: string version = 2;
    */
@@ -513,20 +513,20 @@ export type Vulnerability_CVSS = Message<"pinfold.platform.registry.Vulnerabilit
 };
 
 /**
- * A score.
+ * Severity score.
  *
  * @generated from message pinfold.platform.registry.Vulnerability.CVSS
  */
 export type Vulnerability_CVSSJson = {
   /**
-   * The vector or the number.
+   * CVSS vector or number.
    *
    * @generated from field: string score = 1;
    */
   score?: string;
 
   /**
-   * The version of CVSS.
+   * CVSS version.
    *
    * @generated from field: string version = 2;
    */
@@ -541,20 +541,20 @@ export const Vulnerability_CVSSSchema: GenMessage<Vulnerability_CVSS, {jsonType:
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 4, 0);
 
 /**
- * How a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from message pinfold.platform.registry.Vulnerability.Fix
  */
 export type Vulnerability_Fix = Message<"pinfold.platform.registry.Vulnerability.Fix"> & {
   /**
-   * The versions without it.
+   * Versions without the vulnerability.
    *
    * @generated from field: repeated string versions = 1;
    */
   versions: string[];
 
   /**
-   * Whether it can be fixed.
+   * Fix state.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Fix.State state = 2;
    */
@@ -562,20 +562,20 @@ export type Vulnerability_Fix = Message<"pinfold.platform.registry.Vulnerability
 };
 
 /**
- * How a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from message pinfold.platform.registry.Vulnerability.Fix
  */
 export type Vulnerability_FixJson = {
   /**
-   * The versions without it.
+   * Versions without the vulnerability.
    *
    * @generated from field: repeated string versions = 1;
    */
   versions?: string[];
 
   /**
-   * Whether it can be fixed.
+   * Fix state.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Fix.State state = 2;
    */
@@ -590,34 +590,34 @@ export const Vulnerability_FixSchema: GenMessage<Vulnerability_Fix, {jsonType: V
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 4, 1);
 
 /**
- * Whether a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from enum pinfold.platform.registry.Vulnerability.Fix.State
  */
 export const Vulnerability_Fix_State = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * A version without it exists.
+   * Fixed: a version without the vulnerability exists.
    *
    * @generated from enum value: FIXED = 1;
    */
   FIXED: 1,
 
   /**
-   * There is none yet.
+   * Not fixed yet.
    *
    * @generated from enum value: NOT_FIXED = 2;
    */
   NOT_FIXED: 2,
 
   /**
-   * There will be none.
+   * Will not be fixed.
    *
    * @generated from enum value: WONT_FIX = 3;
    */
@@ -625,14 +625,14 @@ export const Vulnerability_Fix_State = {
 } as const;
 
 /**
- * Whether a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from enum pinfold.platform.registry.Vulnerability.Fix.State
  */
 export type Vulnerability_Fix_State = (typeof Vulnerability_Fix_State)[keyof typeof Vulnerability_Fix_State] | UnknownEnum;
 
 /**
- * Whether a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from enum pinfold.platform.registry.Vulnerability.Fix.State
  */
@@ -645,13 +645,13 @@ export const Vulnerability_Fix_StateSchema: GenEnum<Vulnerability_Fix_State, Vul
   enumDesc(file_pinfold_registry_v1_vulnerabilities, 4, 1, 0);
 
 /**
- * How bad a vulnerability is.
+ * Severity of a vulnerability.
  *
  * @generated from enum pinfold.platform.registry.Vulnerability.Severity
  */
 export const Vulnerability_Severity = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -694,14 +694,14 @@ export const Vulnerability_Severity = {
 } as const;
 
 /**
- * How bad a vulnerability is.
+ * Severity of a vulnerability.
  *
  * @generated from enum pinfold.platform.registry.Vulnerability.Severity
  */
 export type Vulnerability_Severity = (typeof Vulnerability_Severity)[keyof typeof Vulnerability_Severity] | UnknownEnum;
 
 /**
- * How bad a vulnerability is.
+ * Severity of a vulnerability.
  *
  * @generated from enum pinfold.platform.registry.Vulnerability.Severity
  */
@@ -714,7 +714,7 @@ export const Vulnerability_SeveritySchema: GenEnum<Vulnerability_Severity, Vulne
   enumDesc(file_pinfold_registry_v1_vulnerabilities, 4, 0);
 
 /**
- * Which report to read.
+ * Request to read one report.
  *
  * @generated from message pinfold.platform.registry.GetRawVulnReportRequest
  */
@@ -734,7 +734,7 @@ export type GetRawVulnReportRequest = Message<"pinfold.platform.registry.GetRawV
   scanner: Scanner_Name;
 
   /**
-   * When the report was made: RFC 3339. Unset: the newest.
+   * Time when the report was made: RFC 3339. Not set: the newest report.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
@@ -742,7 +742,7 @@ export type GetRawVulnReportRequest = Message<"pinfold.platform.registry.GetRawV
 };
 
 /**
- * Which report to read.
+ * Request to read one report.
  *
  * @generated from message pinfold.platform.registry.GetRawVulnReportRequest
  */
@@ -762,7 +762,7 @@ export type GetRawVulnReportRequestJson = {
   scanner?: Scanner_NameJson;
 
   /**
-   * When the report was made: RFC 3339. Unset: the newest.
+   * Time when the report was made: RFC 3339. Not set: the newest report.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
@@ -777,13 +777,13 @@ export const GetRawVulnReportRequestSchema: GenMessage<GetRawVulnReportRequest, 
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 5);
 
 /**
- * A report as the scanner wrote it.
+ * Report in the original form of the scanner.
  *
  * @generated from message pinfold.platform.registry.RawVulnReport
  */
 export type RawVulnReport = Message<"pinfold.platform.registry.RawVulnReport"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
@@ -797,21 +797,21 @@ export type RawVulnReport = Message<"pinfold.platform.registry.RawVulnReport"> &
   scanner?: Scanner | undefined;
 
   /**
-   * When the report was made: RFC 3339, UTC, milliseconds.
+   * Time when the report was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * The report. Empty when it is too large for an answer.
+   * Report. Empty if it is too large for an answer.
    *
    * @generated from field: string raw_report = 4;
    */
   rawReport: string;
 
   /**
-   * Where to fetch a report that is too large for an answer, for a short while.
+   * URL to fetch a report that is too large for an answer. Valid for a short time.
    *
    * @generated from field: string raw_report_url = 5;
    */
@@ -819,13 +819,13 @@ export type RawVulnReport = Message<"pinfold.platform.registry.RawVulnReport"> &
 };
 
 /**
- * A report as the scanner wrote it.
+ * Report in the original form of the scanner.
  *
  * @generated from message pinfold.platform.registry.RawVulnReport
  */
 export type RawVulnReportJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
@@ -839,21 +839,21 @@ export type RawVulnReportJson = {
   scanner?: ScannerJson;
 
   /**
-   * When the report was made: RFC 3339, UTC, milliseconds.
+   * Time when the report was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: TimestampJson;
 
   /**
-   * The report. Empty when it is too large for an answer.
+   * Report. Empty if it is too large for an answer.
    *
    * @generated from field: string raw_report = 4;
    */
   rawReport?: string;
 
   /**
-   * Where to fetch a report that is too large for an answer, for a short while.
+   * URL to fetch a report that is too large for an answer. Valid for a short time.
    *
    * @generated from field: string raw_report_url = 5;
    */
@@ -868,13 +868,13 @@ export const RawVulnReportSchema: GenMessage<RawVulnReport, {jsonType: RawVulnRe
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 6);
 
 /**
- * What to count, and from when to when.
+ * Filter for vulnerability counts: repos, tags and period.
  *
  * @generated from message pinfold.platform.registry.VulnCountReportFilter
  */
 export type VulnCountReportFilter = Message<"pinfold.platform.registry.VulnCountReportFilter"> & {
   /**
-   * The name of the repo, not its uid.
+   * Name of the repo, not its uid.
    *
    * @generated from field: string repo = 1;
    */
@@ -888,21 +888,21 @@ export type VulnCountReportFilter = Message<"pinfold.platform.registry.VulnCount
   tag: string;
 
   /**
-   * The first day, itself included: RFC 3339.
+   * First day, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp from = 3;
    */
   from?: Timestamp | undefined;
 
   /**
-   * The last day, itself included: RFC 3339.
+   * Last day, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp to = 4;
    */
   to?: Timestamp | undefined;
 
   /**
-   * Several repos and tags at once, in place of `repo` and `tag`. There is no way to write them in a query string.
+   * Several repos and tags at once, instead of `repo` and `tag`. They cannot be written in a query string.
    *
    * @generated from field: repeated pinfold.platform.registry.RepoTagReference references = 5;
    */
@@ -910,13 +910,13 @@ export type VulnCountReportFilter = Message<"pinfold.platform.registry.VulnCount
 };
 
 /**
- * What to count, and from when to when.
+ * Filter for vulnerability counts: repos, tags and period.
  *
  * @generated from message pinfold.platform.registry.VulnCountReportFilter
  */
 export type VulnCountReportFilterJson = {
   /**
-   * The name of the repo, not its uid.
+   * Name of the repo, not its uid.
    *
    * @generated from field: string repo = 1;
    */
@@ -930,21 +930,21 @@ export type VulnCountReportFilterJson = {
   tag?: string;
 
   /**
-   * The first day, itself included: RFC 3339.
+   * First day, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp from = 3;
    */
   from?: TimestampJson;
 
   /**
-   * The last day, itself included: RFC 3339.
+   * Last day, inclusive: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp to = 4;
    */
   to?: TimestampJson;
 
   /**
-   * Several repos and tags at once, in place of `repo` and `tag`. There is no way to write them in a query string.
+   * Several repos and tags at once, instead of `repo` and `tag`. They cannot be written in a query string.
    *
    * @generated from field: repeated pinfold.platform.registry.RepoTagReference references = 5;
    */
@@ -959,7 +959,7 @@ export const VulnCountReportFilterSchema: GenMessage<VulnCountReportFilter, {jso
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 7);
 
 /**
- * A tag by names.
+ * Tag of a repo, by names.
  *
  * @generated from message pinfold.platform.registry.RepoTagReference
  */
@@ -980,7 +980,7 @@ export type RepoTagReference = Message<"pinfold.platform.registry.RepoTagReferen
 };
 
 /**
- * A tag by names.
+ * Tag of a repo, by names.
  *
  * @generated from message pinfold.platform.registry.RepoTagReference
  */
@@ -1008,13 +1008,13 @@ export const RepoTagReferenceSchema: GenMessage<RepoTagReference, {jsonType: Rep
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 8);
 
 /**
- * Counts over time.
+ * Vulnerability counts over time.
  *
  * @generated from message pinfold.platform.registry.VulnCountReportList
  */
 export type VulnCountReportList = Message<"pinfold.platform.registry.VulnCountReportList"> & {
   /**
-   * One entry per repo, tag and day with a scan.
+   * Counts, one entry per repo, tag and day with a scan.
    *
    * @generated from field: repeated pinfold.platform.registry.VulnCountReport items = 1;
    */
@@ -1022,13 +1022,13 @@ export type VulnCountReportList = Message<"pinfold.platform.registry.VulnCountRe
 };
 
 /**
- * Counts over time.
+ * Vulnerability counts over time.
  *
  * @generated from message pinfold.platform.registry.VulnCountReportList
  */
 export type VulnCountReportListJson = {
   /**
-   * One entry per repo, tag and day with a scan.
+   * Counts, one entry per repo, tag and day with a scan.
    *
    * @generated from field: repeated pinfold.platform.registry.VulnCountReport items = 1;
    */
@@ -1043,7 +1043,7 @@ export const VulnCountReportListSchema: GenMessage<VulnCountReportList, {jsonTyp
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 9);
 
 /**
- * The vulnerabilities of one image on one day.
+ * Vulnerabilities of one image on one day.
  *
  * @generated from message pinfold.platform.registry.VulnCountReport
  */
@@ -1063,70 +1063,70 @@ export type VulnCountReport = Message<"pinfold.platform.registry.VulnCountReport
   tag: string;
 
   /**
-   * The time of the scan: RFC 3339, UTC.
+   * Time of the scan: RFC 3339, UTC.
    *
    * @generated from field: google.protobuf.Timestamp date = 3;
    */
   date?: Timestamp | undefined;
 
   /**
-   * How many there are of each severity.
+   * Number of vulnerabilities for each severity.
    *
    * @generated from field: repeated pinfold.platform.registry.VulnCount vuln_counts = 4;
    */
   vulnCounts: VulnCount[];
 
   /**
-   * The size of the image in bytes.
+   * Size of the image in bytes.
    *
    * @generated from field: int64 size_bytes = 5;
    */
   sizeBytes: bigint;
 
   /**
-   * The ids of all of them.
+   * Ids of all vulnerabilities.
    *
    * @generated from field: repeated string cve_ids = 6;
    */
   cveIds: string[];
 
   /**
-   * The ids of the low ones.
+   * Ids of the vulnerabilities of low severity.
    *
    * @generated from field: repeated string low_cve_ids = 7;
    */
   lowCveIds: string[];
 
   /**
-   * The ids of the medium ones.
+   * Ids of the vulnerabilities of medium severity.
    *
    * @generated from field: repeated string med_cve_ids = 8;
    */
   medCveIds: string[];
 
   /**
-   * The ids of the high ones.
+   * Ids of the vulnerabilities of high severity.
    *
    * @generated from field: repeated string high_cve_ids = 9;
    */
   highCveIds: string[];
 
   /**
-   * The ids of the critical ones.
+   * Ids of the vulnerabilities of critical severity.
    *
    * @generated from field: repeated string crit_cve_ids = 10;
    */
   critCveIds: string[];
 
   /**
-   * The ids of the negligible ones.
+   * Ids of the vulnerabilities of negligible severity.
    *
    * @generated from field: repeated string negligible_cve_ids = 11;
    */
   negligibleCveIds: string[];
 
   /**
-   * The ids of those of unknown severity.
+   * Ids of the vulnerabilities of unknown severity.
    *
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
@@ -1134,7 +1134,7 @@ export type VulnCountReport = Message<"pinfold.platform.registry.VulnCountReport
 };
 
 /**
- * The vulnerabilities of one image on one day.
+ * Vulnerabilities of one image on one day.
  *
  * @generated from message pinfold.platform.registry.VulnCountReport
  */
@@ -1154,70 +1154,70 @@ export type VulnCountReportJson = {
   tag?: string;
 
   /**
-   * The time of the scan: RFC 3339, UTC.
+   * Time of the scan: RFC 3339, UTC.
    *
    * @generated from field: google.protobuf.Timestamp date = 3;
    */
   date?: TimestampJson;
 
   /**
-   * How many there are of each severity.
+   * Number of vulnerabilities for each severity.
    *
    * @generated from field: repeated pinfold.platform.registry.VulnCount vuln_counts = 4;
    */
   vulnCounts?: VulnCountJson[];
 
   /**
-   * The size of the image in bytes.
+   * Size of the image in bytes.
    *
    * @generated from field: int64 size_bytes = 5;
    */
   sizeBytes?: string;
 
   /**
-   * The ids of all of them.
+   * Ids of all vulnerabilities.
    *
    * @generated from field: repeated string cve_ids = 6;
    */
   cveIds?: string[];
 
   /**
-   * The ids of the low ones.
+   * Ids of the vulnerabilities of low severity.
    *
    * @generated from field: repeated string low_cve_ids = 7;
    */
   lowCveIds?: string[];
 
   /**
-   * The ids of the medium ones.
+   * Ids of the vulnerabilities of medium severity.
    *
    * @generated from field: repeated string med_cve_ids = 8;
    */
   medCveIds?: string[];
 
   /**
-   * The ids of the high ones.
+   * Ids of the vulnerabilities of high severity.
    *
    * @generated from field: repeated string high_cve_ids = 9;
    */
   highCveIds?: string[];
 
   /**
-   * The ids of the critical ones.
+   * Ids of the vulnerabilities of critical severity.
    *
    * @generated from field: repeated string crit_cve_ids = 10;
    */
   critCveIds?: string[];
 
   /**
-   * The ids of the negligible ones.
+   * Ids of the vulnerabilities of negligible severity.
    *
    * @generated from field: repeated string negligible_cve_ids = 11;
    */
   negligibleCveIds?: string[];
 
   /**
-   * The ids of those of unknown severity.
+   * Ids of the vulnerabilities of unknown severity.
    *
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
@@ -1232,7 +1232,7 @@ export const VulnCountReportSchema: GenMessage<VulnCountReport, {jsonType: VulnC
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 10);
 
 /**
- * How many vulnerabilities of one severity there are.
+ * Number of vulnerabilities of one severity.
  *
  * @generated from message pinfold.platform.registry.VulnCount
  */
@@ -1245,7 +1245,7 @@ export type VulnCount = Message<"pinfold.platform.registry.VulnCount"> & {
   severity: Vulnerability_Severity;
 
   /**
-   * How many.
+   * Number of items.
    *
    * @generated from field: int32 count = 2;
    */
@@ -1253,7 +1253,7 @@ export type VulnCount = Message<"pinfold.platform.registry.VulnCount"> & {
 };
 
 /**
- * How many vulnerabilities of one severity there are.
+ * Number of vulnerabilities of one severity.
  *
  * @generated from message pinfold.platform.registry.VulnCount
  */
@@ -1266,7 +1266,7 @@ export type VulnCountJson = {
   severity?: Vulnerability_SeverityJson;
 
   /**
-   * How many.
+   * Number of items.
    *
    * @generated from field: int32 count = 2;
    */
@@ -1281,13 +1281,13 @@ export const VulnCountSchema: GenMessage<VulnCount, {jsonType: VulnCountJson}> =
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 11);
 
 /**
- * What scanners found in images, image by image and as counts over time.
+ * Vulnerability reports of images, and vulnerability counts over time.
  *
  * @generated from service pinfold.platform.registry.Vulnerabilities
  */
 export const Vulnerabilities: GenService<{
   /**
-   * Lists the reports of scanners about images in the repos in which the caller holds `vuln_report.list`.
+   * Lists the vulnerability reports of images in the repos in which the caller holds `vuln_report.list`. Returns
    * INVALID_ARGUMENT without `repo_id` and `digest`.
    *
    * @generated from rpc pinfold.platform.registry.Vulnerabilities.ListVulnReports
@@ -1298,7 +1298,7 @@ export const Vulnerabilities: GenService<{
     output: typeof VulnReportListSchema;
   },
   /**
-   * Reads a report as the scanner wrote it. NOT_FOUND when there is none.
+   * Returns a report in the original form of the scanner. Returns NOT_FOUND if there is none.
    *
    * @generated from rpc pinfold.platform.registry.Vulnerabilities.GetRawVulnReport
    */
@@ -1308,8 +1308,8 @@ export const Vulnerabilities: GenService<{
     output: typeof RawVulnReportSchema;
   },
   /**
-   * Counts the vulnerabilities of images, scan by scan. What the caller may not see has no items. INVALID_ARGUMENT when
-   * the end is before the start.
+   * Counts the vulnerabilities of images, for each scan. The list is empty for anything that the caller cannot see.
+   * Returns INVALID_ARGUMENT if the end is before the start.
    *
    * @generated from rpc pinfold.platform.registry.Vulnerabilities.ListVulnCountReports
    */
@@ -1319,7 +1319,7 @@ export const Vulnerabilities: GenService<{
     output: typeof VulnCountReportListSchema;
   },
   /**
-   * Counts the same, added up over the time asked for.
+   * Counts the vulnerabilities of images, added up over the requested period.
    *
    * @generated from rpc pinfold.platform.registry.Vulnerabilities.ListCumulativeVulnCountReports
    */

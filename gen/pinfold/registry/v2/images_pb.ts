@@ -16,7 +16,7 @@ export const file_pinfold_registry_v2_images: GenFile = /*@__PURE__*/
   fileDesc("CiBwaW5mb2xkL3JlZ2lzdHJ5L3YyL2ltYWdlcy5wcm90bxIccGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52MiJJChdHZXRBcmNoaXRlY3R1cmVzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiImCg1BcmNoaXRlY3R1cmVzEhUKDWFyY2hpdGVjdHVyZXMYASADKAkiWwoOR2V0U2l6ZVJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISGQoMYXJjaGl0ZWN0dXJlGAMgASgJQgPgQQEiKgoEU2l6ZRIMCgRzaXplGAEgASgDEhQKDGFyY2hpdGVjdHVyZRgCIAEoCTKfAwoNSW1hZ2VzU2VydmljZRLXAQoQR2V0QXJjaGl0ZWN0dXJlcxI1LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuR2V0QXJjaGl0ZWN0dXJlc1JlcXVlc3QaKy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkFyY2hpdGVjdHVyZXMiX4q1GAgSBgoExQzPDJq1GAgYASAAKAEwAILT5JMCQRI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0fS9hcmNoaXRlY3R1cmVzErMBCgdHZXRTaXplEiwucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5HZXRTaXplUmVxdWVzdBoiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuU2l6ZSJWirUYCBIGCgTFDM8MmrUYCBgBIAAoATAAgtPkkwI4EjYvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3R9L3NpemViBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Which image to look at.
+ * Request for the CPU architectures of one image.
  *
  * @generated from message pinfold.platform.registry.v2.GetArchitecturesRequest
  */
@@ -37,7 +37,7 @@ export type GetArchitecturesRequest = Message<"pinfold.platform.registry.v2.GetA
 };
 
 /**
- * Which image to look at.
+ * Request for the CPU architectures of one image.
  *
  * @generated from message pinfold.platform.registry.v2.GetArchitecturesRequest
  */
@@ -65,13 +65,14 @@ export const GetArchitecturesRequestSchema: GenMessage<GetArchitecturesRequest, 
   messageDesc(file_pinfold_registry_v2_images, 0);
 
 /**
- * The architectures of an image.
+ * CPU architectures of an image.
  *
  * @generated from message pinfold.platform.registry.v2.Architectures
  */
 export type Architectures = Message<"pinfold.platform.registry.v2.Architectures"> & {
   /**
-   * Names such as `amd64` and `arm64`. A plain image has its own one. Attestations inside an index are left out.
+   * Names such as `amd64` and `arm64`. An image without an index has one architecture. Attestations in an index are not
+   * included.
    *
    * @generated from field: repeated string architectures = 1;
    */
@@ -79,13 +80,14 @@ export type Architectures = Message<"pinfold.platform.registry.v2.Architectures"
 };
 
 /**
- * The architectures of an image.
+ * CPU architectures of an image.
  *
  * @generated from message pinfold.platform.registry.v2.Architectures
  */
 export type ArchitecturesJson = {
   /**
-   * Names such as `amd64` and `arm64`. A plain image has its own one. Attestations inside an index are left out.
+   * Names such as `amd64` and `arm64`. An image without an index has one architecture. Attestations in an index are not
+   * included.
    *
    * @generated from field: repeated string architectures = 1;
    */
@@ -100,7 +102,7 @@ export const ArchitecturesSchema: GenMessage<Architectures, {jsonType: Architect
   messageDesc(file_pinfold_registry_v2_images, 1);
 
 /**
- * Which image to measure, and for which architecture.
+ * Request for the size of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.v2.GetSizeRequest
  */
@@ -120,7 +122,7 @@ export type GetSizeRequest = Message<"pinfold.platform.registry.v2.GetSizeReques
   digest: string;
 
   /**
-   * The architecture to measure. Empty: `amd64`.
+   * Architecture to measure. Empty: `amd64`.
    *
    * @generated from field: string architecture = 3;
    */
@@ -128,7 +130,7 @@ export type GetSizeRequest = Message<"pinfold.platform.registry.v2.GetSizeReques
 };
 
 /**
- * Which image to measure, and for which architecture.
+ * Request for the size of an image for one architecture.
  *
  * @generated from message pinfold.platform.registry.v2.GetSizeRequest
  */
@@ -148,7 +150,7 @@ export type GetSizeRequestJson = {
   digest?: string;
 
   /**
-   * The architecture to measure. Empty: `amd64`.
+   * Architecture to measure. Empty: `amd64`.
    *
    * @generated from field: string architecture = 3;
    */
@@ -169,7 +171,7 @@ export const GetSizeRequestSchema: GenMessage<GetSizeRequest, {jsonType: GetSize
  */
 export type Size = Message<"pinfold.platform.registry.v2.Size"> & {
   /**
-   * Compressed bytes of the layers and the configuration together.
+   * Compressed size of the layers and the configuration together, in bytes.
    *
    * @generated from field: int64 size = 1;
    */
@@ -190,7 +192,7 @@ export type Size = Message<"pinfold.platform.registry.v2.Size"> & {
  */
 export type SizeJson = {
   /**
-   * Compressed bytes of the layers and the configuration together.
+   * Compressed size of the layers and the configuration together, in bytes.
    *
    * @generated from field: int64 size = 1;
    */
@@ -218,8 +220,8 @@ export const SizeSchema: GenMessage<Size, {jsonType: SizeJson}> = /*@__PURE__*/
  */
 export const ImagesService: GenService<{
   /**
-   * Lists the CPU architectures for which an image was built. NOT_FOUND for an unknown digest, INVALID_ARGUMENT for one
-   * that is not a sha256 digest.
+   * Lists the CPU architectures of an image. Returns NOT_FOUND for an unknown digest, and INVALID_ARGUMENT for a digest
+   * that is not sha256.
    *
    * @generated from rpc pinfold.platform.registry.v2.ImagesService.GetArchitectures
    */
@@ -229,8 +231,8 @@ export const ImagesService: GenService<{
     output: typeof ArchitecturesSchema;
   },
   /**
-   * Tells how many bytes a pull of an image transfers for one architecture. NOT_FOUND for an unknown digest or
-   * architecture, INVALID_ARGUMENT for a digest that is not sha256.
+   * Returns the number of bytes that a pull of an image transfers for one architecture. Returns NOT_FOUND for an
+   * unknown digest or architecture, and INVALID_ARGUMENT for a digest that is not sha256.
    *
    * @generated from rpc pinfold.platform.registry.v2.ImagesService.GetSize
    */

@@ -20,7 +20,7 @@ export const file_pinfold_registry_v2_repos: GenFile = /*@__PURE__*/
   fileDesc("Ch9waW5mb2xkL3JlZ2lzdHJ5L3YyL3JlcG9zLnByb3RvEhxwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyIiYKDkdldFJlcG9SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASLSAwoEUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESFAoEbmFtZRgCIAEoCUIG4EEC4EEFEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQESRAoMY2F0YWxvZ190aWVyGAQgASgOMikucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5DYXRhbG9nVGllckID4EEBEhQKB2J1bmRsZXMYBSADKAlCA+BBARIUCgdhbGlhc2VzGAcgAygJQgPgQQESGAoLYWN0aXZlX3RhZ3MYCCADKAlCA+BBARJCCgtzeW5jX2NvbmZpZxgJIAEoCzIoLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuU3luY0NvbmZpZ0ID4EEBEkgKDmN1c3RvbV9vdmVybGF5GAogASgLMisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5DdXN0b21PdmVybGF5QgPgQQESNAoLY3JlYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMizgEKClN5bmNDb25maWcSEwoGc291cmNlGAEgASgJQgPgQQISGAoLdW5pcXVlX3RhZ3MYAiABKAhCA+BBAxI4Cg9leHBpcmF0aW9uX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEwoGZ29vZ2xlGAQgASgJQgPgQQESEwoGYW1hem9uGAUgASgJQgPgQQESEgoFYXp1cmUYBiABKAlCA+BBARIZCgxncmFjZV9wZXJpb2QYCCABKAhCA+BBAyLvCgoNQ3VzdG9tT3ZlcmxheRJQCghjb250ZW50cxgBIAEoCzI5LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5JbWFnZUNvbnRlbnRzQgPgQQESVgoLZW52aXJvbm1lbnQYAiADKAsyPC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkN1c3RvbU92ZXJsYXkuRW52aXJvbm1lbnRFbnRyeUID4EEBElYKC2Fubm90YXRpb25zGAMgAygLMjwucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5DdXN0b21PdmVybGF5LkFubm90YXRpb25zRW50cnlCA+BBARJLCghhY2NvdW50cxgEIAEoCzI0LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5BY2NvdW50c0ID4EEBElMKDGNlcnRpZmljYXRlcxgFIAEoCzI4LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5DZXJ0aWZpY2F0ZXNCA+BBARr2AQoNSW1hZ2VDb250ZW50cxIVCghwYWNrYWdlcxgBIAMoCUID4EEBEiEKFHJ1bnRpbWVfcmVwb3NpdG9yaWVzGAIgAygJQgPgQQESawoPcnVudGltZV9rZXlyaW5nGAMgAygLMk0ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5DdXN0b21PdmVybGF5LkltYWdlQ29udGVudHMuUnVudGltZUtleXJpbmdFbnRyeUID4EEBGj4KE1J1bnRpbWVLZXlyaW5nRW50cnkSEQoEbmFtZRgBIAEoCUID4EECEhQKB2NvbnRlbnQYAiABKAlCA+BBAhqQAwoIQWNjb3VudHMSEwoGcnVuX2FzGAEgASgJQgPgQQESTQoFdXNlcnMYAiADKAsyOS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkN1c3RvbU92ZXJsYXkuQWNjb3VudHMuVXNlckID4EEBEk8KBmdyb3VwcxgDIAMoCzI6LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5BY2NvdW50cy5Hcm91cEID4EEBGoUBCgRVc2VyEhUKCHVzZXJuYW1lGAEgASgJQgPgQQISEAoDdWlkGAIgASgFQgPgQQESEAoDZ2lkGAMgASgFQgPgQQESFwoKZ3JvdXBfbmFtZRgEIAEoCUID4EEBEhIKBXNoZWxsGAUgASgJQgPgQQESFQoIaG9tZV9kaXIYBiABKAlCA+BBARpHCgVHcm91cBIWCglncm91cG5hbWUYASABKAlCA+BBAhIQCgNnaWQYAiABKAVCA+BBARIUCgdtZW1iZXJzGAMgAygJQgPgQQEaxQEKDENlcnRpZmljYXRlcxJhCgphZGRpdGlvbmFsGAEgAygLMkgucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5DdXN0b21PdmVybGF5LkNlcnRpZmljYXRlcy5BZGRpdGlvbmFsRW50cnlCA+BBARIWCglwcm92aWRlcnMYAiADKAlCA+BBARo6Cg9BZGRpdGlvbmFsRW50cnkSEQoEbmFtZRgBIAEoCUID4EECEhQKB2NvbnRlbnQYAiABKAlCA+BBAhoyChBFbnZpcm9ubWVudEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEUNyZWF0ZVJlcG9SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI1CgRyZXBvGAIgASgLMiIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5SZXBvQgPgQQIihAEKEVVwZGF0ZVJlcG9SZXF1ZXN0EjkKBHJlcG8YASABKAsyIi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG9CB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlUmVwb1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIsYBChBMaXN0UmVwb3NSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESFgoEbmFtZRgCIAEoCUID4EEBSACIAQESFgoJcGFnZV9zaXplGAQgASgFQgPgQQESFwoKcGFnZV90b2tlbhgFIAEoCUID4EEBEhUKCG9yZGVyX2J5GAYgASgJQgPgQQESEQoEc2tpcBgHIAEoBUID4EEBQgcKBV9uYW1lIpoBChFMaXN0UmVwb3NSZXNwb25zZRIxCgVyZXBvcxgBIAMoCzIiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCIsChRHZXRSZXBvUmVhZG1lUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiOAoKUmVwb1JlYWRtZRIUCgN1aWQYASABKAlCB+BBA6C1GAESFAoHY29udGVudBgCIAEoCUID4EEBIpcBChdVcGRhdGVSZXBvUmVhZG1lUmVxdWVzdBJGCgtyZXBvX3JlYWRtZRgBIAEoCzIoLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwb1JlYWRtZUIH4EECoLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASrEAQoLQ2F0YWxvZ1RpZXISHAoYQ0FUQUxPR19USUVSX1VOU1BFQ0lGSUVEEAASHAoYQ0FUQUxPR19USUVSX0FQUExJQ0FUSU9OEAESFQoRQ0FUQUxPR19USUVSX0JBU0UQAhIVChFDQVRBTE9HX1RJRVJfRklQUxADEhMKD0NBVEFMT0dfVElFUl9BSRAEEhkKFUNBVEFMT0dfVElFUl9ERVZUT09MUxAFEhsKF0NBVEFMT0dfVElFUl9DT01NRVJDSUFMEAYyqwsKDFJlcG9zU2VydmljZRKWAQoHR2V0UmVwbxIsLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuR2V0UmVwb1JlcXVlc3QaIi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG8iOYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9yZXBvcy97dWlkPSoqfRLmAQoKQ3JlYXRlUmVwbxIvLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3JlYXRlUmVwb1JlcXVlc3QaIi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG8iggGKtRgGEgQKAsMMkrUYPAoxZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8uY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEcmVwbyIeL3JlZ2lzdHJ5L3YyL3JlcG9zL3twYXJlbnQ9Kip9EugBCgpVcGRhdGVSZXBvEi8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5VcGRhdGVSZXBvUmVxdWVzdBoiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwbyKEAYq1GAYSBAoCxAyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoATAAgtPkkwIoOgRyZXBvMiAvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG8udWlkPSoqfRLQAQoKRGVsZXRlUmVwbxIvLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuRGVsZXRlUmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkieYq1GAYSBAoCxgyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIdKhsvcmVnaXN0cnkvdjIvcmVwb3Mve3VpZD0qKn0SoAEKCUxpc3RSZXBvcxIuLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuTGlzdFJlcG9zUmVxdWVzdBovLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuTGlzdFJlcG9zUmVzcG9uc2UiMoq1GAgSBgoCxQwQAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL3JlcG9zEqkBCg1HZXRSZXBvUmVhZG1lEjIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5HZXRSZXBvUmVhZG1lUmVxdWVzdBooLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwb1JlYWRtZSI6irUYBhIECgLFDJq1GAIQAYLT5JMCJBIiL3JlZ2lzdHJ5L3YyL3JlcG9zL3t1aWQ9Kip9L3JlYWRtZRKLAgoQVXBkYXRlUmVwb1JlYWRtZRI1LnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuVXBkYXRlUmVwb1JlYWRtZVJlcXVlc3QaKC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG9SZWFkbWUilQGKtRgIEgYKBMQM0QyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby51cGRhdGVkLnYxEgVncm91cBgBmrUYAhABgtPkkwI9OgtyZXBvX3JlYWRtZTIuL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3JlYWRtZS51aWQ9Kip9L3JlYWRtZWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which repo to read.
+ * Request to read one repo.
  *
  * @generated from message pinfold.platform.registry.v2.GetRepoRequest
  */
@@ -34,7 +34,7 @@ export type GetRepoRequest = Message<"pinfold.platform.registry.v2.GetRepoReques
 };
 
 /**
- * Which repo to read.
+ * Request to read one repo.
  *
  * @generated from message pinfold.platform.registry.v2.GetRepoRequest
  */
@@ -55,91 +55,94 @@ export const GetRepoRequestSchema: GenMessage<GetRepoRequest, {jsonType: GetRepo
   messageDesc(file_pinfold_registry_v2_repos, 0);
 
 /**
- * A repository: the images that are pushed and pulled under one name.
+ * Repository: the images that are pushed and pulled under one name.
  *
  * @generated from message pinfold.platform.registry.v2.Repo
  */
 export type Repo = Message<"pinfold.platform.registry.v2.Repo"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$` and also one path component of an image reference: lower-case letters and digits,
-   * separated by `.`, `_`, `__` or dashes, without slashes, and not `_svc`. Unique in its group, fixed once created.
+   * Name of the repo, `^[a-z0-9 ._-]{1,}$`. It must also be one path component of an image reference: lowercase letters
+   * and digits, separated by `.`, `_`, `__` or dashes. Slashes and the name `_svc` are not allowed. Unique in its
+   * group. Cannot change after creation.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. A synced repo starts with that of
-   * its source.
+   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. A synced repo starts with the
+   * description of its source.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The part of the catalogue it belongs to. Set by callers with `repo.internal.admin`, others get PERMISSION_DENIED. A
-   * synced repo has what its source has.
+   * Part of the catalog that the repo belongs to. Only callers with `repo.internal.admin` can set it; others get
+   * PERMISSION_DENIED. A synced repo has the value of its source.
    *
    * @generated from field: pinfold.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier: CatalogTier;
 
   /**
-   * Labels of the offers it is part of: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
-   * `commercial`, `emeritoss`. Set by callers with `repo.internal.admin`, others get PERMISSION_DENIED. A synced repo
-   * has what its source has.
+   * Labels of the offers that include the repo: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
+   * `commercial`, `emeritoss`. Only callers with `repo.internal.admin` can set them; others get PERMISSION_DENIED. A
+   * synced repo has the value of its source.
    *
    * @generated from field: repeated string bundles = 5;
    */
   bundles: string[];
 
   /**
-   * The same image under other names elsewhere, as `image:tag`: `^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.\-]:[a-zA-Z0-9_.\-]+$`.
-   * Set by callers with `repo.internal.admin`, others get PERMISSION_DENIED. A synced repo has what its source has.
+   * Other names of the same image elsewhere, as `image:tag`: `^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.\-]:[a-zA-Z0-9_.\-]+$`.
+   * Only callers with `repo.internal.admin` can set them; others get PERMISSION_DENIED. A synced repo has the value of
+   * its source.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases: string[];
 
   /**
-   * Names of the tags that are still maintained. Set by callers with `repo.internal.admin`, others get
-   * PERMISSION_DENIED. A synced repo has what its source has.
+   * Names of the tags that are still maintained. Only callers with `repo.internal.admin` can set them; others get
+   * PERMISSION_DENIED. A synced repo has the value of its source.
    *
    * @generated from field: repeated string active_tags = 8;
    */
   activeTags: string[];
 
   /**
-   * When set, images and what the catalogue says are copied from another repo of this server, in the name of the caller,
-   * who must be able to pull that one and to push to this one; else PERMISSION_DENIED.
+   * Settings for copying images and catalog data from another repo of this server. Copies are made in the name of the
+   * caller. The caller needs pull permission on the source and push permission on this repo; otherwise
+   * PERMISSION_DENIED.
    *
    * @generated from field: pinfold.platform.registry.v2.SyncConfig sync_config = 9;
    */
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * What to add to the images. FAILED_PRECONDITION on a repo without custom assembly.
+   * Additions to the images. Returns FAILED_PRECONDITION on a repo without custom assembly.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
   customOverlay?: CustomOverlay | undefined;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 11;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
@@ -147,91 +150,94 @@ export type Repo = Message<"pinfold.platform.registry.v2.Repo"> & {
 };
 
 /**
- * A repository: the images that are pushed and pulled under one name.
+ * Repository: the images that are pushed and pulled under one name.
  *
  * @generated from message pinfold.platform.registry.v2.Repo
  */
 export type RepoJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$` and also one path component of an image reference: lower-case letters and digits,
-   * separated by `.`, `_`, `__` or dashes, without slashes, and not `_svc`. Unique in its group, fixed once created.
+   * Name of the repo, `^[a-z0-9 ._-]{1,}$`. It must also be one path component of an image reference: lowercase letters
+   * and digits, separated by `.`, `_`, `__` or dashes. Slashes and the name `_svc` are not allowed. Unique in its
+   * group. Cannot change after creation.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. A synced repo starts with that of
-   * its source.
+   * Free text of at most 512 characters on one line, without tabs: `^[\S ]{0,512}$`. A synced repo starts with the
+   * description of its source.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * The part of the catalogue it belongs to. Set by callers with `repo.internal.admin`, others get PERMISSION_DENIED. A
-   * synced repo has what its source has.
+   * Part of the catalog that the repo belongs to. Only callers with `repo.internal.admin` can set it; others get
+   * PERMISSION_DENIED. A synced repo has the value of its source.
    *
    * @generated from field: pinfold.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier?: CatalogTierJson;
 
   /**
-   * Labels of the offers it is part of: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
-   * `commercial`, `emeritoss`. Set by callers with `repo.internal.admin`, others get PERMISSION_DENIED. A synced repo
-   * has what its source has.
+   * Labels of the offers that include the repo: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
+   * `commercial`, `emeritoss`. Only callers with `repo.internal.admin` can set them; others get PERMISSION_DENIED. A
+   * synced repo has the value of its source.
    *
    * @generated from field: repeated string bundles = 5;
    */
   bundles?: string[];
 
   /**
-   * The same image under other names elsewhere, as `image:tag`: `^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.\-]:[a-zA-Z0-9_.\-]+$`.
-   * Set by callers with `repo.internal.admin`, others get PERMISSION_DENIED. A synced repo has what its source has.
+   * Other names of the same image elsewhere, as `image:tag`: `^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.\-]:[a-zA-Z0-9_.\-]+$`.
+   * Only callers with `repo.internal.admin` can set them; others get PERMISSION_DENIED. A synced repo has the value of
+   * its source.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases?: string[];
 
   /**
-   * Names of the tags that are still maintained. Set by callers with `repo.internal.admin`, others get
-   * PERMISSION_DENIED. A synced repo has what its source has.
+   * Names of the tags that are still maintained. Only callers with `repo.internal.admin` can set them; others get
+   * PERMISSION_DENIED. A synced repo has the value of its source.
    *
    * @generated from field: repeated string active_tags = 8;
    */
   activeTags?: string[];
 
   /**
-   * When set, images and what the catalogue says are copied from another repo of this server, in the name of the caller,
-   * who must be able to pull that one and to push to this one; else PERMISSION_DENIED.
+   * Settings for copying images and catalog data from another repo of this server. Copies are made in the name of the
+   * caller. The caller needs pull permission on the source and push permission on this repo; otherwise
+   * PERMISSION_DENIED.
    *
    * @generated from field: pinfold.platform.registry.v2.SyncConfig sync_config = 9;
    */
   syncConfig?: SyncConfigJson;
 
   /**
-   * What to add to the images. FAILED_PRECONDITION on a repo without custom assembly.
+   * Additions to the images. Returns FAILED_PRECONDITION on a repo without custom assembly.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
   customOverlay?: CustomOverlayJson;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 11;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
@@ -246,7 +252,7 @@ export const RepoSchema: GenMessage<Repo, {jsonType: RepoJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v2_repos, 1);
 
 /**
- * Where a repo copies its images from, and where else they go.
+ * Source and targets of the copies of a repo.
  *
  * @generated from message pinfold.platform.registry.v2.SyncConfig
  */
@@ -259,43 +265,44 @@ export type SyncConfig = Message<"pinfold.platform.registry.v2.SyncConfig"> & {
   source: string;
 
   /**
-   * Copies also get unique, dated tags. Comes from the organisation's registry settings.
+   * True: copies also get unique, dated tags. Comes from the registry settings of the organization.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * When copying stops: 14 days after this was last set, unless version 1 set another time. RFC 3339, UTC, milliseconds.
+   * Time when copying stops: 14 days after this was last set, unless version 1 set another time. RFC 3339, UTC,
+   * milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * A repository in the Google Cloud registry. Kept, but nothing is copied there.
+   * Repository in the Google Cloud registry. Stored, but nothing is copied there.
    *
    * @generated from field: string google = 4;
    */
   google: string;
 
   /**
-   * A repository in the AWS registry. Kept, but nothing is copied there.
+   * Repository in the AWS registry. Stored, but nothing is copied there.
    *
    * @generated from field: string amazon = 5;
    */
   amazon: string;
 
   /**
-   * A repository in the Azure registry. Kept, but nothing is copied there.
+   * Repository in the Azure registry. Stored, but nothing is copied there.
    *
    * @generated from field: string azure = 6;
    */
   azure: string;
 
   /**
-   * Tags get a grace period of up to six months after their end of life. Comes from the organisation's registry
-   * settings.
+   * True: tags get a grace period of up to six months after their end of life. Comes from the registry settings of the
+   * organization.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -303,7 +310,7 @@ export type SyncConfig = Message<"pinfold.platform.registry.v2.SyncConfig"> & {
 };
 
 /**
- * Where a repo copies its images from, and where else they go.
+ * Source and targets of the copies of a repo.
  *
  * @generated from message pinfold.platform.registry.v2.SyncConfig
  */
@@ -316,43 +323,44 @@ export type SyncConfigJson = {
   source?: string;
 
   /**
-   * Copies also get unique, dated tags. Comes from the organisation's registry settings.
+   * True: copies also get unique, dated tags. Comes from the registry settings of the organization.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags?: boolean;
 
   /**
-   * When copying stops: 14 days after this was last set, unless version 1 set another time. RFC 3339, UTC, milliseconds.
+   * Time when copying stops: 14 days after this was last set, unless version 1 set another time. RFC 3339, UTC,
+   * milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
   expirationTime?: TimestampJson;
 
   /**
-   * A repository in the Google Cloud registry. Kept, but nothing is copied there.
+   * Repository in the Google Cloud registry. Stored, but nothing is copied there.
    *
    * @generated from field: string google = 4;
    */
   google?: string;
 
   /**
-   * A repository in the AWS registry. Kept, but nothing is copied there.
+   * Repository in the AWS registry. Stored, but nothing is copied there.
    *
    * @generated from field: string amazon = 5;
    */
   amazon?: string;
 
   /**
-   * A repository in the Azure registry. Kept, but nothing is copied there.
+   * Repository in the Azure registry. Stored, but nothing is copied there.
    *
    * @generated from field: string azure = 6;
    */
   azure?: string;
 
   /**
-   * Tags get a grace period of up to six months after their end of life. Comes from the organisation's registry
-   * settings.
+   * True: tags get a grace period of up to six months after their end of life. Comes from the registry settings of the
+   * organization.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -373,7 +381,7 @@ export const SyncConfigSchema: GenMessage<SyncConfig, {jsonType: SyncConfigJson}
  */
 export type CustomOverlay = Message<"pinfold.platform.registry.v2.CustomOverlay"> & {
   /**
-   * Packages and where they come from.
+   * Packages to install and their repositories.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay.ImageContents contents = 1;
    */
@@ -394,7 +402,7 @@ export type CustomOverlay = Message<"pinfold.platform.registry.v2.CustomOverlay"
   annotations: { [key: string]: string };
 
   /**
-   * Users, groups and the user to run as.
+   * Users, groups and the user that runs the processes.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay.Accounts accounts = 4;
    */
@@ -415,7 +423,7 @@ export type CustomOverlay = Message<"pinfold.platform.registry.v2.CustomOverlay"
  */
 export type CustomOverlayJson = {
   /**
-   * Packages and where they come from.
+   * Packages to install and their repositories.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay.ImageContents contents = 1;
    */
@@ -436,7 +444,7 @@ export type CustomOverlayJson = {
   annotations?: { [key: string]: string };
 
   /**
-   * Users, groups and the user to run as.
+   * Users, groups and the user that runs the processes.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay.Accounts accounts = 4;
    */
@@ -458,7 +466,7 @@ export const CustomOverlaySchema: GenMessage<CustomOverlay, {jsonType: CustomOve
   messageDesc(file_pinfold_registry_v2_repos, 3);
 
 /**
- * What to install.
+ * Packages to install, and the repositories to install them from.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay.ImageContents
  */
@@ -478,7 +486,7 @@ export type CustomOverlay_ImageContents = Message<"pinfold.platform.registry.v2.
   runtimeRepositories: string[];
 
   /**
-   * Public keys for these repositories, placed inside the image.
+   * Public keys for these package repositories, stored inside the image.
    *
    * @generated from field: repeated pinfold.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry runtime_keyring = 3;
    */
@@ -486,7 +494,7 @@ export type CustomOverlay_ImageContents = Message<"pinfold.platform.registry.v2.
 };
 
 /**
- * What to install.
+ * Packages to install, and the repositories to install them from.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay.ImageContents
  */
@@ -506,7 +514,7 @@ export type CustomOverlay_ImageContentsJson = {
   runtimeRepositories?: string[];
 
   /**
-   * Public keys for these repositories, placed inside the image.
+   * Public keys for these package repositories, stored inside the image.
    *
    * @generated from field: repeated pinfold.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry runtime_keyring = 3;
    */
@@ -521,20 +529,20 @@ export const CustomOverlay_ImageContentsSchema: GenMessage<CustomOverlay_ImageCo
   messageDesc(file_pinfold_registry_v2_repos, 3, 0);
 
 /**
- * A public key that signs packages.
+ * Public key that verifies package signatures.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry
  */
 export type CustomOverlay_ImageContents_RuntimeKeyringEntry = Message<"pinfold.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry"> & {
   /**
-   * The file name of the key. A leading dot is INVALID_ARGUMENT.
+   * File name of the key. A name with a leading dot is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The RSA public key in PEM form. Anything else is INVALID_ARGUMENT.
+   * RSA public key in PEM form. Anything else is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string content = 2;
    */
@@ -542,20 +550,20 @@ export type CustomOverlay_ImageContents_RuntimeKeyringEntry = Message<"pinfold.p
 };
 
 /**
- * A public key that signs packages.
+ * Public key that verifies package signatures.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry
  */
 export type CustomOverlay_ImageContents_RuntimeKeyringEntryJson = {
   /**
-   * The file name of the key. A leading dot is INVALID_ARGUMENT.
+   * File name of the key. A name with a leading dot is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The RSA public key in PEM form. Anything else is INVALID_ARGUMENT.
+   * RSA public key in PEM form. Anything else is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string content = 2;
    */
@@ -570,13 +578,13 @@ export const CustomOverlay_ImageContents_RuntimeKeyringEntrySchema: GenMessage<C
   messageDesc(file_pinfold_registry_v2_repos, 3, 0, 0);
 
 /**
- * The users and groups of the operating system in the image.
+ * Operating-system users and groups in the image.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay.Accounts
  */
 export type CustomOverlay_Accounts = Message<"pinfold.platform.registry.v2.CustomOverlay.Accounts"> & {
   /**
-   * The user that processes run as.
+   * User that runs the processes.
    *
    * @generated from field: string run_as = 1;
    */
@@ -598,13 +606,13 @@ export type CustomOverlay_Accounts = Message<"pinfold.platform.registry.v2.Custo
 };
 
 /**
- * The users and groups of the operating system in the image.
+ * Operating-system users and groups in the image.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay.Accounts
  */
 export type CustomOverlay_AccountsJson = {
   /**
-   * The user that processes run as.
+   * User that runs the processes.
    *
    * @generated from field: string run_as = 1;
    */
@@ -639,42 +647,42 @@ export const CustomOverlay_AccountsSchema: GenMessage<CustomOverlay_Accounts, {j
  */
 export type CustomOverlay_Accounts_User = Message<"pinfold.platform.registry.v2.CustomOverlay.Accounts.User"> & {
   /**
-   * The login name.
+   * Login name of the user.
    *
    * @generated from field: string username = 1;
    */
   username: string;
 
   /**
-   * The number of the user.
+   * Numeric id of the user.
    *
    * @generated from field: int32 uid = 2;
    */
   uid: number;
 
   /**
-   * The number of the main group.
+   * Numeric id of the main group.
    *
    * @generated from field: int32 gid = 3;
    */
   gid: number;
 
   /**
-   * The name of the main group.
+   * Name of the main group.
    *
    * @generated from field: string group_name = 4;
    */
   groupName: string;
 
   /**
-   * The path of the shell.
+   * Path of the shell.
    *
    * @generated from field: string shell = 5;
    */
   shell: string;
 
   /**
-   * The path of the home directory.
+   * Path of the home directory.
    *
    * @generated from field: string home_dir = 6;
    */
@@ -688,42 +696,42 @@ export type CustomOverlay_Accounts_User = Message<"pinfold.platform.registry.v2.
  */
 export type CustomOverlay_Accounts_UserJson = {
   /**
-   * The login name.
+   * Login name of the user.
    *
    * @generated from field: string username = 1;
    */
   username?: string;
 
   /**
-   * The number of the user.
+   * Numeric id of the user.
    *
    * @generated from field: int32 uid = 2;
    */
   uid?: number;
 
   /**
-   * The number of the main group.
+   * Numeric id of the main group.
    *
    * @generated from field: int32 gid = 3;
    */
   gid?: number;
 
   /**
-   * The name of the main group.
+   * Name of the main group.
    *
    * @generated from field: string group_name = 4;
    */
   groupName?: string;
 
   /**
-   * The path of the shell.
+   * Path of the shell.
    *
    * @generated from field: string shell = 5;
    */
   shell?: string;
 
   /**
-   * The path of the home directory.
+   * Path of the home directory.
    *
    * @generated from field: string home_dir = 6;
    */
@@ -751,14 +759,14 @@ export type CustomOverlay_Accounts_Group = Message<"pinfold.platform.registry.v2
   groupname: string;
 
   /**
-   * The number of the group.
+   * Numeric id of the group.
    *
    * @generated from field: int32 gid = 2;
    */
   gid: number;
 
   /**
-   * The login names of its members.
+   * Login names of the members.
    *
    * @generated from field: repeated string members = 3;
    */
@@ -779,14 +787,14 @@ export type CustomOverlay_Accounts_GroupJson = {
   groupname?: string;
 
   /**
-   * The number of the group.
+   * Numeric id of the group.
    *
    * @generated from field: int32 gid = 2;
    */
   gid?: number;
 
   /**
-   * The login names of its members.
+   * Login names of the members.
    *
    * @generated from field: repeated string members = 3;
    */
@@ -807,14 +815,14 @@ export const CustomOverlay_Accounts_GroupSchema: GenMessage<CustomOverlay_Accoun
  */
 export type CustomOverlay_Certificates = Message<"pinfold.platform.registry.v2.CustomOverlay.Certificates"> & {
   /**
-   * Certificates to trust besides the default ones.
+   * Certificates to trust in addition to the default ones.
    *
    * @generated from field: repeated pinfold.platform.registry.v2.CustomOverlay.Certificates.AdditionalEntry additional = 1;
    */
   additional: CustomOverlay_Certificates_AdditionalEntry[];
 
   /**
-   * Names of the sources of certificates.
+   * Names of the certificate sources.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -828,14 +836,14 @@ export type CustomOverlay_Certificates = Message<"pinfold.platform.registry.v2.C
  */
 export type CustomOverlay_CertificatesJson = {
   /**
-   * Certificates to trust besides the default ones.
+   * Certificates to trust in addition to the default ones.
    *
    * @generated from field: repeated pinfold.platform.registry.v2.CustomOverlay.Certificates.AdditionalEntry additional = 1;
    */
   additional?: CustomOverlay_Certificates_AdditionalEntryJson[];
 
   /**
-   * Names of the sources of certificates.
+   * Names of the certificate sources.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -856,14 +864,14 @@ export const CustomOverlay_CertificatesSchema: GenMessage<CustomOverlay_Certific
  */
 export type CustomOverlay_Certificates_AdditionalEntry = Message<"pinfold.platform.registry.v2.CustomOverlay.Certificates.AdditionalEntry"> & {
   /**
-   * The name of the certificate.
+   * Name of the certificate.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The certificate itself.
+   * Content of the certificate.
    *
    * @generated from field: string content = 2;
    */
@@ -877,14 +885,14 @@ export type CustomOverlay_Certificates_AdditionalEntry = Message<"pinfold.platfo
  */
 export type CustomOverlay_Certificates_AdditionalEntryJson = {
   /**
-   * The name of the certificate.
+   * Name of the certificate.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The certificate itself.
+   * Content of the certificate.
    *
    * @generated from field: string content = 2;
    */
@@ -899,13 +907,13 @@ export const CustomOverlay_Certificates_AdditionalEntrySchema: GenMessage<Custom
   messageDesc(file_pinfold_registry_v2_repos, 3, 2, 0);
 
 /**
- * A new repo and its group.
+ * Request to create a repo in a group.
  *
  * @generated from message pinfold.platform.registry.v2.CreateRepoRequest
  */
 export type CreateRepoRequest = Message<"pinfold.platform.registry.v2.CreateRepoRequest"> & {
   /**
-   * The uid of the group, an organisation or a folder.
+   * The uid of the group, an organization or a folder.
    *
    * @generated from field: string parent = 1;
    */
@@ -920,13 +928,13 @@ export type CreateRepoRequest = Message<"pinfold.platform.registry.v2.CreateRepo
 };
 
 /**
- * A new repo and its group.
+ * Request to create a repo in a group.
  *
  * @generated from message pinfold.platform.registry.v2.CreateRepoRequest
  */
 export type CreateRepoRequestJson = {
   /**
-   * The uid of the group, an organisation or a folder.
+   * The uid of the group, an organization or a folder.
    *
    * @generated from field: string parent = 1;
    */
@@ -948,23 +956,23 @@ export const CreateRepoRequestSchema: GenMessage<CreateRepoRequest, {jsonType: C
   messageDesc(file_pinfold_registry_v2_repos, 4);
 
 /**
- * A repo with new values, and which of them to take.
+ * Request to change one repo: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.registry.v2.UpdateRepoRequest
  */
 export type UpdateRepoRequest = Message<"pinfold.platform.registry.v2.UpdateRepoRequest"> & {
   /**
-   * The new values. Its `uid` names the repo to change.
+   * The new values. `uid` names the repo to change.
    *
    * @generated from field: pinfold.platform.registry.v2.Repo repo = 1;
    */
   repo?: Repo | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `description,custom_overlay`. Other members of the body
-   * are ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member
-   * present in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path
-   * is INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `description,custom_overlay`. Other fields of the body are
+   * ignored. A field in the mask but not in the body is cleared. Without a mask, REST changes every field present in
+   * the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is
+   * refused with INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -972,23 +980,23 @@ export type UpdateRepoRequest = Message<"pinfold.platform.registry.v2.UpdateRepo
 };
 
 /**
- * A repo with new values, and which of them to take.
+ * Request to change one repo: the new values and the fields to update.
  *
  * @generated from message pinfold.platform.registry.v2.UpdateRepoRequest
  */
 export type UpdateRepoRequestJson = {
   /**
-   * The new values. Its `uid` names the repo to change.
+   * The new values. `uid` names the repo to change.
    *
    * @generated from field: pinfold.platform.registry.v2.Repo repo = 1;
    */
   repo?: RepoJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `description,custom_overlay`. Other members of the body
-   * are ignored, and a named field that the body leaves out is cleared. Without a mask, REST changes every member
-   * present in the body and gRPC every field that is not empty. `*` replaces all that can be changed. An unknown path
-   * is INVALID_ARGUMENT, an output-only one has no effect.
+   * Fields to change, as paths separated by commas, such as `description,custom_overlay`. Other fields of the body are
+   * ignored. A field in the mask but not in the body is cleared. Without a mask, REST changes every field present in
+   * the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed. An unknown path is
+   * refused with INVALID_ARGUMENT. An output-only path has no effect.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1003,7 +1011,7 @@ export const UpdateRepoRequestSchema: GenMessage<UpdateRepoRequest, {jsonType: U
   messageDesc(file_pinfold_registry_v2_repos, 5);
 
 /**
- * Which repo to delete.
+ * Request to delete one repo.
  *
  * @generated from message pinfold.platform.registry.v2.DeleteRepoRequest
  */
@@ -1017,7 +1025,7 @@ export type DeleteRepoRequest = Message<"pinfold.platform.registry.v2.DeleteRepo
 };
 
 /**
- * Which repo to delete.
+ * Request to delete one repo.
  *
  * @generated from message pinfold.platform.registry.v2.DeleteRepoRequest
  */
@@ -1038,50 +1046,53 @@ export const DeleteRepoRequestSchema: GenMessage<DeleteRepoRequest, {jsonType: D
   messageDesc(file_pinfold_registry_v2_repos, 6);
 
 /**
- * Which repos to list, in which order, and which page of them.
+ * Request to list repos: filters, order and page.
  *
  * @generated from message pinfold.platform.registry.v2.ListReposRequest
  */
 export type ListReposRequest = Message<"pinfold.platform.registry.v2.ListReposRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only repos with exactly this name. Case matters. Empty counts as absent.
+   * Limits the list to repos with exactly this name. Case-sensitive. An empty value counts as absent.
    *
    * @generated from field: optional string name = 2;
    */
   name?: string | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -1089,50 +1100,53 @@ export type ListReposRequest = Message<"pinfold.platform.registry.v2.ListReposRe
 };
 
 /**
- * Which repos to list, in which order, and which page of them.
+ * Request to list repos: filters, order and page.
  *
  * @generated from message pinfold.platform.registry.v2.ListReposRequest
  */
 export type ListReposRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only repos with exactly this name. Case matters. Empty counts as absent.
+   * Limits the list to repos with exactly this name. Case-sensitive. An empty value counts as absent.
    *
    * @generated from field: optional string name = 2;
    */
   name?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `created_at` (or
-   * `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `created_at`
+   * (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -1160,21 +1174,21 @@ export type ListReposResponse = Message<"pinfold.platform.registry.v2.ListReposR
   repos: Repo[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1195,21 +1209,21 @@ export type ListReposResponseJson = {
   repos?: RepoJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1224,7 +1238,7 @@ export const ListReposResponseSchema: GenMessage<ListReposResponse, {jsonType: L
   messageDesc(file_pinfold_registry_v2_repos, 8);
 
 /**
- * Whose readme to read.
+ * Request to read the readme of one repo.
  *
  * @generated from message pinfold.platform.registry.v2.GetRepoReadmeRequest
  */
@@ -1238,7 +1252,7 @@ export type GetRepoReadmeRequest = Message<"pinfold.platform.registry.v2.GetRepo
 };
 
 /**
- * Whose readme to read.
+ * Request to read the readme of one repo.
  *
  * @generated from message pinfold.platform.registry.v2.GetRepoReadmeRequest
  */
@@ -1272,7 +1286,7 @@ export type RepoReadme = Message<"pinfold.platform.registry.v2.RepoReadme"> & {
   uid: string;
 
   /**
-   * Markdown. Its HTML may hold only what is safe to show on a page. Empty means no readme.
+   * Markdown text. Its rendered HTML must be safe to show on a page. Empty means no readme.
    *
    * @generated from field: string content = 2;
    */
@@ -1293,7 +1307,7 @@ export type RepoReadmeJson = {
   uid?: string;
 
   /**
-   * Markdown. Its HTML may hold only what is safe to show on a page. Empty means no readme.
+   * Markdown text. Its rendered HTML must be safe to show on a page. Empty means no readme.
    *
    * @generated from field: string content = 2;
    */
@@ -1308,20 +1322,20 @@ export const RepoReadmeSchema: GenMessage<RepoReadme, {jsonType: RepoReadmeJson}
   messageDesc(file_pinfold_registry_v2_repos, 10);
 
 /**
- * A new readme for a repo.
+ * Request to replace the readme of one repo.
  *
  * @generated from message pinfold.platform.registry.v2.UpdateRepoReadmeRequest
  */
 export type UpdateRepoReadmeRequest = Message<"pinfold.platform.registry.v2.UpdateRepoReadmeRequest"> & {
   /**
-   * The new readme. Its `uid` names the repo.
+   * The new readme. `uid` names the repo.
    *
    * @generated from field: pinfold.platform.registry.v2.RepoReadme repo_readme = 1;
    */
   repoReadme?: RepoReadme | undefined;
 
   /**
-   * The fields to change; there is only `content`. Empty and `*` mean the same.
+   * Fields to change. Only `content` is possible. Empty and `*` mean the same.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1329,20 +1343,20 @@ export type UpdateRepoReadmeRequest = Message<"pinfold.platform.registry.v2.Upda
 };
 
 /**
- * A new readme for a repo.
+ * Request to replace the readme of one repo.
  *
  * @generated from message pinfold.platform.registry.v2.UpdateRepoReadmeRequest
  */
 export type UpdateRepoReadmeRequestJson = {
   /**
-   * The new readme. Its `uid` names the repo.
+   * The new readme. `uid` names the repo.
    *
    * @generated from field: pinfold.platform.registry.v2.RepoReadme repo_readme = 1;
    */
   repoReadme?: RepoReadmeJson;
 
   /**
-   * The fields to change; there is only `content`. Empty and `*` mean the same.
+   * Fields to change. Only `content` is possible. Empty and `*` mean the same.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1357,13 +1371,13 @@ export const UpdateRepoReadmeRequestSchema: GenMessage<UpdateRepoReadmeRequest, 
   messageDesc(file_pinfold_registry_v2_repos, 11);
 
 /**
- * A part of the catalogue.
+ * Part of the catalog.
  *
  * @generated from enum pinfold.platform.registry.v2.CatalogTier
  */
 export const CatalogTier = {
   /**
-   * None.
+   * No service.
    *
    * @generated from enum value: CATALOG_TIER_UNSPECIFIED = 0;
    */
@@ -1413,14 +1427,14 @@ export const CatalogTier = {
 } as const;
 
 /**
- * A part of the catalogue.
+ * Part of the catalog.
  *
  * @generated from enum pinfold.platform.registry.v2.CatalogTier
  */
 export type CatalogTier = (typeof CatalogTier)[keyof typeof CatalogTier] | UnknownEnum;
 
 /**
- * A part of the catalogue.
+ * Part of the catalog.
  *
  * @generated from enum pinfold.platform.registry.v2.CatalogTier
  */
@@ -1433,14 +1447,14 @@ export const CatalogTierSchema: GenEnum<CatalogTier, CatalogTierJson> = /*@__PUR
   enumDesc(file_pinfold_registry_v2_repos, 0);
 
 /**
- * The repositories of the registry. A repo holds the images of one name and belongs to one group.
+ * Repositories of the registry. A repo holds the images of one name and belongs to one group.
  *
  * @generated from service pinfold.platform.registry.v2.ReposService
  */
 export const ReposService: GenService<{
   /**
-   * Reads one repo by its uid. NOT_FOUND when it does not exist; PERMISSION_DENIED without `repo.list` there, whether
-   * it exists or not.
+   * Returns one repo by its uid. Returns NOT_FOUND if the repo does not exist. Without `repo.list` on it, returns
+   * PERMISSION_DENIED, whether the repo exists or not.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.GetRepo
    */
@@ -1450,9 +1464,9 @@ export const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Creates an empty repo in a group. ALREADY_EXISTS when the group has a repo of this name, PERMISSION_DENIED for
-   * administrative fields and for a source that the organisation may not copy, RESOURCE_EXHAUSTED at the limit
-   * `repositories`.
+   * Creates an empty repo in a group. Returns ALREADY_EXISTS if the group already has a repo of this name. Returns
+   * PERMISSION_DENIED for administrative fields, and for a source that the organization is not allowed to copy. Returns
+   * RESOURCE_EXHAUSTED at the limit `repositories`.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.CreateRepo
    */
@@ -1462,8 +1476,8 @@ export const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Changes fields of a repo; the rest keep their value. INVALID_ARGUMENT for a new name or for a field that a synced
-   * repo inherits, PERMISSION_DENIED for administrative fields. May be repeated.
+   * Changes fields of a repo. Other fields keep their values. Returns INVALID_ARGUMENT for a new name, or for a field
+   * that a synced repo inherits from its source. Returns PERMISSION_DENIED for administrative fields. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.UpdateRepo
    */
@@ -1473,8 +1487,8 @@ export const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Deletes a repo with all its tags and manifests. Tags do not block it, and nothing brings them back. The history of its
-   * tags is kept. NOT_FOUND when it does not exist.
+   * Deletes a repo with all its tags and manifests. The deletion does not require that the repo is empty and cannot be
+   * undone. The tag history is kept. Returns NOT_FOUND if the repo does not exist.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.DeleteRepo
    */
@@ -1484,7 +1498,7 @@ export const ReposService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the repos of the groups in which the caller holds `repo.list`. Readmes are not part of it.
+   * Lists the repos of the groups in which the caller holds `repo.list`. The list does not include readmes.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.ListRepos
    */
@@ -1494,7 +1508,8 @@ export const ReposService: GenService<{
     output: typeof ListReposResponseSchema;
   },
   /**
-   * Reads the readme of a repo. The content is empty when there is none; NOT_FOUND when the repo does not exist.
+   * Returns the readme of a repo. The content is empty if the repo has no readme. Returns NOT_FOUND if the repo does
+   * not exist.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.GetRepoReadme
    */
@@ -1504,8 +1519,9 @@ export const ReposService: GenService<{
     output: typeof RepoReadmeSchema;
   },
   /**
-   * Replaces the readme of a repo. INVALID_ARGUMENT on `content` when cleaning the rendered HTML would change it,
-   * FAILED_PRECONDITION when the repo is synced and so takes its readme from the source. May be repeated.
+   * Replaces the readme of a repo. Returns INVALID_ARGUMENT on `content` if the rendered HTML contains anything that
+   * the sanitizer removes. Returns FAILED_PRECONDITION if the repo is synced, because its readme then comes from the
+   * source. Safe to repeat.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.UpdateRepoReadme
    */

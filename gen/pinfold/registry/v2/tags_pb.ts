@@ -20,7 +20,7 @@ export const file_pinfold_registry_v2_tags: GenFile = /*@__PURE__*/
   fileDesc("Ch5waW5mb2xkL3JlZ2lzdHJ5L3YyL3RhZ3MucHJvdG8SHHBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIiJQoNR2V0VGFnUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEi2gEKA1RhZxIQCgN1aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQISEwoGZGlnZXN0GAMgASgJQgPgQQISNAoLdXBkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSFwoKZGVwcmVjYXRlZBgFIAEoCEID4EEBEhQKB2J1bmRsZXMYBiADKAlCA+BBARI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLdAgoPTGlzdFRhZ3NSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEjYKDXVwZGF0ZWRfc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESHgoRaW5jbHVkZV9yZWZlcnJlcnMYBCABKAhCA+BBARIaCg1pbmNsdWRlX2RhdGVzGAUgASgIQgPgQQESGwoOaW5jbHVkZV9lcG9jaHMYBiABKAhCA+BBARITCgZkaWdlc3QYByABKAlCA+BBARIWCglwYWdlX3NpemUYCiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAsgASgJQgPgQQESFQoIb3JkZXJfYnkYDCABKAlCA+BBARIRCgRza2lwGA0gASgFQgPgQQEilwEKEExpc3RUYWdzUmVzcG9uc2USLwoEdGFncxgBIAMoCzIhLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuVGFnEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50ImAKEENyZWF0ZVRhZ1JlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjMKA3RhZxgCIAEoCzIhLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuVGFnQgPgQQIiKAoQRGVsZXRlVGFnUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEy5gUKC1RhZ3NTZXJ2aWNlEpIBCgZHZXRUYWcSKy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkdldFRhZ1JlcXVlc3QaIS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlRhZyI4irUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCHBIaL3JlZ2lzdHJ5L3YyL3RhZ3Mve3VpZD0qKn0SnAEKCExpc3RUYWdzEi0ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5MaXN0VGFnc1JlcXVlc3QaLi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkxpc3RUYWdzUmVzcG9uc2UiMYq1GAgSBgoCzQwQAZq1GAgYASAAKAEwAILT5JMCExIRL3JlZ2lzdHJ5L3YyL3RhZ3MS2QEKCUNyZWF0ZVRhZxIuLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3JlYXRlVGFnUmVxdWVzdBohLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkudjIuVGFnInmKtRgGEgQKAssMkrUYOwowZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnRhZy5jcmVhdGVkLnYxEgVncm91cBgBmrUYAhABgtPkkwIkOgN0YWciHS9yZWdpc3RyeS92Mi90YWdzL3twYXJlbnQ9Kip9EsYBCglEZWxldGVUYWcSLi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkRlbGV0ZVRhZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkicYq1GAYSBAoCzgyStRg7CjBkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkudGFnLmRlbGV0ZWQudjESBWdyb3VwGAGatRgCEAGC0+STAhwqGi9yZWdpc3RyeS92Mi90YWdzL3t1aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which tag to read.
+ * Request to read one tag.
  *
  * @generated from message pinfold.platform.registry.v2.GetTagRequest
  */
@@ -34,7 +34,7 @@ export type GetTagRequest = Message<"pinfold.platform.registry.v2.GetTagRequest"
 };
 
 /**
- * Which tag to read.
+ * Request to read one tag.
  *
  * @generated from message pinfold.platform.registry.v2.GetTagRequest
  */
@@ -55,55 +55,57 @@ export const GetTagRequestSchema: GenMessage<GetTagRequest, {jsonType: GetTagReq
   messageDesc(file_pinfold_registry_v2_tags, 0);
 
 /**
- * A name in a repo that points to an image.
+ * Name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.v2.Tag
  */
 export type Tag = Message<"pinfold.platform.registry.v2.Tag"> & {
   /**
-   * The identifier: the uid of the repo, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the repo, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
+   * Name of the tag, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The image it points to: `sha256:` and 64 hex digits. Empty for a tag that version 1 made without one.
+   * Digest of the image that the tag points to: `sha256:` and 64 hex digits. Empty for a tag that was created without a
+   * digest in version 1.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * When it last moved or changed: RFC 3339, UTC, milliseconds. A push of the same digest leaves it as it is.
+   * Time of the last update of the tag or its fields: RFC 3339, UTC, milliseconds. A push of the same digest does not
+   * change it.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * The tag has reached its end of life. Lists cannot filter by it.
+   * True if the tag has reached its end of life. Lists cannot filter by it.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated: boolean;
 
   /**
-   * Labels of the offers it is part of; see the bundles of a repo.
+   * Labels of the offers that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
   bundles: string[];
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -111,55 +113,57 @@ export type Tag = Message<"pinfold.platform.registry.v2.Tag"> & {
 };
 
 /**
- * A name in a repo that points to an image.
+ * Name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.v2.Tag
  */
 export type TagJson = {
   /**
-   * The identifier: the uid of the repo, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the repo, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
+   * Name of the tag, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`, unique in its repo.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The image it points to: `sha256:` and 64 hex digits. Empty for a tag that version 1 made without one.
+   * Digest of the image that the tag points to: `sha256:` and 64 hex digits. Empty for a tag that was created without a
+   * digest in version 1.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * When it last moved or changed: RFC 3339, UTC, milliseconds. A push of the same digest leaves it as it is.
+   * Time of the last update of the tag or its fields: RFC 3339, UTC, milliseconds. A push of the same digest does not
+   * change it.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: TimestampJson;
 
   /**
-   * The tag has reached its end of life. Lists cannot filter by it.
+   * True if the tag has reached its end of life. Lists cannot filter by it.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated?: boolean;
 
   /**
-   * Labels of the offers it is part of; see the bundles of a repo.
+   * Labels of the offers that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
   bundles?: string[];
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -174,85 +178,88 @@ export const TagSchema: GenMessage<Tag, {jsonType: TagJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v2_tags, 1);
 
 /**
- * Which tags to list, in which order, and which page of them.
+ * Request to list tags: filters, order and page.
  *
  * @generated from message pinfold.platform.registry.v2.ListTagsRequest
  */
 export type ListTagsRequest = Message<"pinfold.platform.registry.v2.ListTagsRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only tags with exactly this name. Case matters. A hidden tag also needs its flag.
+   * Limits the list to tags with exactly this name. Case-sensitive. A hidden tag also needs its include flag.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only tags that changed later than this, RFC 3339.
+   * Limits the list to tags that changed after this time, RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: Timestamp | undefined;
 
   /**
-   * Also show tags that only carry referrers: names that start with `sha256-`.
+   * True includes tags that only carry referrers: names that start with `sha256-`.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers: boolean;
 
   /**
-   * Also show dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True includes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates: boolean;
 
   /**
-   * Also show tags of package epochs: names that end in `-r` and digits. A name of two kinds needs both flags.
+   * True includes tags of package epochs: names that end in `-r` and digits. A tag of two kinds needs both flags.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs: boolean;
 
   /**
-   * Only tags that point to this digest now: `sha256:` and 64 hex digits.
+   * Limits the list to tags that currently point to this digest: `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 7;
    */
   digest: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `digest`, `created_at`
-   * (or `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `digest`,
+   * `created_at` (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -260,85 +267,88 @@ export type ListTagsRequest = Message<"pinfold.platform.registry.v2.ListTagsRequ
 };
 
 /**
- * Which tags to list, in which order, and which page of them.
+ * Request to list tags: filters, order and page.
  *
  * @generated from message pinfold.platform.registry.v2.ListTagsRequest
  */
 export type ListTagsRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only tags with exactly this name. Case matters. A hidden tag also needs its flag.
+   * Limits the list to tags with exactly this name. Case-sensitive. A hidden tag also needs its include flag.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only tags that changed later than this, RFC 3339.
+   * Limits the list to tags that changed after this time, RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: TimestampJson;
 
   /**
-   * Also show tags that only carry referrers: names that start with `sha256-`.
+   * True includes tags that only carry referrers: names that start with `sha256-`.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers?: boolean;
 
   /**
-   * Also show dated tags: names that end in `-20` and six digits, a time of day optionally after them.
+   * True includes dated tags: names that end in `-20` and six digits, optionally followed by a time of day.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates?: boolean;
 
   /**
-   * Also show tags of package epochs: names that end in `-r` and digits. A name of two kinds needs both flags.
+   * True includes tags of package epochs: names that end in `-r` and digits. A tag of two kinds needs both flags.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs?: boolean;
 
   /**
-   * Only tags that point to this digest now: `sha256:` and 64 hex digits.
+   * Limits the list to tags that currently point to this digest: `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 7;
    */
   digest?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `name`, `digest`, `created_at`
-   * (or `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `name`, `digest`,
+   * `created_at` (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown field is refused
+   * with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -366,22 +376,22 @@ export type ListTagsResponse = Message<"pinfold.platform.registry.v2.ListTagsRes
   tags: Tag[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, without hidden tags, as far as the caller may see them. `skip` and `page_token` do
-   * not change it.
+   * Number of matches on all pages that the caller can see, without hidden tags. `skip` and `page_token` do not change
+   * it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -402,22 +412,22 @@ export type ListTagsResponseJson = {
   tags?: TagJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, without hidden tags, as far as the caller may see them. `skip` and `page_token` do
-   * not change it.
+   * Number of matches on all pages that the caller can see, without hidden tags. `skip` and `page_token` do not change
+   * it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -432,7 +442,7 @@ export const ListTagsResponseSchema: GenMessage<ListTagsResponse, {jsonType: Lis
   messageDesc(file_pinfold_registry_v2_tags, 3);
 
 /**
- * A tag and its repo.
+ * Request to create or update a tag in a repo.
  *
  * @generated from message pinfold.platform.registry.v2.CreateTagRequest
  */
@@ -445,7 +455,7 @@ export type CreateTagRequest = Message<"pinfold.platform.registry.v2.CreateTagRe
   parent: string;
 
   /**
-   * The tag to create or move.
+   * The tag to create or update.
    *
    * @generated from field: pinfold.platform.registry.v2.Tag tag = 2;
    */
@@ -453,7 +463,7 @@ export type CreateTagRequest = Message<"pinfold.platform.registry.v2.CreateTagRe
 };
 
 /**
- * A tag and its repo.
+ * Request to create or update a tag in a repo.
  *
  * @generated from message pinfold.platform.registry.v2.CreateTagRequest
  */
@@ -466,7 +476,7 @@ export type CreateTagRequestJson = {
   parent?: string;
 
   /**
-   * The tag to create or move.
+   * The tag to create or update.
    *
    * @generated from field: pinfold.platform.registry.v2.Tag tag = 2;
    */
@@ -481,7 +491,7 @@ export const CreateTagRequestSchema: GenMessage<CreateTagRequest, {jsonType: Cre
   messageDesc(file_pinfold_registry_v2_tags, 4);
 
 /**
- * Which tag to delete.
+ * Request to delete one tag.
  *
  * @generated from message pinfold.platform.registry.v2.DeleteTagRequest
  */
@@ -495,7 +505,7 @@ export type DeleteTagRequest = Message<"pinfold.platform.registry.v2.DeleteTagRe
 };
 
 /**
- * Which tag to delete.
+ * Request to delete one tag.
  *
  * @generated from message pinfold.platform.registry.v2.DeleteTagRequest
  */
@@ -516,13 +526,13 @@ export const DeleteTagRequestSchema: GenMessage<DeleteTagRequest, {jsonType: Del
   messageDesc(file_pinfold_registry_v2_tags, 5);
 
 /**
- * The tags of the repos. Every move of a tag to another digest is kept in its history.
+ * Tags of the repos. The tag history records every update of a tag to another digest.
  *
  * @generated from service pinfold.platform.registry.v2.TagsService
  */
 export const TagsService: GenService<{
   /**
-   * Reads one tag by its uid, with the digest it points to now. NOT_FOUND when it does not exist.
+   * Returns one tag by its uid, with its current digest. Returns NOT_FOUND if the tag does not exist.
    *
    * @generated from rpc pinfold.platform.registry.v2.TagsService.GetTag
    */
@@ -532,8 +542,8 @@ export const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Lists the tags of the repos in which the caller holds `tag.list`. Tags of referrers, dated tags and package epochs
-   * are hidden unless asked for.
+   * Lists the tags of the repos in which the caller holds `tag.list`. Referrer tags, dated tags and package-epoch tags
+   * are hidden unless requested.
    *
    * @generated from rpc pinfold.platform.registry.v2.TagsService.ListTags
    */
@@ -543,9 +553,10 @@ export const TagsService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Creates a tag, or moves the one of that name to another digest. The uid stays, and a history record is added when
-   * the digest changes; a repetition changes nothing. FAILED_PRECONDITION with MANIFEST_NOT_FOUND when the repo does
-   * not hold the digest, INVALID_ARGUMENT when the parent is not a repo.
+   * Creates a tag, or updates the tag of that name to another digest. The uid of an existing tag does not change. If
+   * the digest changes, the tag history gets a new record; a repeated call changes nothing. Returns FAILED_PRECONDITION
+   * with MANIFEST_NOT_FOUND if the repo does not contain the digest. Returns INVALID_ARGUMENT if the parent is not a
+   * repo.
    *
    * @generated from rpc pinfold.platform.registry.v2.TagsService.CreateTag
    */
@@ -555,8 +566,8 @@ export const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Deletes a tag. The image and the history of the tag stay; a later tag of that name continues the history. NOT_FOUND
-   * when it does not exist.
+   * Deletes a tag. The image and the tag history remain. A later tag of the same name continues the history. Returns
+   * NOT_FOUND if the tag does not exist.
    *
    * @generated from rpc pinfold.platform.registry.v2.TagsService.DeleteTag
    */

@@ -15,69 +15,69 @@ export const file_pinfold_tenant_v1_sboms: GenFile = /*@__PURE__*/
   fileDesc("Ch1waW5mb2xkL3RlbmFudC92MS9zYm9tcy5wcm90bxIXcGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQimwMKBVNib20yEgoKAmlkGAEgASgJEhAKCHJhd19zYm9tGAIgASgMEjYKBWdyYXBoGAMgASgLMicucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuQ29tcG9uZW50R3JhcGgSLQoJbGFzdF9zZWVuGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0b29sGAUgASgJEg4KBmZvcm1hdBgGIAEoCRIwCgxnZW5lcmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2F1dGhvcnMYCCABKAkSNQoGc291cmNlGAkgASgOMiUucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuU2JvbTIuU291cmNlEgwKBG5hbWUYCiABKAkSEwoLZGVzY3JpcHRpb24YCyABKAkSEwoGZGlnZXN0GAwgASgJSACIAQEiMgoGU291cmNlEgsKB1VOS05PV04QABIMCghJTkdFU1RFRBABEg0KCUdFTkVSQVRFRBACQgkKB19kaWdlc3Qi0AMKDkNvbXBvbmVudEdyYXBoEjsKBW5vZGVzGAEgAygLMiwucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuQ29tcG9uZW50R3JhcGguTm9kZRI7CgVlZGdlcxgCIAMoCzIsLnBpbmZvbGQucGxhdGZvcm0udGVuYW50LkNvbXBvbmVudEdyYXBoLkVkZ2UaegoETm9kZRI0CgdwYWNrYWdlGAEgASgLMiEucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuUGFja2FnZTJIABIuCgRmaWxlGAIgASgLMh4ucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuRmlsZTJIAEIMCgp0eXBlZF9ub2RlGscBCgRFZGdlEhIKCnN1YmplY3RfaWQYASABKAkSFAoMcHJlZGljYXRlX2lkGAIgASgJEj8KBHR5cGUYAyABKA4yMS5waW5mb2xkLnBsYXRmb3JtLnRlbmFudC5Db21wb25lbnRHcmFwaC5FZGdlLlR5cGUiVAoEVHlwZRILCgdVTktOT1dOEAASDQoJREVTQ1JJQkVTEAESDAoIQ09OVEFJTlMQAhIOCgpERVBFTkRTX09OEAMSEgoOR0VORVJBVEVEX0ZST00QBCJpCghQYWNrYWdlMhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDwoHbGljZW5zZRgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCRIMCgRwdXJsGAYgASgJIjAKBUZpbGUyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdHlwZXMYBCADKAliBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * What an image contains: its SBOM as a graph, and the document it was read from.
+ * Contents of an image: its SBOM as a graph, and the original document.
  *
  * @generated from message pinfold.platform.tenant.Sbom2
  */
 export type Sbom2 = Message<"pinfold.platform.tenant.Sbom2"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The document itself; answers carry it in base64.
+   * Original document, base64-encoded in answers.
    *
    * @generated from field: bytes raw_sbom = 2;
    */
   rawSbom: Uint8Array;
 
   /**
-   * The components and how they belong together.
+   * Components and their relations.
    *
    * @generated from field: pinfold.platform.tenant.ComponentGraph graph = 3;
    */
   graph?: ComponentGraph | undefined;
 
   /**
-   * When it was last looked at: RFC 3339, UTC, milliseconds.
+   * Time of the last check: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_seen = 4;
    */
   lastSeen?: Timestamp | undefined;
 
   /**
-   * The program that made the document.
+   * Program that made the document.
    *
    * @generated from field: string tool = 5;
    */
   tool: string;
 
   /**
-   * The format of the document, such as `spdx`.
+   * Format of the document, such as `spdx`.
    *
    * @generated from field: string format = 6;
    */
   format: string;
 
   /**
-   * When the document was made: RFC 3339, UTC, milliseconds.
+   * Time when the document was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp generated_at = 7;
    */
   generatedAt?: Timestamp | undefined;
 
   /**
-   * Who made the document.
+   * Authors of the document.
    *
    * @generated from field: string authors = 8;
    */
   authors: string;
 
   /**
-   * Where the document comes from.
+   * Origin of the document.
    *
    * @generated from field: pinfold.platform.tenant.Sbom2.Source source = 9;
    */
@@ -98,7 +98,7 @@ export type Sbom2 = Message<"pinfold.platform.tenant.Sbom2"> & {
   description: string;
 
   /**
-   * The digest of the document. Absent when there is none.
+   * Digest of the document. Absent if there is none.
    *
    * @generated from field: optional string digest = 12;
    */
@@ -106,69 +106,69 @@ export type Sbom2 = Message<"pinfold.platform.tenant.Sbom2"> & {
 };
 
 /**
- * What an image contains: its SBOM as a graph, and the document it was read from.
+ * Contents of an image: its SBOM as a graph, and the original document.
  *
  * @generated from message pinfold.platform.tenant.Sbom2
  */
 export type Sbom2Json = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The document itself; answers carry it in base64.
+   * Original document, base64-encoded in answers.
    *
    * @generated from field: bytes raw_sbom = 2;
    */
   rawSbom?: string;
 
   /**
-   * The components and how they belong together.
+   * Components and their relations.
    *
    * @generated from field: pinfold.platform.tenant.ComponentGraph graph = 3;
    */
   graph?: ComponentGraphJson;
 
   /**
-   * When it was last looked at: RFC 3339, UTC, milliseconds.
+   * Time of the last check: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_seen = 4;
    */
   lastSeen?: TimestampJson;
 
   /**
-   * The program that made the document.
+   * Program that made the document.
    *
    * @generated from field: string tool = 5;
    */
   tool?: string;
 
   /**
-   * The format of the document, such as `spdx`.
+   * Format of the document, such as `spdx`.
    *
    * @generated from field: string format = 6;
    */
   format?: string;
 
   /**
-   * When the document was made: RFC 3339, UTC, milliseconds.
+   * Time when the document was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp generated_at = 7;
    */
   generatedAt?: TimestampJson;
 
   /**
-   * Who made the document.
+   * Authors of the document.
    *
    * @generated from field: string authors = 8;
    */
   authors?: string;
 
   /**
-   * Where the document comes from.
+   * Origin of the document.
    *
    * @generated from field: pinfold.platform.tenant.Sbom2.Source source = 9;
    */
@@ -189,7 +189,7 @@ export type Sbom2Json = {
   description?: string;
 
   /**
-   * The digest of the document. Absent when there is none.
+   * Digest of the document. Absent if there is none.
    *
    * @generated from field: optional string digest = 12;
    */
@@ -204,27 +204,27 @@ export const Sbom2Schema: GenMessage<Sbom2, {jsonType: Sbom2Json}> = /*@__PURE__
   messageDesc(file_pinfold_tenant_v1_sboms, 0);
 
 /**
- * Where an SBOM comes from.
+ * Origin of an SBOM.
  *
  * @generated from enum pinfold.platform.tenant.Sbom2.Source
  */
 export const Sbom2_Source = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * It was pushed with the image.
+   * Pushed with the image.
    *
    * @generated from enum value: INGESTED = 1;
    */
   INGESTED: 1,
 
   /**
-   * It was made from the content of the image.
+   * Generated from the content of the image.
    *
    * @generated from enum value: GENERATED = 2;
    */
@@ -232,14 +232,14 @@ export const Sbom2_Source = {
 } as const;
 
 /**
- * Where an SBOM comes from.
+ * Origin of an SBOM.
  *
  * @generated from enum pinfold.platform.tenant.Sbom2.Source
  */
 export type Sbom2_Source = (typeof Sbom2_Source)[keyof typeof Sbom2_Source] | UnknownEnum;
 
 /**
- * Where an SBOM comes from.
+ * Origin of an SBOM.
  *
  * @generated from enum pinfold.platform.tenant.Sbom2.Source
  */
@@ -252,7 +252,7 @@ export const Sbom2_SourceSchema: GenEnum<Sbom2_Source, Sbom2_SourceJson> = /*@__
   enumDesc(file_pinfold_tenant_v1_sboms, 0, 0);
 
 /**
- * Components and how they belong together.
+ * Components and their relations.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph
  */
@@ -265,7 +265,7 @@ export type ComponentGraph = Message<"pinfold.platform.tenant.ComponentGraph"> &
   nodes: ComponentGraph_Node[];
 
   /**
-   * How they belong together.
+   * Relations between the components.
    *
    * @generated from field: repeated pinfold.platform.tenant.ComponentGraph.Edge edges = 2;
    */
@@ -273,7 +273,7 @@ export type ComponentGraph = Message<"pinfold.platform.tenant.ComponentGraph"> &
 };
 
 /**
- * Components and how they belong together.
+ * Components and their relations.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph
  */
@@ -286,7 +286,7 @@ export type ComponentGraphJson = {
   nodes?: ComponentGraph_NodeJson[];
 
   /**
-   * How they belong together.
+   * Relations between the components.
    *
    * @generated from field: repeated pinfold.platform.tenant.ComponentGraph.Edge edges = 2;
    */
@@ -301,13 +301,13 @@ export const ComponentGraphSchema: GenMessage<ComponentGraph, {jsonType: Compone
   messageDesc(file_pinfold_tenant_v1_sboms, 1);
 
 /**
- * One component.
+ * Component.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph.Node
  */
 export type ComponentGraph_Node = Message<"pinfold.platform.tenant.ComponentGraph.Node"> & {
   /**
-   * What it is. Exactly one.
+   * Kind of component. Exactly one.
    *
    * @generated from oneof pinfold.platform.tenant.ComponentGraph.Node.typed_node
    */
@@ -331,7 +331,7 @@ export type ComponentGraph_Node = Message<"pinfold.platform.tenant.ComponentGrap
 };
 
 /**
- * One component.
+ * Component.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph.Node
  */
@@ -359,27 +359,27 @@ export const ComponentGraph_NodeSchema: GenMessage<ComponentGraph_Node, {jsonTyp
   messageDesc(file_pinfold_tenant_v1_sboms, 1, 0);
 
 /**
- * How one component belongs to another.
+ * Relation between two components.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph.Edge
  */
 export type ComponentGraph_Edge = Message<"pinfold.platform.tenant.ComponentGraph.Edge"> & {
   /**
-   * The id of the component that is spoken of.
+   * Id of the subject component.
    *
    * @generated from field: string subject_id = 1;
    */
   subjectId: string;
 
   /**
-   * The id of the component that it is related to.
+   * Id of the other component.
    *
    * @generated from field: string predicate_id = 2;
    */
   predicateId: string;
 
   /**
-   * How the subject is related to it.
+   * Kind of relation.
    *
    * @generated from field: pinfold.platform.tenant.ComponentGraph.Edge.Type type = 3;
    */
@@ -387,27 +387,27 @@ export type ComponentGraph_Edge = Message<"pinfold.platform.tenant.ComponentGrap
 };
 
 /**
- * How one component belongs to another.
+ * Relation between two components.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph.Edge
  */
 export type ComponentGraph_EdgeJson = {
   /**
-   * The id of the component that is spoken of.
+   * Id of the subject component.
    *
    * @generated from field: string subject_id = 1;
    */
   subjectId?: string;
 
   /**
-   * The id of the component that it is related to.
+   * Id of the other component.
    *
    * @generated from field: string predicate_id = 2;
    */
   predicateId?: string;
 
   /**
-   * How the subject is related to it.
+   * Kind of relation.
    *
    * @generated from field: pinfold.platform.tenant.ComponentGraph.Edge.Type type = 3;
    */
@@ -422,41 +422,41 @@ export const ComponentGraph_EdgeSchema: GenMessage<ComponentGraph_Edge, {jsonTyp
   messageDesc(file_pinfold_tenant_v1_sboms, 1, 1);
 
 /**
- * A relation between two components.
+ * Kind of relation.
  *
  * @generated from enum pinfold.platform.tenant.ComponentGraph.Edge.Type
  */
 export const ComponentGraph_Edge_Type = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * The subject describes it.
+   * The subject describes the other component.
    *
    * @generated from enum value: DESCRIBES = 1;
    */
   DESCRIBES: 1,
 
   /**
-   * The subject contains it.
+   * The subject contains the other component.
    *
    * @generated from enum value: CONTAINS = 2;
    */
   CONTAINS: 2,
 
   /**
-   * The subject depends on it.
+   * The subject depends on the other component.
    *
    * @generated from enum value: DEPENDS_ON = 3;
    */
   DEPENDS_ON: 3,
 
   /**
-   * The subject was made from it.
+   * The subject was generated from the other component.
    *
    * @generated from enum value: GENERATED_FROM = 4;
    */
@@ -464,14 +464,14 @@ export const ComponentGraph_Edge_Type = {
 } as const;
 
 /**
- * A relation between two components.
+ * Kind of relation.
  *
  * @generated from enum pinfold.platform.tenant.ComponentGraph.Edge.Type
  */
 export type ComponentGraph_Edge_Type = (typeof ComponentGraph_Edge_Type)[keyof typeof ComponentGraph_Edge_Type] | UnknownEnum;
 
 /**
- * A relation between two components.
+ * Kind of relation.
  *
  * @generated from enum pinfold.platform.tenant.ComponentGraph.Edge.Type
  */
@@ -490,42 +490,42 @@ export const ComponentGraph_Edge_TypeSchema: GenEnum<ComponentGraph_Edge_Type, C
  */
 export type Package2 = Message<"pinfold.platform.tenant.Package2"> & {
   /**
-   * Its id in the document.
+   * Id in the document.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name.
+   * Name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The version.
+   * Version of the package.
    *
    * @generated from field: string version = 3;
    */
   version: string;
 
   /**
-   * The licence expression.
+   * License expression.
    *
    * @generated from field: string license = 4;
    */
   license: string;
 
   /**
-   * What it is.
+   * Description.
    *
    * @generated from field: string description = 5;
    */
   description: string;
 
   /**
-   * The package URL.
+   * Package URL.
    *
    * @generated from field: string purl = 6;
    */
@@ -539,42 +539,42 @@ export type Package2 = Message<"pinfold.platform.tenant.Package2"> & {
  */
 export type Package2Json = {
   /**
-   * Its id in the document.
+   * Id in the document.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The name.
+   * Name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The version.
+   * Version of the package.
    *
    * @generated from field: string version = 3;
    */
   version?: string;
 
   /**
-   * The licence expression.
+   * License expression.
    *
    * @generated from field: string license = 4;
    */
   license?: string;
 
   /**
-   * What it is.
+   * Description.
    *
    * @generated from field: string description = 5;
    */
   description?: string;
 
   /**
-   * The package URL.
+   * Package URL.
    *
    * @generated from field: string purl = 6;
    */
@@ -595,21 +595,21 @@ export const Package2Schema: GenMessage<Package2, {jsonType: Package2Json}> = /*
  */
 export type File2 = Message<"pinfold.platform.tenant.File2"> & {
   /**
-   * Its id in the document.
+   * Id in the document.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The path.
+   * Path.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * What kinds of file it is, in the words of SPDX.
+   * Kinds of file, in terms of SPDX.
    *
    * @generated from field: repeated string types = 4;
    */
@@ -623,21 +623,21 @@ export type File2 = Message<"pinfold.platform.tenant.File2"> & {
  */
 export type File2Json = {
   /**
-   * Its id in the document.
+   * Id in the document.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The path.
+   * Path.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * What kinds of file it is, in the words of SPDX.
+   * Kinds of file, in terms of SPDX.
    *
    * @generated from field: repeated string types = 4;
    */

@@ -17,27 +17,27 @@ export const file_pinfold_tenant_v1_vuln_reports: GenFile = /*@__PURE__*/
   fileDesc("CiRwaW5mb2xkL3RlbmFudC92MS92dWxuX3JlcG9ydHMucHJvdG8SF3BpbmZvbGQucGxhdGZvcm0udGVuYW50ItwCCgpWdWxuUmVwb3J0EgoKAmlkGAEgASgJEkQKIHZ1bG5lcmFiaWxpdHlfZGJfbGFzdF9idWlsZF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJKChV2dWxuZXJhYmlsaXR5X21hdGNoZXMYAyADKAsyKy5waW5mb2xkLnBsYXRmb3JtLnRlbmFudC5WdWxuZXJhYmlsaXR5TWF0Y2gSMQoHc2Nhbm5lchgEIAEoCzIgLnBpbmZvbGQucGxhdGZvcm0udGVuYW50LlNjYW5uZXISNQoRcmVwb3J0X2dlbmVyYXRpb24YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3Jhd192dWxuX3JlcG9ydBgGIAEoDBItCglsYXN0X3NlZW4YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIigKB1NjYW5uZXISDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIsEBChJWdWxuZXJhYmlsaXR5TWF0Y2gSQwoNdnVsbmVyYWJpbGl0eRgBIAEoCzIsLnBpbmZvbGQucGxhdGZvcm0udGVuYW50LlZ1bG5lcmFiaWxpdHlSZWNvcmQSLgoDcGtnGAIgASgLMiEucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuUGFja2FnZTISLgoDZml4GAMgASgLMhwucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuRml4SACIAQFCBgoEX2ZpeCKWBQoTVnVsbmVyYWJpbGl0eVJlY29yZBIKCgJpZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRJHCghzZXZlcml0eRgDIAEoDjI1LnBpbmZvbGQucGxhdGZvcm0udGVuYW50LlZ1bG5lcmFiaWxpdHlSZWNvcmQuU2V2ZXJpdHkSDgoGc291cmNlGAQgASgJEj8KBGN2c3MYBSADKAsyMS5waW5mb2xkLnBsYXRmb3JtLnRlbmFudC5WdWxuZXJhYmlsaXR5UmVjb3JkLkN2c3MSDwoHY3BlX3VyaRgGIAMoCRIUCgxyZWxhdGVkX3VybHMYByADKAkSUAoKYWR2aXNvcmllcxgIIAMoCzI8LnBpbmZvbGQucGxhdGZvcm0udGVuYW50LlZ1bG5lcmFiaWxpdHlSZWNvcmQuQWR2aXNvcmllc0VudHJ5EmIKF3JlbGF0ZWRfdnVsbmVyYWJpbGl0aWVzGAkgAygLMkEucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuVnVsbmVyYWJpbGl0eVJlY29yZC5SZWxhdGVkVnVsbmVyYWJpbGl0eRISCgpkaXNwbGF5X2lkGAogASgJGiYKBEN2c3MSDQoFc2NvcmUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRoyChRSZWxhdGVkVnVsbmVyYWJpbGl0eRIKCgJpZBgBIAEoCRIOCgZzb3VyY2UYAiABKAkaMQoPQWR2aXNvcmllc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRAoIU2V2ZXJpdHkSCwoHVU5LTk9XThAAEgcKA0xPVxABEgoKBk1FRElVTRACEggKBEhJR0gQAxIMCghDUklUSUNBTBAEIogBCgNGaXgSEAoIdmVyc2lvbnMYASADKAkSMQoFc3RhdGUYAiABKA4yIi5waW5mb2xkLnBsYXRmb3JtLnRlbmFudC5GaXguU3RhdGUiPAoFU3RhdGUSCwoHVU5LTk9XThAAEgkKBUZJWEVEEAESDQoJTk9UX0ZJWEVEEAISDAoIV09OVF9GSVgQA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_pinfold_tenant_v1_sboms]);
 
 /**
- * What a scanner found in an image, in the older of two shapes. ListVulnReports has the newer one.
+ * Vulnerability report of a scanner about an image, in the older of two formats. ListVulnReports returns the newer one.
  *
  * @generated from message pinfold.platform.tenant.VulnReport
  */
 export type VulnReport = Message<"pinfold.platform.tenant.VulnReport"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When the scanner's database was built: RFC 3339, UTC, milliseconds.
+   * Build time of the scanner's database: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp vulnerability_db_last_build_time = 2;
    */
   vulnerabilityDbLastBuildTime?: Timestamp | undefined;
 
   /**
-   * What was found.
+   * Vulnerabilities in the report.
    *
    * @generated from field: repeated pinfold.platform.tenant.VulnerabilityMatch vulnerability_matches = 3;
    */
@@ -51,21 +51,21 @@ export type VulnReport = Message<"pinfold.platform.tenant.VulnReport"> & {
   scanner?: Scanner | undefined;
 
   /**
-   * When the report was made: RFC 3339, UTC, milliseconds.
+   * Time when the report was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp report_generation = 5;
    */
   reportGeneration?: Timestamp | undefined;
 
   /**
-   * What the scanner wrote; answers carry it in base64.
+   * Original report of the scanner, base64-encoded in answers.
    *
    * @generated from field: bytes raw_vuln_report = 6;
    */
   rawVulnReport: Uint8Array;
 
   /**
-   * When it was last looked at: RFC 3339, UTC, milliseconds.
+   * Time of the last check: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_seen = 7;
    */
@@ -73,27 +73,27 @@ export type VulnReport = Message<"pinfold.platform.tenant.VulnReport"> & {
 };
 
 /**
- * What a scanner found in an image, in the older of two shapes. ListVulnReports has the newer one.
+ * Vulnerability report of a scanner about an image, in the older of two formats. ListVulnReports returns the newer one.
  *
  * @generated from message pinfold.platform.tenant.VulnReport
  */
 export type VulnReportJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * When the scanner's database was built: RFC 3339, UTC, milliseconds.
+   * Build time of the scanner's database: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp vulnerability_db_last_build_time = 2;
    */
   vulnerabilityDbLastBuildTime?: TimestampJson;
 
   /**
-   * What was found.
+   * Vulnerabilities in the report.
    *
    * @generated from field: repeated pinfold.platform.tenant.VulnerabilityMatch vulnerability_matches = 3;
    */
@@ -107,21 +107,21 @@ export type VulnReportJson = {
   scanner?: ScannerJson;
 
   /**
-   * When the report was made: RFC 3339, UTC, milliseconds.
+   * Time when the report was made: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp report_generation = 5;
    */
   reportGeneration?: TimestampJson;
 
   /**
-   * What the scanner wrote; answers carry it in base64.
+   * Original report of the scanner, base64-encoded in answers.
    *
    * @generated from field: bytes raw_vuln_report = 6;
    */
   rawVulnReport?: string;
 
   /**
-   * When it was last looked at: RFC 3339, UTC, milliseconds.
+   * Time of the last check: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_seen = 7;
    */
@@ -142,14 +142,14 @@ export const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}
  */
 export type Scanner = Message<"pinfold.platform.tenant.Scanner"> & {
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Its version.
+   * Version.
    *
    * @generated from field: string version = 2;
    */
@@ -163,14 +163,14 @@ export type Scanner = Message<"pinfold.platform.tenant.Scanner"> & {
  */
 export type ScannerJson = {
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Its version.
+   * Version.
    *
    * @generated from field: string version = 2;
    */
@@ -185,13 +185,13 @@ export const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}> = /*@__
   messageDesc(file_pinfold_tenant_v1_vuln_reports, 1);
 
 /**
- * One vulnerability in one package.
+ * Vulnerability in one package.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityMatch
  */
 export type VulnerabilityMatch = Message<"pinfold.platform.tenant.VulnerabilityMatch"> & {
   /**
-   * The vulnerability.
+   * Id of the vulnerability.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord vulnerability = 1;
    */
@@ -205,7 +205,7 @@ export type VulnerabilityMatch = Message<"pinfold.platform.tenant.VulnerabilityM
   pkg?: Package2 | undefined;
 
   /**
-   * How it can be fixed. Absent when that is not known.
+   * Fix state and fixed versions. Absent if unknown.
    *
    * @generated from field: optional pinfold.platform.tenant.Fix fix = 3;
    */
@@ -213,13 +213,13 @@ export type VulnerabilityMatch = Message<"pinfold.platform.tenant.VulnerabilityM
 };
 
 /**
- * One vulnerability in one package.
+ * Vulnerability in one package.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityMatch
  */
 export type VulnerabilityMatchJson = {
   /**
-   * The vulnerability.
+   * Id of the vulnerability.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord vulnerability = 1;
    */
@@ -233,7 +233,7 @@ export type VulnerabilityMatchJson = {
   pkg?: Package2Json;
 
   /**
-   * How it can be fixed. Absent when that is not known.
+   * Fix state and fixed versions. Absent if unknown.
    *
    * @generated from field: optional pinfold.platform.tenant.Fix fix = 3;
    */
@@ -248,76 +248,76 @@ export const VulnerabilityMatchSchema: GenMessage<VulnerabilityMatch, {jsonType:
   messageDesc(file_pinfold_tenant_v1_vuln_reports, 2);
 
 /**
- * A vulnerability as the scanner's database describes it.
+ * Vulnerability as described in the scanner's database.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityRecord
  */
 export type VulnerabilityRecord = Message<"pinfold.platform.tenant.VulnerabilityRecord"> & {
   /**
-   * The id in that database.
+   * Id in the scanner's database.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What it is.
+   * Description.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
   severity: VulnerabilityRecord_Severity;
 
   /**
-   * Where the record comes from.
+   * Origin of the record.
    *
    * @generated from field: string source = 4;
    */
   source: string;
 
   /**
-   * How bad it is in the terms of CVSS.
+   * CVSS scores.
    *
    * @generated from field: repeated pinfold.platform.tenant.VulnerabilityRecord.Cvss cvss = 5;
    */
   cvss: VulnerabilityRecord_Cvss[];
 
   /**
-   * The CPE names that it applies to.
+   * CPE names that it applies to.
    *
    * @generated from field: repeated string cpe_uri = 6;
    */
   cpeUri: string[];
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated string related_urls = 7;
    */
   relatedUrls: string[];
 
   /**
-   * What was published about it, by name.
+   * Published advisories, by name.
    *
    * @generated from field: map<string, string> advisories = 8;
    */
   advisories: { [key: string]: string };
 
   /**
-   * The same vulnerability elsewhere.
+   * Same vulnerability in other databases.
    *
    * @generated from field: repeated pinfold.platform.tenant.VulnerabilityRecord.RelatedVulnerability related_vulnerabilities = 9;
    */
   relatedVulnerabilities: VulnerabilityRecord_RelatedVulnerability[];
 
   /**
-   * The id to show to people.
+   * Id to show to people.
    *
    * @generated from field: string display_id = 10;
    */
@@ -325,76 +325,76 @@ export type VulnerabilityRecord = Message<"pinfold.platform.tenant.Vulnerability
 };
 
 /**
- * A vulnerability as the scanner's database describes it.
+ * Vulnerability as described in the scanner's database.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityRecord
  */
 export type VulnerabilityRecordJson = {
   /**
-   * The id in that database.
+   * Id in the scanner's database.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * What it is.
+   * Description.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
   severity?: VulnerabilityRecord_SeverityJson;
 
   /**
-   * Where the record comes from.
+   * Origin of the record.
    *
    * @generated from field: string source = 4;
    */
   source?: string;
 
   /**
-   * How bad it is in the terms of CVSS.
+   * CVSS scores.
    *
    * @generated from field: repeated pinfold.platform.tenant.VulnerabilityRecord.Cvss cvss = 5;
    */
   cvss?: VulnerabilityRecord_CvssJson[];
 
   /**
-   * The CPE names that it applies to.
+   * CPE names that it applies to.
    *
    * @generated from field: repeated string cpe_uri = 6;
    */
   cpeUri?: string[];
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated string related_urls = 7;
    */
   relatedUrls?: string[];
 
   /**
-   * What was published about it, by name.
+   * Published advisories, by name.
    *
    * @generated from field: map<string, string> advisories = 8;
    */
   advisories?: { [key: string]: string };
 
   /**
-   * The same vulnerability elsewhere.
+   * Same vulnerability in other databases.
    *
    * @generated from field: repeated pinfold.platform.tenant.VulnerabilityRecord.RelatedVulnerability related_vulnerabilities = 9;
    */
   relatedVulnerabilities?: VulnerabilityRecord_RelatedVulnerabilityJson[];
 
   /**
-   * The id to show to people.
+   * Id to show to people.
    *
    * @generated from field: string display_id = 10;
    */
@@ -409,20 +409,20 @@ export const VulnerabilityRecordSchema: GenMessage<VulnerabilityRecord, {jsonTyp
   messageDesc(file_pinfold_tenant_v1_vuln_reports, 3);
 
 /**
- * A score.
+ * Severity score.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityRecord.Cvss
  */
 export type VulnerabilityRecord_Cvss = Message<"pinfold.platform.tenant.VulnerabilityRecord.Cvss"> & {
   /**
-   * The vector.
+   * CVSS vector.
    *
    * @generated from field: string score = 1;
    */
   score: string;
 
   /**
-   * The version of CVSS.
+   * CVSS version.
    *
    * @generated from field: string version = 2;
    */
@@ -430,20 +430,20 @@ export type VulnerabilityRecord_Cvss = Message<"pinfold.platform.tenant.Vulnerab
 };
 
 /**
- * A score.
+ * Severity score.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityRecord.Cvss
  */
 export type VulnerabilityRecord_CvssJson = {
   /**
-   * The vector.
+   * CVSS vector.
    *
    * @generated from field: string score = 1;
    */
   score?: string;
 
   /**
-   * The version of CVSS.
+   * CVSS version.
    *
    * @generated from field: string version = 2;
    */
@@ -458,20 +458,20 @@ export const VulnerabilityRecord_CvssSchema: GenMessage<VulnerabilityRecord_Cvss
   messageDesc(file_pinfold_tenant_v1_vuln_reports, 3, 0);
 
 /**
- * A vulnerability in another database.
+ * Same vulnerability in another database.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityRecord.RelatedVulnerability
  */
 export type VulnerabilityRecord_RelatedVulnerability = Message<"pinfold.platform.tenant.VulnerabilityRecord.RelatedVulnerability"> & {
   /**
-   * Its id there.
+   * Id in the other database.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The database.
+   * Name of the other database.
    *
    * @generated from field: string source = 2;
    */
@@ -479,20 +479,20 @@ export type VulnerabilityRecord_RelatedVulnerability = Message<"pinfold.platform
 };
 
 /**
- * A vulnerability in another database.
+ * Same vulnerability in another database.
  *
  * @generated from message pinfold.platform.tenant.VulnerabilityRecord.RelatedVulnerability
  */
 export type VulnerabilityRecord_RelatedVulnerabilityJson = {
   /**
-   * Its id there.
+   * Id in the other database.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The database.
+   * Name of the other database.
    *
    * @generated from field: string source = 2;
    */
@@ -507,13 +507,13 @@ export const VulnerabilityRecord_RelatedVulnerabilitySchema: GenMessage<Vulnerab
   messageDesc(file_pinfold_tenant_v1_vuln_reports, 3, 1);
 
 /**
- * How bad a vulnerability is. What the newer reports call negligible is low here.
+ * Severity of a vulnerability. `NEGLIGIBLE` of the newer reports is low here.
  *
  * @generated from enum pinfold.platform.tenant.VulnerabilityRecord.Severity
  */
 export const VulnerabilityRecord_Severity = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -549,14 +549,14 @@ export const VulnerabilityRecord_Severity = {
 } as const;
 
 /**
- * How bad a vulnerability is. What the newer reports call negligible is low here.
+ * Severity of a vulnerability. `NEGLIGIBLE` of the newer reports is low here.
  *
  * @generated from enum pinfold.platform.tenant.VulnerabilityRecord.Severity
  */
 export type VulnerabilityRecord_Severity = (typeof VulnerabilityRecord_Severity)[keyof typeof VulnerabilityRecord_Severity] | UnknownEnum;
 
 /**
- * How bad a vulnerability is. What the newer reports call negligible is low here.
+ * Severity of a vulnerability. `NEGLIGIBLE` of the newer reports is low here.
  *
  * @generated from enum pinfold.platform.tenant.VulnerabilityRecord.Severity
  */
@@ -569,20 +569,20 @@ export const VulnerabilityRecord_SeveritySchema: GenEnum<VulnerabilityRecord_Sev
   enumDesc(file_pinfold_tenant_v1_vuln_reports, 3, 0);
 
 /**
- * How a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from message pinfold.platform.tenant.Fix
  */
 export type Fix = Message<"pinfold.platform.tenant.Fix"> & {
   /**
-   * The versions without it.
+   * Versions without the vulnerability.
    *
    * @generated from field: repeated string versions = 1;
    */
   versions: string[];
 
   /**
-   * Whether it can be fixed.
+   * Fix state.
    *
    * @generated from field: pinfold.platform.tenant.Fix.State state = 2;
    */
@@ -590,20 +590,20 @@ export type Fix = Message<"pinfold.platform.tenant.Fix"> & {
 };
 
 /**
- * How a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from message pinfold.platform.tenant.Fix
  */
 export type FixJson = {
   /**
-   * The versions without it.
+   * Versions without the vulnerability.
    *
    * @generated from field: repeated string versions = 1;
    */
   versions?: string[];
 
   /**
-   * Whether it can be fixed.
+   * Fix state.
    *
    * @generated from field: pinfold.platform.tenant.Fix.State state = 2;
    */
@@ -618,34 +618,34 @@ export const FixSchema: GenMessage<Fix, {jsonType: FixJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_tenant_v1_vuln_reports, 4);
 
 /**
- * Whether a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from enum pinfold.platform.tenant.Fix.State
  */
 export const Fix_State = {
   /**
-   * Not known.
+   * Unknown.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * A version without it exists.
+   * Fixed: a version without the vulnerability exists.
    *
    * @generated from enum value: FIXED = 1;
    */
   FIXED: 1,
 
   /**
-   * There is none yet.
+   * Not fixed yet.
    *
    * @generated from enum value: NOT_FIXED = 2;
    */
   NOT_FIXED: 2,
 
   /**
-   * There will be none.
+   * Will not be fixed.
    *
    * @generated from enum value: WONT_FIX = 3;
    */
@@ -653,14 +653,14 @@ export const Fix_State = {
 } as const;
 
 /**
- * Whether a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from enum pinfold.platform.tenant.Fix.State
  */
 export type Fix_State = (typeof Fix_State)[keyof typeof Fix_State] | UnknownEnum;
 
 /**
- * Whether a vulnerability can be fixed.
+ * Fix state of a vulnerability.
  *
  * @generated from enum pinfold.platform.tenant.Fix.State
  */

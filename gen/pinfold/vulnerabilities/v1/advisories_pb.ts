@@ -21,7 +21,7 @@ export const file_pinfold_vulnerabilities_v1_advisories: GenFile = /*@__PURE__*/
   fileDesc("CitwaW5mb2xkL3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yaWVzLnByb3RvEiNwaW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MSJxChVDcmVhdGVBZHZpc29yeVJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSgtRgBEj8KCGFkdmlzb3J5GAIgASgLMi0ucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnki0wQKCEFkdmlzb3J5EhAKAmlkGAEgASgJQgSgtRgBEhUKDWFydGlmYWN0X3R5cGUYAiABKAkSFQoNYXJ0aWZhY3RfbmFtZRgDIAEoCRIdChVhcnRpZmFjdF9hcmNoaXRlY3R1cmUYBSABKAkSGwoOY29tcG9uZW50X25hbWUYBiABKAlIAIgBARIfChJjb21wb25lbnRfbG9jYXRpb24YByABKAlIAYgBARIbCg5jb21wb25lbnRfdHlwZRgIIAEoCUgCiAEBEi4KCmNyZWF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKCmRlbGV0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESDwoHYWxpYXNlcxgNIAMoCRJCCgZldmVudHMYDiADKAsyMi5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50EhMKC2Fkdmlzb3J5X2lkGA8gASgJEg4KBmF1dGhvchgQIAEoCRIdChBsZWdhY3lBZHZpc29yeUlEGBMgASgJSASIAQFCEQoPX2NvbXBvbmVudF9uYW1lQhUKE19jb21wb25lbnRfbG9jYXRpb25CEQoPX2NvbXBvbmVudF90eXBlQg0KC19kZWxldGVkX2F0QhMKEV9sZWdhY3lBZHZpc29yeUlEIrcGCg5BZHZpc29yeUZpbHRlchIaCgxhZHZpc29yeV9pZHMYFyADKAlCBKi1GAESIQoTbGVnYWN5X2Fkdmlzb3J5X2lkcxgYIAMoCUIEqLUYARIKCgJpZBgRIAEoCRIxCgR1aWRwGBAgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlchIbCg1hcnRpZmFjdF90eXBlGAIgAygJQgSotRgBEhsKDWFydGlmYWN0X25hbWUYAyADKAlCBKi1GAESFgoOY29tcG9uZW50X25hbWUYBSADKAkSHAoOY29tcG9uZW50X3R5cGUYBiADKAlCBKi1GAESGgoSY29tcG9uZW50X2xvY2F0aW9uGBQgAygJEhUKB2FsaWFzZXMYByADKAlCBKi1GAESIwoVYXJ0aWZhY3RfYXJjaGl0ZWN0dXJlGAggAygJQgSotRgBEhIKCnBhZ2VfdG9rZW4YCSABKAkSEQoJcGFnZV9zaXplGAogASgDEk8KDmV2ZW50X3N0YXR1c2VzGAsgAygOMjEucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuUmV2aWV3U3RhdHVzQgSotRgBEhQKDGV2ZW50X2F1dGhvchgMIAMoCRIWCg5ldmVudF9yZXZpZXdlchgSIAMoCRJPCgtldmVudF90eXBlcxgNIAMoDjI0LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkV2ZW50VHlwZUZpbHRlckIEqLUYARI+CghvcmRlcl9ieRgOIAEoDjIsLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLk9yZGVyQnkSHAoUZXhjbHVkZV9ldmVudF9hdXRob3IYDyADKAkSVAoRbGF0ZXN0X2V2ZW50X3R5cGUYEyABKA4yNC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5FdmVudFR5cGVGaWx0ZXJIAIgBARITCgZvcmlnaW4YFiABKAlIAYgBAUIUChJfbGF0ZXN0X2V2ZW50X3R5cGVCCQoHX29yaWdpbiKjAQoOQWR2aXNvcmllc0xpc3QSEAoCaWQYASABKAlCBKC1GAESPAoFaXRlbXMYAiADKAsyLS5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSGAoLdG90YWxfY291bnQYBCABKANIAIgBAUIOCgxfdG90YWxfY291bnQiKQoVRGVsZXRlQWR2aXNvcnlSZXF1ZXN0EhAKAmlkGAEgASgJQgSgtRgBKtoBCgdPcmRlckJ5EhgKFE9SREVSX0JZX1VOU1BFQ0lGSUVEEAASCgoGSURfQVNDEAESCwoHSURfREVTQxACEhIKDkNSRUFURURfQVRfQVNDEAMSEwoPQ1JFQVRFRF9BVF9ERVNDEAQSDwoLQUxJQVNFU19BU0MQBRIQCgxBTElBU0VTX0RFU0MQBhISCg5VUERBVEVEX0FUX0FTQxAHEhMKD1VQREFURURfQVRfREVTQxAIEhIKDkRFTEVURURfQVRfQVNDEAkSEwoPREVMRVRFRF9BVF9ERVNDEAoqqQMKD0V2ZW50VHlwZUZpbHRlchIhCh1FVkVOVF9UWVBFX0ZJTFRFUl9VTlNQRUNJRklFRBAAEh8KG0VWRU5UX1RZUEVfRklMVEVSX0RFVEVDVElPThABEjEKLUVWRU5UX1RZUEVfRklMVEVSX1RSVUVfUE9TSVRJVkVfREVURVJNSU5BVElPThACEhsKF0VWRU5UX1RZUEVfRklMVEVSX0ZJWEVEEAMSMgouRVZFTlRfVFlQRV9GSUxURVJfRkFMU0VfUE9TSVRJVkVfREVURVJNSU5BVElPThAEEioKJkVWRU5UX1RZUEVfRklMVEVSX0FOQUxZU0lTX05PVF9QTEFOTkVEEAUSJQohRVZFTlRfVFlQRV9GSUxURVJfRklYX05PVF9QTEFOTkVEEAYSKgomRVZFTlRfVFlQRV9GSUxURVJfUEVORElOR19VUFNUUkVBTV9GSVgQBxIdChlFVkVOVF9UWVBFX0ZJTFRFUl9QQVRDSEVEEAgSMAosRVZFTlRfVFlQRV9GSUxURVJfQ09NUE9ORU5UX0xPQ0FUSU9OX0NIQU5HRUQQCTKICgoKQWR2aXNvcmllcxKoAQoGQ3JlYXRlEjoucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQ3JlYXRlQWR2aXNvcnlSZXF1ZXN0Gi0ucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnkiM4q1GAYSBAoC7A6C0+STAiM6ASoiHi92dWxuZXJhYmlsaXRpZXMvdjEvYWR2aXNvcmllcxKkAQoETGlzdBIzLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RmlsdGVyGjMucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcmllc0xpc3QiMoq1GAgSBgoC7g4QAYLT5JMCIBIeL3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yaWVzEqMBCgZVcGRhdGUSLS5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeRotLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5IjuKtRgGEgQKAu0OgtPkkwIrOgEqGiYvdnVsbmVyYWJpbGl0aWVzL3YxL2Fkdmlzb3JpZXMve2lkPSoqfRKWAQoGRGVsZXRlEjoucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuRGVsZXRlQWR2aXNvcnlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjiKtRgGEgQKAu8OgtPkkwIoKiYvdnVsbmVyYWJpbGl0aWVzL3YxL2Fkdmlzb3JpZXMve2lkPSoqfRLVAQoTQ3JlYXRlQWR2aXNvcnlFdmVudBI/LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkNyZWF0ZUFkdmlzb3J5RXZlbnRSZXF1ZXN0GjIucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudCJJirUYBhIECgLsDoLT5JMCOToBKiI0L3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yaWVzL3twYXJlbnRfaWQ9Kip9L2V2ZW50cxLOAQoSTGlzdEFkdmlzb3J5RXZlbnRzEjgucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudEZpbHRlcho2LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnRMaXN0IkaKtRgGEgQKAu4OgtPkkwI2EjQvdnVsbmVyYWJpbGl0aWVzL3YxL2Fkdmlzb3JpZXMve3BhcmVudF9pZD0qKn0vZXZlbnRzEr8BChNVcGRhdGVBZHZpc29yeUV2ZW50EjIucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudBoyLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQiQIq1GAYSBAoC7Q6C0+STAjA6ASoaKy92dWxuZXJhYmlsaXRpZXMvdjEvYWR2aXNvcnlfZXZlbnRzL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter, file_pinfold_vulnerabilities_v1_advisory_events]);
 
 /**
- * An advisory to create, and where.
+ * Request to create an advisory in a group.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.CreateAdvisoryRequest
  */
@@ -34,7 +34,7 @@ export type CreateAdvisoryRequest = Message<"pinfold.platform.vulnerabilities.v1
   parentId: string;
 
   /**
-   * The advisory; its ids are ignored.
+   * The advisory. Its ids are ignored.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.Advisory advisory = 2;
    */
@@ -42,7 +42,7 @@ export type CreateAdvisoryRequest = Message<"pinfold.platform.vulnerabilities.v1
 };
 
 /**
- * An advisory to create, and where.
+ * Request to create an advisory in a group.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.CreateAdvisoryRequest
  */
@@ -55,7 +55,7 @@ export type CreateAdvisoryRequestJson = {
   parentId?: string;
 
   /**
-   * The advisory; its ids are ignored.
+   * The advisory. Its ids are ignored.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.Advisory advisory = 2;
    */
@@ -70,7 +70,7 @@ export const CreateAdvisoryRequestSchema: GenMessage<CreateAdvisoryRequest, {jso
   messageDesc(file_pinfold_vulnerabilities_v1_advisories, 0);
 
 /**
- * One vulnerability in one component of one artifact, and what became of it.
+ * Advisory: one vulnerability in one component of one artifact, and its status.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.Advisory
  */
@@ -83,98 +83,98 @@ export type Advisory = Message<"pinfold.platform.vulnerabilities.v1.Advisory"> &
   id: string;
 
   /**
-   * The kind of artifact, such as `apk`, `image` or `library`.
+   * Kind of artifact, such as `apk`, `image` or `library`.
    *
    * @generated from field: string artifact_type = 2;
    */
   artifactType: string;
 
   /**
-   * The affected artifact, such as the name of a package.
+   * Affected artifact, such as the name of a package.
    *
    * @generated from field: string artifact_name = 3;
    */
   artifactName: string;
 
   /**
-   * The architecture of the artifact, such as `x86_64` or `aarch64`.
+   * Architecture of the artifact, such as `x86_64` or `aarch64`.
    *
    * @generated from field: string artifact_architecture = 5;
    */
   artifactArchitecture: string;
 
   /**
-   * The affected component in the artifact.
+   * Affected component in the artifact.
    *
    * @generated from field: optional string component_name = 6;
    */
   componentName?: string | undefined;
 
   /**
-   * Where the component is in the artifact.
+   * Location of the component in the artifact.
    *
    * @generated from field: optional string component_location = 7;
    */
   componentLocation?: string | undefined;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: optional string component_type = 8;
    */
   componentType?: string | undefined;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 10;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 11;
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * When it was deleted: RFC 3339, UTC, milliseconds. Absent otherwise.
+   * Time of deletion: RFC 3339, UTC, milliseconds. Absent if not deleted.
    *
    * @generated from field: optional google.protobuf.Timestamp deleted_at = 12;
    */
   deletedAt?: Timestamp | undefined;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases: string[];
 
   /**
-   * What happened to it, oldest first. The latest approved event is its current status.
+   * Events of the advisory, oldest first. The latest approved event is its current status.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.AdvisoryEvent events = 14;
    */
   events: AdvisoryEvent[];
 
   /**
-   * The public id, `CGA-` and three groups of four characters. Set by the server, never changes.
+   * Public id, `CGA-` and three groups of four characters. Set by the server, never changes.
    *
    * @generated from field: string advisory_id = 15;
    */
   advisoryId: string;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 16;
    */
   author: string;
 
   /**
-   * Its id in an earlier database of advisories, if it had one.
+   * Id in an earlier advisory database, if any.
    *
    * @generated from field: optional string legacyAdvisoryID = 19;
    */
@@ -182,7 +182,7 @@ export type Advisory = Message<"pinfold.platform.vulnerabilities.v1.Advisory"> &
 };
 
 /**
- * One vulnerability in one component of one artifact, and what became of it.
+ * Advisory: one vulnerability in one component of one artifact, and its status.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.Advisory
  */
@@ -195,98 +195,98 @@ export type AdvisoryJson = {
   id?: string;
 
   /**
-   * The kind of artifact, such as `apk`, `image` or `library`.
+   * Kind of artifact, such as `apk`, `image` or `library`.
    *
    * @generated from field: string artifact_type = 2;
    */
   artifactType?: string;
 
   /**
-   * The affected artifact, such as the name of a package.
+   * Affected artifact, such as the name of a package.
    *
    * @generated from field: string artifact_name = 3;
    */
   artifactName?: string;
 
   /**
-   * The architecture of the artifact, such as `x86_64` or `aarch64`.
+   * Architecture of the artifact, such as `x86_64` or `aarch64`.
    *
    * @generated from field: string artifact_architecture = 5;
    */
   artifactArchitecture?: string;
 
   /**
-   * The affected component in the artifact.
+   * Affected component in the artifact.
    *
    * @generated from field: optional string component_name = 6;
    */
   componentName?: string;
 
   /**
-   * Where the component is in the artifact.
+   * Location of the component in the artifact.
    *
    * @generated from field: optional string component_location = 7;
    */
   componentLocation?: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: optional string component_type = 8;
    */
   componentType?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 10;
    */
   createdAt?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 11;
    */
   updatedAt?: TimestampJson;
 
   /**
-   * When it was deleted: RFC 3339, UTC, milliseconds. Absent otherwise.
+   * Time of deletion: RFC 3339, UTC, milliseconds. Absent if not deleted.
    *
    * @generated from field: optional google.protobuf.Timestamp deleted_at = 12;
    */
   deletedAt?: TimestampJson;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases?: string[];
 
   /**
-   * What happened to it, oldest first. The latest approved event is its current status.
+   * Events of the advisory, oldest first. The latest approved event is its current status.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.AdvisoryEvent events = 14;
    */
   events?: AdvisoryEventJson[];
 
   /**
-   * The public id, `CGA-` and three groups of four characters. Set by the server, never changes.
+   * Public id, `CGA-` and three groups of four characters. Set by the server, never changes.
    *
    * @generated from field: string advisory_id = 15;
    */
   advisoryId?: string;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 16;
    */
   author?: string;
 
   /**
-   * Its id in an earlier database of advisories, if it had one.
+   * Id in an earlier advisory database, if any.
    *
    * @generated from field: optional string legacyAdvisoryID = 19;
    */
@@ -301,157 +301,160 @@ export const AdvisorySchema: GenMessage<Advisory, {jsonType: AdvisoryJson}> = /*
   messageDesc(file_pinfold_vulnerabilities_v1_advisories, 1);
 
 /**
- * Which advisories to list, in which order, and which page of them.
+ * Request to list advisories: filters, order and page.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryFilter
  */
 export type AdvisoryFilter = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryFilter"> & {
   /**
-   * Only these public ids. Repeat the parameter or separate values with commas.
+   * Limits the list to these public ids. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string advisory_ids = 23;
    */
   advisoryIds: string[];
 
   /**
-   * Only these ids of the earlier database. Repeat the parameter or separate values with commas.
+   * Limits the list to these ids of the earlier database. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string legacy_advisory_ids = 24;
    */
   legacyAdvisoryIds: string[];
 
   /**
-   * Exactly this advisory, by its uid.
+   * Limits the list to the advisory with this uid.
    *
    * @generated from field: string id = 17;
    */
   id: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 16;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only these kinds of artifact. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of artifact. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_type = 2;
    */
   artifactType: string[];
 
   /**
-   * Only artifacts with exactly these names. Ignored when `origin` is set. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to artifacts with exactly these names. Ignored if `origin` is set. Repeat the parameter or separate
+   * values with commas.
    *
    * @generated from field: repeated string artifact_name = 3;
    */
   artifactName: string[];
 
   /**
-   * Only components with exactly these names. Repeat the parameter for several.
+   * Limits the list to components with exactly these names. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_name = 5;
    */
   componentName: string[];
 
   /**
-   * Only these kinds of component. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of component. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string component_type = 6;
    */
   componentType: string[];
 
   /**
-   * Only components at exactly these places. Repeat the parameter for several.
+   * Limits the list to components at exactly these locations. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_location = 20;
    */
   componentLocation: string[];
 
   /**
-   * Only advisories with one of these ids of the vulnerability, such as CVE ids. Repeat the parameter or separate
-   * values with commas.
+   * Limits the list to advisories with one of these vulnerability ids, such as CVE ids. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases: string[];
 
   /**
-   * Only these architectures. Repeat the parameter or separate values with commas.
+   * Limits the list to these architectures. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_architecture = 8;
    */
   artifactArchitecture: string[];
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 9;
    */
   pageToken: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int64 page_size = 10;
    */
   pageSize: bigint;
 
   /**
-   * Only advisories with an event in one of these states. Repeat the parameter or separate values with commas.
+   * Limits the list to advisories with an event in one of these states. Repeat the parameter or separate values with
+   * commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.ReviewStatus event_statuses = 11;
    */
   eventStatuses: ReviewStatus[];
 
   /**
-   * Only advisories with an event by one of these authors. Repeat the parameter for several.
+   * Limits the list to advisories with an event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_author = 12;
    */
   eventAuthor: string[];
 
   /**
-   * Only advisories with an event reviewed by one of these. Repeat the parameter for several.
+   * Limits the list to advisories with an event reviewed by one of these reviewers. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_reviewer = 18;
    */
   eventReviewer: string[];
 
   /**
-   * Only advisories with an event of one of these types. It need not be the event that another filter meets. Repeat the
-   * parameter or separate values with commas.
+   * Limits the list to advisories with an event of one of these types. Other filters may match a different event of the
+   * advisory. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.EventTypeFilter event_types = 13;
    */
   eventTypes: EventTypeFilter[];
 
   /**
-   * The order of the list; by id when not set.
+   * Order of the list. Default: by id.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.OrderBy order_by = 14;
    */
   orderBy: OrderBy;
 
   /**
-   * No advisories with any event by one of these authors. Repeat the parameter for several.
+   * Excludes advisories with any event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string exclude_event_author = 15;
    */
   excludeEventAuthor: string[];
 
   /**
-   * Only advisories whose latest approved event is of this type.
+   * Limits the list to advisories whose latest approved event has this type.
    *
    * @generated from field: optional pinfold.platform.vulnerabilities.v1.EventTypeFilter latest_event_type = 19;
    */
   latestEventType?: EventTypeFilter | undefined;
 
   /**
-   * Only advisories of this origin package and its sub-packages.
+   * Limits the list to advisories of this origin package and its sub-packages.
    *
    * @generated from field: optional string origin = 22;
    */
@@ -459,157 +462,160 @@ export type AdvisoryFilter = Message<"pinfold.platform.vulnerabilities.v1.Adviso
 };
 
 /**
- * Which advisories to list, in which order, and which page of them.
+ * Request to list advisories: filters, order and page.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryFilter
  */
 export type AdvisoryFilterJson = {
   /**
-   * Only these public ids. Repeat the parameter or separate values with commas.
+   * Limits the list to these public ids. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string advisory_ids = 23;
    */
   advisoryIds?: string[];
 
   /**
-   * Only these ids of the earlier database. Repeat the parameter or separate values with commas.
+   * Limits the list to these ids of the earlier database. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string legacy_advisory_ids = 24;
    */
   legacyAdvisoryIds?: string[];
 
   /**
-   * Exactly this advisory, by its uid.
+   * Limits the list to the advisory with this uid.
    *
    * @generated from field: string id = 17;
    */
   id?: string;
 
   /**
-   * Where in the hierarchy.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 16;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only these kinds of artifact. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of artifact. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_type = 2;
    */
   artifactType?: string[];
 
   /**
-   * Only artifacts with exactly these names. Ignored when `origin` is set. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to artifacts with exactly these names. Ignored if `origin` is set. Repeat the parameter or separate
+   * values with commas.
    *
    * @generated from field: repeated string artifact_name = 3;
    */
   artifactName?: string[];
 
   /**
-   * Only components with exactly these names. Repeat the parameter for several.
+   * Limits the list to components with exactly these names. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_name = 5;
    */
   componentName?: string[];
 
   /**
-   * Only these kinds of component. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of component. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string component_type = 6;
    */
   componentType?: string[];
 
   /**
-   * Only components at exactly these places. Repeat the parameter for several.
+   * Limits the list to components at exactly these locations. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_location = 20;
    */
   componentLocation?: string[];
 
   /**
-   * Only advisories with one of these ids of the vulnerability, such as CVE ids. Repeat the parameter or separate
-   * values with commas.
+   * Limits the list to advisories with one of these vulnerability ids, such as CVE ids. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases?: string[];
 
   /**
-   * Only these architectures. Repeat the parameter or separate values with commas.
+   * Limits the list to these architectures. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_architecture = 8;
    */
   artifactArchitecture?: string[];
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 9;
    */
   pageToken?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int64 page_size = 10;
    */
   pageSize?: string;
 
   /**
-   * Only advisories with an event in one of these states. Repeat the parameter or separate values with commas.
+   * Limits the list to advisories with an event in one of these states. Repeat the parameter or separate values with
+   * commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.ReviewStatus event_statuses = 11;
    */
   eventStatuses?: ReviewStatusJson[];
 
   /**
-   * Only advisories with an event by one of these authors. Repeat the parameter for several.
+   * Limits the list to advisories with an event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_author = 12;
    */
   eventAuthor?: string[];
 
   /**
-   * Only advisories with an event reviewed by one of these. Repeat the parameter for several.
+   * Limits the list to advisories with an event reviewed by one of these reviewers. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_reviewer = 18;
    */
   eventReviewer?: string[];
 
   /**
-   * Only advisories with an event of one of these types. It need not be the event that another filter meets. Repeat the
-   * parameter or separate values with commas.
+   * Limits the list to advisories with an event of one of these types. Other filters may match a different event of the
+   * advisory. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.EventTypeFilter event_types = 13;
    */
   eventTypes?: EventTypeFilterJson[];
 
   /**
-   * The order of the list; by id when not set.
+   * Order of the list. Default: by id.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.OrderBy order_by = 14;
    */
   orderBy?: OrderByJson;
 
   /**
-   * No advisories with any event by one of these authors. Repeat the parameter for several.
+   * Excludes advisories with any event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string exclude_event_author = 15;
    */
   excludeEventAuthor?: string[];
 
   /**
-   * Only advisories whose latest approved event is of this type.
+   * Limits the list to advisories whose latest approved event has this type.
    *
    * @generated from field: optional pinfold.platform.vulnerabilities.v1.EventTypeFilter latest_event_type = 19;
    */
   latestEventType?: EventTypeFilterJson;
 
   /**
-   * Only advisories of this origin package and its sub-packages.
+   * Limits the list to advisories of this origin package and its sub-packages.
    *
    * @generated from field: optional string origin = 22;
    */
@@ -644,14 +650,14 @@ export type AdvisoriesList = Message<"pinfold.platform.vulnerabilities.v1.Adviso
   items: Advisory[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `page_token` does not change it.
+   * Number of matches on all pages that the caller can see. `page_token` does not change it.
    *
    * @generated from field: optional int64 total_count = 4;
    */
@@ -679,14 +685,14 @@ export type AdvisoriesListJson = {
   items?: AdvisoryJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `page_token` does not change it.
+   * Number of matches on all pages that the caller can see. `page_token` does not change it.
    *
    * @generated from field: optional int64 total_count = 4;
    */
@@ -701,7 +707,7 @@ export const AdvisoriesListSchema: GenMessage<AdvisoriesList, {jsonType: Advisor
   messageDesc(file_pinfold_vulnerabilities_v1_advisories, 3);
 
 /**
- * Which advisory to delete.
+ * Request to delete one advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.DeleteAdvisoryRequest
  */
@@ -715,7 +721,7 @@ export type DeleteAdvisoryRequest = Message<"pinfold.platform.vulnerabilities.v1
 };
 
 /**
- * Which advisory to delete.
+ * Request to delete one advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.DeleteAdvisoryRequest
  */
@@ -736,83 +742,83 @@ export const DeleteAdvisoryRequestSchema: GenMessage<DeleteAdvisoryRequest, {jso
   messageDesc(file_pinfold_vulnerabilities_v1_advisories, 4);
 
 /**
- * An order of advisories.
+ * Order of advisories.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.OrderBy
  */
 export const OrderBy = {
   /**
-   * By id.
+   * By id, ascending.
    *
    * @generated from enum value: ORDER_BY_UNSPECIFIED = 0;
    */
   ORDER_BY_UNSPECIFIED: 0,
 
   /**
-   * By id.
+   * By id, ascending.
    *
    * @generated from enum value: ID_ASC = 1;
    */
   ID_ASC: 1,
 
   /**
-   * By id, the last one first.
+   * By id, descending.
    *
    * @generated from enum value: ID_DESC = 2;
    */
   ID_DESC: 2,
 
   /**
-   * By creation, the oldest first.
+   * By creation time, oldest first.
    *
    * @generated from enum value: CREATED_AT_ASC = 3;
    */
   CREATED_AT_ASC: 3,
 
   /**
-   * By creation, the newest first.
+   * By creation time, newest first.
    *
    * @generated from enum value: CREATED_AT_DESC = 4;
    */
   CREATED_AT_DESC: 4,
 
   /**
-   * By the ids of the vulnerability elsewhere.
+   * By the other ids of the vulnerability, ascending.
    *
    * @generated from enum value: ALIASES_ASC = 5;
    */
   ALIASES_ASC: 5,
 
   /**
-   * By the ids of the vulnerability elsewhere, the last one first.
+   * By the other ids of the vulnerability, descending.
    *
    * @generated from enum value: ALIASES_DESC = 6;
    */
   ALIASES_DESC: 6,
 
   /**
-   * By the last change, the oldest first.
+   * By time of the last change, oldest first.
    *
    * @generated from enum value: UPDATED_AT_ASC = 7;
    */
   UPDATED_AT_ASC: 7,
 
   /**
-   * By the last change, the newest first.
+   * By time of the last change, newest first.
    *
    * @generated from enum value: UPDATED_AT_DESC = 8;
    */
   UPDATED_AT_DESC: 8,
 
   /**
-   * By deletion, the oldest first.
+   * By time of deletion, oldest first.
    *
    * @generated from enum value: DELETED_AT_ASC = 9;
    */
   DELETED_AT_ASC: 9,
 
   /**
-   * By deletion, the newest first.
+   * By time of deletion, newest first.
    *
    * @generated from enum value: DELETED_AT_DESC = 10;
    */
@@ -820,14 +826,14 @@ export const OrderBy = {
 } as const;
 
 /**
- * An order of advisories.
+ * Order of advisories.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.OrderBy
  */
 export type OrderBy = (typeof OrderBy)[keyof typeof OrderBy] | UnknownEnum;
 
 /**
- * An order of advisories.
+ * Order of advisories.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.OrderBy
  */
@@ -840,7 +846,7 @@ export const OrderBySchema: GenEnum<OrderBy, OrderByJson> = /*@__PURE__*/
   enumDesc(file_pinfold_vulnerabilities_v1_advisories, 0);
 
 /**
- * A type of advisory event.
+ * Type of advisory event.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.EventTypeFilter
  */
@@ -853,7 +859,7 @@ export const EventTypeFilter = {
   UNSPECIFIED: 0,
 
   /**
-   * Found.
+   * Detected.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_DETECTION = 1;
    */
@@ -881,21 +887,21 @@ export const EventTypeFilter = {
   FALSE_POSITIVE_DETERMINATION: 4,
 
   /**
-   * Nobody will look into it.
+   * No analysis is planned.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED = 5;
    */
   ANALYSIS_NOT_PLANNED: 5,
 
   /**
-   * It will not be fixed.
+   * No fix is planned.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FIX_NOT_PLANNED = 6;
    */
   FIX_NOT_PLANNED: 6,
 
   /**
-   * It waits for others.
+   * A fix by the upstream project is pending.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX = 7;
    */
@@ -909,7 +915,7 @@ export const EventTypeFilter = {
   PATCHED: 8,
 
   /**
-   * The component moved in the artifact.
+   * The location of the component in the artifact changed.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED = 9;
    */
@@ -917,14 +923,14 @@ export const EventTypeFilter = {
 } as const;
 
 /**
- * A type of advisory event.
+ * Type of advisory event.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.EventTypeFilter
  */
 export type EventTypeFilter = (typeof EventTypeFilter)[keyof typeof EventTypeFilter] | UnknownEnum;
 
 /**
- * A type of advisory event.
+ * Type of advisory event.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.EventTypeFilter
  */
@@ -937,15 +943,15 @@ export const EventTypeFilterSchema: GenEnum<EventTypeFilter, EventTypeFilterJson
   enumDesc(file_pinfold_vulnerabilities_v1_advisories, 1);
 
 /**
- * What is known about vulnerabilities in packages, images and libraries. They are the advisories of version 2, which
- * can only read them.
+ * Advisories: vulnerabilities in packages, images and libraries. They are the advisories of version 2, which is
+ * read-only.
  *
  * @generated from service pinfold.platform.vulnerabilities.v1.Advisories
  */
 export const Advisories: GenService<{
   /**
-   * Creates an advisory in a group. ALREADY_EXISTS when the group has one for the same artifact, component and
-   * vulnerability, INVALID_ARGUMENT without an artifact.
+   * Creates an advisory in a group. Returns ALREADY_EXISTS if the group has one for the same artifact, component and
+   * vulnerability. Returns INVALID_ARGUMENT without an artifact.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.Create
    */
@@ -955,8 +961,9 @@ export const Advisories: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Searches the advisories of the groups in which the caller holds `advisories.list`. Values of one filter are
-   * alternatives; different filters must all hold. Unknown ids just yield fewer items. Deleted advisories are left out.
+   * Searches the advisories of the groups in which the caller holds `advisories.list`. Several values of one filter are
+   * alternatives. An advisory must match all filters. Unknown ids have no matches and are no error. Deleted advisories
+   * are left out.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.List
    */
@@ -966,7 +973,8 @@ export const Advisories: GenService<{
     output: typeof AdvisoriesListSchema;
   },
   /**
-   * Replaces an advisory but for its events, which have methods of their own. NOT_FOUND when it does not exist.
+   * Replaces an advisory, except its events, which have their own methods. Returns NOT_FOUND if the advisory does not
+   * exist.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.Update
    */
@@ -976,7 +984,7 @@ export const Advisories: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Deletes an advisory. NOT_FOUND when it does not exist.
+   * Deletes an advisory. Returns NOT_FOUND if the advisory does not exist.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.Delete
    */
@@ -986,8 +994,8 @@ export const Advisories: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Adds an event to an advisory. An event that is approved at once needs `advisories.approve` too. NOT_FOUND when the
-   * advisory does not exist, INVALID_ARGUMENT unless the event is of exactly one type.
+   * Adds an event to an advisory. For an event that is already approved, the caller also needs `advisories.approve`.
+   * Returns NOT_FOUND if the advisory does not exist. Returns INVALID_ARGUMENT unless the event has exactly one type.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.CreateAdvisoryEvent
    */
@@ -997,7 +1005,7 @@ export const Advisories: GenService<{
     output: typeof AdvisoryEventSchema;
   },
   /**
-   * Lists all events of an advisory. An advisory that does not exist has none.
+   * Lists all events of an advisory. The list is empty if the advisory does not exist.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.ListAdvisoryEvents
    */
@@ -1007,8 +1015,8 @@ export const Advisories: GenService<{
     output: typeof AdvisoryEventListSchema;
   },
   /**
-   * Replaces an event, and so reviews it: to approve one needs `advisories.approve` too. FAILED_PRECONDITION once it
-   * was approved or rejected, NOT_FOUND when it does not exist.
+   * Replaces an event, including its review state. To approve an event, the caller also needs `advisories.approve`.
+   * Returns FAILED_PRECONDITION if the event was approved or rejected. Returns NOT_FOUND if the event does not exist.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v1.Advisories.UpdateAdvisoryEvent
    */

@@ -16,33 +16,33 @@ export const file_pinfold_vulnerabilities_v1_advisory_events: GenFile = /*@__PUR
   fileDesc("CjBwaW5mb2xkL3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yeV9ldmVudHMucHJvdG8SI3BpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxIr0UCg1BZHZpc29yeUV2ZW50EhAKAmlkGAEgASgJQgSgtRgBEi0KCXRpbWVzdGFtcBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASUQoJZGV0ZWN0aW9uGAMgASgLMjwucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb25IABJJCgVmaXhlZBgEIAEoCzI4LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQuRml4ZWRIABJ1ChxmYWxzZV9wb3NpdGl2ZV9kZXRlcm1pbmF0aW9uGAUgASgLMk0ucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5GYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbkgAEmUKFGFuYWx5c2lzX25vdF9wbGFubmVkGAYgASgLMkUucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5BbmFseXNpc05vdFBsYW5uZWRIABJbCg9maXhfbm90X3BsYW5uZWQYByABKAsyQC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkZpeE5vdFBsYW5uZWRIABJlChRwZW5kaW5nX3Vwc3RyZWFtX2ZpeBgIIAEoCzJFLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQuUGVuZGluZ1Vwc3RyZWFtRml4SAAScwobdHJ1ZV9wb3NpdGl2ZV9kZXRlcm1pbmF0aW9uGAkgASgLMkwucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5UcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASTQoHcGF0Y2hlZBgPIAEoCzI6LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQuUGF0Y2hlZEgAEnEKGmNvbXBvbmVudF9sb2NhdGlvbl9jaGFuZ2VkGBAgASgLMksucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5Db21wb25lbnRMb2NhdGlvbkNoYW5nZWRIABIQCghmaW5kaW5ncxgKIAEoDBIOCgZhdXRob3IYCyABKAkSEAoIcmV2aWV3ZXIYDCABKAkSQQoGc3RhdHVzGA0gASgOMjEucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuUmV2aWV3U3RhdHVzEhIKBWlzc3VlGA4gASgJSAGIAQEa7QQKCURldGVjdGlvbhJVCgZudmRhcGkYASABKAsyQy5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkRldGVjdGlvbi5OVkRBUElIABJVCgZtYW51YWwYAiABKAsyQy5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkRldGVjdGlvbi5NYW51YWxIABJVCgZzY2FudjEYAyABKAsyQy5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkRldGVjdGlvbi5TY2FuVjFIABoxCgZOVkRBUEkSFAoMY3BlX3NlYXJjaGVkGAEgASgJEhEKCWNwZV9mb3VuZBgCIAEoCRoICgZNYW51YWwalQIKBlNjYW5WMRIPCgdzY2FubmVyGAEgASgJEhcKD3N1YnBhY2thZ2VfbmFtZRgCIAEoCRIUCgxjb21wb25lbnRfaWQYAyABKAkSFgoOY29tcG9uZW50X25hbWUYBCABKAkSGQoRY29tcG9uZW50X3ZlcnNpb24YBSABKAkSFgoOY29tcG9uZW50X3R5cGUYBiABKAkSGgoSY29tcG9uZW50X2xvY2F0aW9uGAcgASgJEhgKEGFydGlmYWN0X3ZlcnNpb24YCCABKAkSFwoPc2Nhbm5lcl92ZXJzaW9uGAkgASgJEhYKDmdyeXBlX2RiX2J1aWx0GAogASgJEhkKEWdyeXBlX2RiX2NoZWNrc3VtGAsgASgJQgYKBHR5cGUaeAoFRml4ZWQSFQoNZml4ZWRfdmVyc2lvbhgBIAEoCRIMCgRub3RlGAIgASgJEhcKD3NjYW5uZXJfdmVyc2lvbhgDIAEoCRIWCg5ncnlwZV9kYl9idWlsdBgEIAEoCRIZChFncnlwZV9kYl9jaGVja3N1bRgFIAEoCRrMAwoaRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24SYAoEdHlwZRgBIAEoDjJSLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24uVHlwZRIMCgRub3RlGAIgASgJIr0CCgRUeXBlEg8KC1VOU1BFQ0lGSUVEEAASKwonVlVMTkVSQUJJTElUWV9SRUNPUkRfQU5BTFlTSVNfQ09OVEVTVEVEEAESJAogQ09NUE9ORU5UX1ZVTE5FUkFCSUxJVFlfTUlTTUFUQ0gQAhIkCiBWVUxORVJBQkxFX0NPREVfVkVSU0lPTl9OT1RfVVNFRBADEisKJ1ZVTE5FUkFCTEVfQ09ERV9OT1RfSU5DTFVERURfSU5fUEFDS0FHRRAEEikKJVZVTE5FUkFCTEVfQ09ERV9OT1RfSU5fRVhFQ1VUSU9OX1BBVEgQBRI1CjFWVUxORVJBQkxFX0NPREVfQ0FOTk9UX0JFX0NPTlRST0xMRURfQllfQURWRVJTQVJZEAYSHAoYSU5MSU5FX01JVElHQVRJT05TX0VYSVNUEAcaIgoSQW5hbHlzaXNOb3RQbGFubmVkEgwKBG5vdGUYASABKAkaHQoNRml4Tm90UGxhbm5lZBIMCgRub3RlGAEgASgJGiIKElBlbmRpbmdVcHN0cmVhbUZpeBIMCgRub3RlGAEgASgJGikKGVRydWVQb3NpdGl2ZURldGVybWluYXRpb24SDAoEbm90ZRgBIAEoCRoxCgdQYXRjaGVkEhgKEHBhdGNoZWRfdmVyc2lvbnMYASADKAkSDAoEbm90ZRgCIAEoCRpZChhDb21wb25lbnRMb2NhdGlvbkNoYW5nZWQSGQoRcHJldmlvdXNfbG9jYXRpb24YASABKAkSFAoMbmV3X2xvY2F0aW9uGAIgASgJEgwKBG5vdGUYAyABKAlCBgoEdHlwZUIICgZfaXNzdWUigQEKGkNyZWF0ZUFkdmlzb3J5RXZlbnRSZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARJKCg5hZHZpc29yeV9ldmVudBgDIAEoCzIyLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQiLgoTQWR2aXNvcnlFdmVudEZpbHRlchIXCglwYXJlbnRfaWQYASABKAlCBKC1GAEibwoRQWR2aXNvcnlFdmVudExpc3QSFwoJcGFyZW50X2lkGAEgASgJQgSgtRgBEkEKBWl0ZW1zGAIgAygLMjIucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudCpZCgxSZXZpZXdTdGF0dXMSCwoHVU5LTk9XThAAEgsKB1BFTkRJTkcQARIMCghBUFBST1ZFRBACEhMKD1JFUVVFU1RfQ0hBTkdFUxADEgwKCFJFSkVDVEVEEARiBnByb3RvMw", [file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent
  */
 export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent"> & {
   /**
-   * The uid of the event: that of the advisory, a slash and 16 hex digits. Set by the server.
+   * Identifier: the uid of the advisory, a slash and 16 hex digits. Set by the server.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 2;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened. Exactly one.
+   * Kind of event. Exactly one.
    *
    * @generated from oneof pinfold.platform.vulnerabilities.v1.AdvisoryEvent.type
    */
   type: {
     /**
-     * It was found.
+     * The vulnerability was detected.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection detection = 3;
      */
@@ -50,7 +50,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "detection";
   } | {
     /**
-     * It is fixed.
+     * The vulnerability is fixed.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed fixed = 4;
      */
@@ -58,7 +58,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "fixed";
   } | {
     /**
-     * It does not affect the artifact.
+     * The vulnerability does not affect the artifact.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination false_positive_determination = 5;
      */
@@ -66,7 +66,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "falsePositiveDetermination";
   } | {
     /**
-     * Nobody will look into it.
+     * No analysis is planned.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned analysis_not_planned = 6;
      */
@@ -74,7 +74,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "analysisNotPlanned";
   } | {
     /**
-     * It will not be fixed.
+     * No fix is planned.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned fix_not_planned = 7;
      */
@@ -82,7 +82,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "fixNotPlanned";
   } | {
     /**
-     * It waits for others.
+     * A fix by the upstream project is pending.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix pending_upstream_fix = 8;
      */
@@ -90,7 +90,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "pendingUpstreamFix";
   } | {
     /**
-     * It affects the artifact.
+     * The vulnerability affects the artifact.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination true_positive_determination = 9;
      */
@@ -98,7 +98,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "truePositiveDetermination";
   } | {
     /**
-     * It is patched.
+     * The vulnerability is patched.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched patched = 15;
      */
@@ -106,7 +106,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
     case: "patched";
   } | {
     /**
-     * The component moved in the artifact. Version 2 does not show such events.
+     * The location of the component in the artifact changed. Version 2 does not show such events.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged component_location_changed = 16;
      */
@@ -115,35 +115,35 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the scanner reported: JSON text, which answers carry in base64.
+   * Findings of the scanner: JSON text, base64-encoded in answers.
    *
    * @generated from field: bytes findings = 10;
    */
   findings: Uint8Array;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 11;
    */
   author: string;
 
   /**
-   * Who reviewed it.
+   * Reviewer of the event.
    *
    * @generated from field: string reviewer = 12;
    */
   reviewer: string;
 
   /**
-   * How far the review is. Only approved events count.
+   * Review state. Only approved events count.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.ReviewStatus status = 13;
    */
   status: ReviewStatus;
 
   /**
-   * The tracked issue that goes with it, if any.
+   * Tracked issue of the event, if any.
    *
    * @generated from field: optional string issue = 14;
    */
@@ -151,118 +151,118 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
 };
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent
  */
 export type AdvisoryEventJson = {
   /**
-   * The uid of the event: that of the advisory, a slash and 16 hex digits. Set by the server.
+   * Identifier: the uid of the advisory, a slash and 16 hex digits. Set by the server.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 2;
    */
   timestamp?: TimestampJson;
 
   /**
-   * It was found.
+   * The vulnerability was detected.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection detection = 3;
    */
   detection?: AdvisoryEvent_DetectionJson;
 
   /**
-   * It is fixed.
+   * The vulnerability is fixed.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed fixed = 4;
    */
   fixed?: AdvisoryEvent_FixedJson;
 
   /**
-   * It does not affect the artifact.
+   * The vulnerability does not affect the artifact.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination false_positive_determination = 5;
    */
   falsePositiveDetermination?: AdvisoryEvent_FalsePositiveDeterminationJson;
 
   /**
-   * Nobody will look into it.
+   * No analysis is planned.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned analysis_not_planned = 6;
    */
   analysisNotPlanned?: AdvisoryEvent_AnalysisNotPlannedJson;
 
   /**
-   * It will not be fixed.
+   * No fix is planned.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned fix_not_planned = 7;
    */
   fixNotPlanned?: AdvisoryEvent_FixNotPlannedJson;
 
   /**
-   * It waits for others.
+   * A fix by the upstream project is pending.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix pending_upstream_fix = 8;
    */
   pendingUpstreamFix?: AdvisoryEvent_PendingUpstreamFixJson;
 
   /**
-   * It affects the artifact.
+   * The vulnerability affects the artifact.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination true_positive_determination = 9;
    */
   truePositiveDetermination?: AdvisoryEvent_TruePositiveDeterminationJson;
 
   /**
-   * It is patched.
+   * The vulnerability is patched.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched patched = 15;
    */
   patched?: AdvisoryEvent_PatchedJson;
 
   /**
-   * The component moved in the artifact. Version 2 does not show such events.
+   * The location of the component in the artifact changed. Version 2 does not show such events.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged component_location_changed = 16;
    */
   componentLocationChanged?: AdvisoryEvent_ComponentLocationChangedJson;
 
   /**
-   * What the scanner reported: JSON text, which answers carry in base64.
+   * Findings of the scanner: JSON text, base64-encoded in answers.
    *
    * @generated from field: bytes findings = 10;
    */
   findings?: string;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 11;
    */
   author?: string;
 
   /**
-   * Who reviewed it.
+   * Reviewer of the event.
    *
    * @generated from field: string reviewer = 12;
    */
   reviewer?: string;
 
   /**
-   * How far the review is. Only approved events count.
+   * Review state. Only approved events count.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.ReviewStatus status = 13;
    */
   status?: ReviewStatusJson;
 
   /**
-   * The tracked issue that goes with it, if any.
+   * Tracked issue of the event, if any.
    *
    * @generated from field: optional string issue = 14;
    */
@@ -277,19 +277,19 @@ export const AdvisoryEventSchema: GenMessage<AdvisoryEvent, {jsonType: AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0);
 
 /**
- * The vulnerability was found; shown as under investigation.
+ * Detection of the vulnerability. Shown as under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection
  */
 export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection"> & {
   /**
-   * How it was found.
+   * Method of detection.
    *
    * @generated from oneof pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.type
    */
   type: {
     /**
-     * By looking up the National Vulnerability Database.
+     * Lookup in the National Vulnerability Database.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.NVDAPI nvdapi = 1;
      */
@@ -297,7 +297,7 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
     case: "nvdapi";
   } | {
     /**
-     * By a person.
+     * Detection by a person.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.Manual manual = 2;
      */
@@ -305,7 +305,7 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
     case: "manual";
   } | {
     /**
-     * By a scanner.
+     * Detection by a scanner.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.ScanV1 scanv1 = 3;
      */
@@ -315,27 +315,27 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
 };
 
 /**
- * The vulnerability was found; shown as under investigation.
+ * Detection of the vulnerability. Shown as under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection
  */
 export type AdvisoryEvent_DetectionJson = {
   /**
-   * By looking up the National Vulnerability Database.
+   * Lookup in the National Vulnerability Database.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.NVDAPI nvdapi = 1;
    */
   nvdapi?: AdvisoryEvent_Detection_NVDAPIJson;
 
   /**
-   * By a person.
+   * Detection by a person.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.Manual manual = 2;
    */
   manual?: AdvisoryEvent_Detection_ManualJson;
 
   /**
-   * By a scanner.
+   * Detection by a scanner.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.ScanV1 scanv1 = 3;
    */
@@ -350,20 +350,20 @@ export const AdvisoryEvent_DetectionSchema: GenMessage<AdvisoryEvent_Detection, 
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 0);
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.NVDAPI
  */
 export type AdvisoryEvent_Detection_NVDAPI = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.NVDAPI"> & {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -371,20 +371,20 @@ export type AdvisoryEvent_Detection_NVDAPI = Message<"pinfold.platform.vulnerabi
 };
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.NVDAPI
  */
 export type AdvisoryEvent_Detection_NVDAPIJson = {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched?: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -399,7 +399,7 @@ export const AdvisoryEvent_Detection_NVDAPISchema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 0, 0);
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.Manual
  */
@@ -407,7 +407,7 @@ export type AdvisoryEvent_Detection_Manual = Message<"pinfold.platform.vulnerabi
 };
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.Manual
  */
@@ -422,83 +422,83 @@ export const AdvisoryEvent_Detection_ManualSchema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 0, 1);
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.ScanV1
  */
 export type AdvisoryEvent_Detection_ScanV1 = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.ScanV1"> & {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage_name = 2;
    */
   subpackageName: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component_name = 4;
    */
   componentName: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -506,83 +506,83 @@ export type AdvisoryEvent_Detection_ScanV1 = Message<"pinfold.platform.vulnerabi
 };
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection.ScanV1
  */
 export type AdvisoryEvent_Detection_ScanV1Json = {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner?: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage_name = 2;
    */
   subpackageName?: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId?: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component_name = 4;
    */
   componentName?: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion?: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType?: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation?: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion?: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion?: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -597,41 +597,41 @@ export const AdvisoryEvent_Detection_ScanV1Schema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 0, 2);
 
 /**
- * A version without the vulnerability exists; shown as fixed.
+ * Fix: a version without the vulnerability exists. Shown as fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed
  */
 export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed"> & {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion: string;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
   note: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 3;
    */
   scannerVersion: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 4;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 5;
    */
@@ -639,41 +639,41 @@ export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v1.A
 };
 
 /**
- * A version without the vulnerability exists; shown as fixed.
+ * Fix: a version without the vulnerability exists. Shown as fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed
  */
 export type AdvisoryEvent_FixedJson = {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion?: string;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
   note?: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 3;
    */
   scannerVersion?: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 4;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 5;
    */
@@ -688,20 +688,20 @@ export const AdvisoryEvent_FixedSchema: GenMessage<AdvisoryEvent_Fixed, {jsonTyp
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 1);
 
 /**
- * The vulnerability does not affect the artifact; shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Shown as not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination
  */
 export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination"> & {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type type = 1;
    */
   type: AdvisoryEvent_FalsePositiveDetermination_Type;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -709,20 +709,20 @@ export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform
 };
 
 /**
- * The vulnerability does not affect the artifact; shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Shown as not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination
  */
 export type AdvisoryEvent_FalsePositiveDeterminationJson = {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type type = 1;
    */
   type?: AdvisoryEvent_FalsePositiveDetermination_TypeJson;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -737,7 +737,7 @@ export const AdvisoryEvent_FalsePositiveDeterminationSchema: GenMessage<Advisory
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 2);
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -750,7 +750,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
   UNSPECIFIED: 0,
 
   /**
-   * The record itself is disputed. VEX: vulnerable_code_not_present.
+   * The vulnerability record itself is disputed. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1;
    */
@@ -764,7 +764,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
   COMPONENT_VULNERABILITY_MISMATCH: 2,
 
   /**
-   * An affected version is not in use. VEX: vulnerable_code_not_present.
+   * No affected version is used. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: VULNERABLE_CODE_VERSION_NOT_USED = 3;
    */
@@ -785,14 +785,14 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH: 5,
 
   /**
-   * An attacker cannot reach it. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
+   * An attacker cannot reach the code. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
    *
    * @generated from enum value: VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY: 6,
 
   /**
-   * Something built in prevents it. VEX: inline_mitigations_already_exist.
+   * A built-in protection prevents it. VEX: inline_mitigations_already_exist.
    *
    * @generated from enum value: INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -800,14 +800,14 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
 } as const;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type
  */
 export type AdvisoryEvent_FalsePositiveDetermination_Type = (typeof AdvisoryEvent_FalsePositiveDetermination_Type)[keyof typeof AdvisoryEvent_FalsePositiveDetermination_Type] | UnknownEnum;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -820,13 +820,13 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<Adviso
   enumDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 2, 0);
 
 /**
- * Nobody will look into it; shown as such.
+ * Decision not to analyze the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
 export type AdvisoryEvent_AnalysisNotPlanned = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -834,13 +834,13 @@ export type AdvisoryEvent_AnalysisNotPlanned = Message<"pinfold.platform.vulnera
 };
 
 /**
- * Nobody will look into it; shown as such.
+ * Decision not to analyze the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
 export type AdvisoryEvent_AnalysisNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -855,13 +855,13 @@ export const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_An
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 3);
 
 /**
- * It will not be fixed; shown as such.
+ * Decision not to fix the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
 export type AdvisoryEvent_FixNotPlanned = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -869,13 +869,13 @@ export type AdvisoryEvent_FixNotPlanned = Message<"pinfold.platform.vulnerabilit
 };
 
 /**
- * It will not be fixed; shown as such.
+ * Decision not to fix the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
 export type AdvisoryEvent_FixNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -890,13 +890,13 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 4);
 
 /**
- * It waits for a fix by the makers of the component; shown as such.
+ * Wait for a fix by the upstream project of the component. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
 export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix"> & {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -904,13 +904,13 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnera
 };
 
 /**
- * It waits for a fix by the makers of the component; shown as such.
+ * Wait for a fix by the upstream project of the component. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
 export type AdvisoryEvent_PendingUpstreamFixJson = {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -925,13 +925,13 @@ export const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_Pe
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 5);
 
 /**
- * The vulnerability affects the artifact; shown as affected.
+ * Determination that the vulnerability affects the artifact. Shown as affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination"> & {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -939,13 +939,13 @@ export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.
 };
 
 /**
- * The vulnerability affects the artifact; shown as affected.
+ * Determination that the vulnerability affects the artifact. Shown as affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDeterminationJson = {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -960,20 +960,20 @@ export const AdvisoryEvent_TruePositiveDeterminationSchema: GenMessage<AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 6);
 
 /**
- * The vulnerability was removed by a patch in some versions; shown as patched.
+ * Patch that removes the vulnerability in some versions. Shown as patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
 export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched"> & {
   /**
-   * The versions with the patch.
+   * Versions with the patch.
    *
    * @generated from field: repeated string patched_versions = 1;
    */
   patchedVersions: string[];
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -981,20 +981,20 @@ export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v1
 };
 
 /**
- * The vulnerability was removed by a patch in some versions; shown as patched.
+ * Patch that removes the vulnerability in some versions. Shown as patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
 export type AdvisoryEvent_PatchedJson = {
   /**
-   * The versions with the patch.
+   * Versions with the patch.
    *
    * @generated from field: repeated string patched_versions = 1;
    */
   patchedVersions?: string[];
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -1009,27 +1009,27 @@ export const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jso
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 7);
 
 /**
- * The component moved in the artifact.
+ * The location of the component in the artifact changed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export type AdvisoryEvent_ComponentLocationChanged = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged"> & {
   /**
-   * Where it was.
+   * Previous location.
    *
    * @generated from field: string previous_location = 1;
    */
   previousLocation: string;
 
   /**
-   * Where it is now.
+   * New location.
    *
    * @generated from field: string new_location = 2;
    */
   newLocation: string;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 3;
    */
@@ -1037,27 +1037,27 @@ export type AdvisoryEvent_ComponentLocationChanged = Message<"pinfold.platform.v
 };
 
 /**
- * The component moved in the artifact.
+ * The location of the component in the artifact changed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export type AdvisoryEvent_ComponentLocationChangedJson = {
   /**
-   * Where it was.
+   * Previous location.
    *
    * @generated from field: string previous_location = 1;
    */
   previousLocation?: string;
 
   /**
-   * Where it is now.
+   * New location.
    *
    * @generated from field: string new_location = 2;
    */
   newLocation?: string;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 3;
    */
@@ -1072,7 +1072,7 @@ export const AdvisoryEvent_ComponentLocationChangedSchema: GenMessage<AdvisoryEv
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 8);
 
 /**
- * An event to add, and to which advisory.
+ * Request to add an event to an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.CreateAdvisoryEventRequest
  */
@@ -1085,7 +1085,7 @@ export type CreateAdvisoryEventRequest = Message<"pinfold.platform.vulnerabiliti
   parentId: string;
 
   /**
-   * The event; its id and time are ignored.
+   * The event. Its id and time are ignored.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent advisory_event = 3;
    */
@@ -1093,7 +1093,7 @@ export type CreateAdvisoryEventRequest = Message<"pinfold.platform.vulnerabiliti
 };
 
 /**
- * An event to add, and to which advisory.
+ * Request to add an event to an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.CreateAdvisoryEventRequest
  */
@@ -1106,7 +1106,7 @@ export type CreateAdvisoryEventRequestJson = {
   parentId?: string;
 
   /**
-   * The event; its id and time are ignored.
+   * The event. Its id and time are ignored.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.AdvisoryEvent advisory_event = 3;
    */
@@ -1121,7 +1121,7 @@ export const CreateAdvisoryEventRequestSchema: GenMessage<CreateAdvisoryEventReq
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 1);
 
 /**
- * Whose events to list.
+ * Request to list the events of an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEventFilter
  */
@@ -1135,7 +1135,7 @@ export type AdvisoryEventFilter = Message<"pinfold.platform.vulnerabilities.v1.A
 };
 
 /**
- * Whose events to list.
+ * Request to list the events of an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEventFilter
  */
@@ -1169,7 +1169,7 @@ export type AdvisoryEventList = Message<"pinfold.platform.vulnerabilities.v1.Adv
   parentId: string;
 
   /**
-   * The oldest event first.
+   * The events, oldest first.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.AdvisoryEvent items = 2;
    */
@@ -1190,7 +1190,7 @@ export type AdvisoryEventListJson = {
   parentId?: string;
 
   /**
-   * The oldest event first.
+   * The events, oldest first.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v1.AdvisoryEvent items = 2;
    */
@@ -1205,7 +1205,7 @@ export const AdvisoryEventListSchema: GenMessage<AdvisoryEventList, {jsonType: A
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 3);
 
 /**
- * How far the review of an event is. Approved and rejected are final.
+ * Review state of an event. Approved and rejected are final.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.ReviewStatus
  */
@@ -1218,28 +1218,28 @@ export const ReviewStatus = {
   UNKNOWN: 0,
 
   /**
-   * Waits for a reviewer.
+   * Waiting for review.
    *
    * @generated from enum value: PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * Counts, for good.
+   * Approved: the event counts. Final.
    *
    * @generated from enum value: APPROVED = 2;
    */
   APPROVED: 2,
 
   /**
-   * Sent back; becomes pending again.
+   * Changes requested. Can become pending again.
    *
    * @generated from enum value: REQUEST_CHANGES = 3;
    */
   REQUEST_CHANGES: 3,
 
   /**
-   * Does not count, for good.
+   * Rejected: the event does not count. Final.
    *
    * @generated from enum value: REJECTED = 4;
    */
@@ -1247,14 +1247,14 @@ export const ReviewStatus = {
 } as const;
 
 /**
- * How far the review of an event is. Approved and rejected are final.
+ * Review state of an event. Approved and rejected are final.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.ReviewStatus
  */
 export type ReviewStatus = (typeof ReviewStatus)[keyof typeof ReviewStatus] | UnknownEnum;
 
 /**
- * How far the review of an event is. Approved and rejected are final.
+ * Review state of an event. Approved and rejected are final.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v1.ReviewStatus
  */

@@ -20,7 +20,7 @@ export const file_pinfold_vulnerabilities_v2_advisories: GenFile = /*@__PURE__*/
   fileDesc("CitwaW5mb2xkL3Z1bG5lcmFiaWxpdGllcy92Mi9hZHZpc29yaWVzLnByb3RvEiNwaW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MiIqChJHZXRBZHZpc29yeVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIp0FCghBZHZpc29yeRIQCgN1aWQYASABKAlCA+BBAxIYCgthZHZpc29yeV9pZBgCIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjkKC2RlbGV0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDSACIAQESEwoGYXV0aG9yGAYgASgJQgPgQQISGgoNYXJ0aWZhY3RfbmFtZRgHIAEoCUID4EECEhoKDWFydGlmYWN0X3R5cGUYCCABKAlCA+BBAhIiChVhcnRpZmFjdF9hcmNoaXRlY3R1cmUYCSABKAlCA+BBAhIbCg5jb21wb25lbnRfbmFtZRgKIAEoCUID4EECEh8KEmNvbXBvbmVudF9sb2NhdGlvbhgLIAEoCUID4EECEhsKDmNvbXBvbmVudF90eXBlGAwgASgJQgPgQQISFAoHYWxpYXNlcxgNIAMoCUID4EEBEkcKBmV2ZW50cxgOIAMoCzIyLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnRCA+BBARIkChJsZWdhY3lfYWR2aXNvcnlfaWQYDyABKAlCA+BBA0gBiAEBEkYKCnNldmVyaXRpZXMYECADKAsyLS5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5TZXZlcml0eUID4EEDQg4KDF9kZWxldGVfdGltZUIVChNfbGVnYWN5X2Fkdmlzb3J5X2lkIq0TCg1BZHZpc29yeUV2ZW50EhAKA3VpZBgBIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhAKCGZpbmRpbmdzGAMgASgMEhMKBmF1dGhvchgEIAEoCUID4EECEhUKCHJldmlld2VyGAUgASgJQgPgQQESSwoMcmV2aWV3X3N0YXRlGAYgASgOMjAucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuUmV2aWV3U3RhdGVCA+BBAhIXCgVpc3N1ZRgHIAEoCUID4EEBSAGIAQESUQoJZGV0ZWN0aW9uGAogASgLMjwucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb25IABJJCgVmaXhlZBgLIAEoCzI4LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnQuRml4ZWRIABJ1ChxmYWxzZV9wb3NpdGl2ZV9kZXRlcm1pbmF0aW9uGAwgASgLMk0ucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5GYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbkgAEmUKFGFuYWx5c2lzX25vdF9wbGFubmVkGA0gASgLMkUucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5BbmFseXNpc05vdFBsYW5uZWRIABJbCg9maXhfbm90X3BsYW5uZWQYDiABKAsyQC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50LkZpeE5vdFBsYW5uZWRIABJlChRwZW5kaW5nX3Vwc3RyZWFtX2ZpeBgPIAEoCzJFLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnQuUGVuZGluZ1Vwc3RyZWFtRml4SAAScwobdHJ1ZV9wb3NpdGl2ZV9kZXRlcm1pbmF0aW9uGBAgASgLMkwucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5UcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASTQoHcGF0Y2hlZBgRIAEoCzI6LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnQuUGF0Y2hlZEgAGuMECglEZXRlY3Rpb24SVQoGbnZkYXBpGAEgASgLMkMucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb24uTlZEQVBJSAASVQoGbWFudWFsGAIgASgLMkMucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb24uTWFudWFsSAASVQoGc2NhbnYxGAMgASgLMkMucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb24uU2NhblYxSAAaMQoGTlZEQVBJEhQKDGNwZV9zZWFyY2hlZBgBIAEoCRIRCgljcGVfZm91bmQYAiABKAkaCAoGTWFudWFsGosCCgZTY2FuVjESDwoHc2Nhbm5lchgBIAEoCRISCgpzdWJwYWNrYWdlGAIgASgJEhQKDGNvbXBvbmVudF9pZBgDIAEoCRIRCgljb21wb25lbnQYBCABKAkSGQoRY29tcG9uZW50X3ZlcnNpb24YBSABKAkSFgoOY29tcG9uZW50X3R5cGUYBiABKAkSGgoSY29tcG9uZW50X2xvY2F0aW9uGAcgASgJEhgKEGFydGlmYWN0X3ZlcnNpb24YCCABKAkSFwoPc2Nhbm5lcl92ZXJzaW9uGAkgASgJEhYKDmdyeXBlX2RiX2J1aWx0GAogASgJEhkKEWdyeXBlX2RiX2NoZWNrc3VtGAsgASgJQgYKBHR5cGUaeAoFRml4ZWQSFQoNZml4ZWRfdmVyc2lvbhgBIAEoCRIMCgRub3RlGAIgASgJEhcKD3NjYW5uZXJfdmVyc2lvbhgDIAEoCRIWCg5ncnlwZV9kYl9idWlsdBgEIAEoCRIZChFncnlwZV9kYl9jaGVja3N1bRgFIAEoCRr0AwoaRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24SYAoEdHlwZRgBIAEoDjJSLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnQuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24uVHlwZRIMCgRub3RlGAIgASgJIuUCCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIwCixUWVBFX1ZVTE5FUkFCSUxJVFlfUkVDT1JEX0FOQUxZU0lTX0NPTlRFU1RFRBABEikKJVRZUEVfQ09NUE9ORU5UX1ZVTE5FUkFCSUxJVFlfTUlTTUFUQ0gQAhIpCiVUWVBFX1ZVTE5FUkFCTEVfQ09ERV9WRVJTSU9OX05PVF9VU0VEEAMSMAosVFlQRV9WVUxORVJBQkxFX0NPREVfTk9UX0lOQ0xVREVEX0lOX1BBQ0tBR0UQBBIuCipUWVBFX1ZVTE5FUkFCTEVfQ09ERV9OT1RfSU5fRVhFQ1VUSU9OX1BBVEgQBRI6CjZUWVBFX1ZVTE5FUkFCTEVfQ09ERV9DQU5OT1RfQkVfQ09OVFJPTExFRF9CWV9BRFZFUlNBUlkQBhIhCh1UWVBFX0lOTElORV9NSVRJR0FUSU9OU19FWElTVBAHGiIKEkFuYWx5c2lzTm90UGxhbm5lZBIMCgRub3RlGAEgASgJGh0KDUZpeE5vdFBsYW5uZWQSDAoEbm90ZRgBIAEoCRoiChJQZW5kaW5nVXBzdHJlYW1GaXgSDAoEbm90ZRgBIAEoCRopChlUcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uEgwKBG5vdGUYASABKAkaMQoHUGF0Y2hlZBIYChBwYXRjaGVkX3ZlcnNpb25zGAEgAygJEgwKBG5vdGUYAiABKAlCBgoEdHlwZUIICgZfaXNzdWUirwEKCFNldmVyaXR5EkAKBHR5cGUYASABKA4yMi5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5TZXZlcml0eS5UeXBlEg0KBXNjb3JlGAIgASgJIlIKBFR5cGUSFAoQVFlQRV9VTlNQRUNJRklFRBAAEhAKDFRZUEVfQ1ZTU19WMhABEhAKDFRZUEVfQ1ZTU19WMxACEhAKDFRZUEVfQ1ZTU19WNBADIooHChVMaXN0QWR2aXNvcmllc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIdCgxhZHZpc29yeV9pZHMYAiADKAlCB+BBAai1GAESJAoTbGVnYWN5X2Fkdmlzb3J5X2lkcxgDIAMoCUIH4EEBqLUYARIfCg5hcnRpZmFjdF9uYW1lcxgEIAMoCUIH4EEBqLUYARIfCg5hcnRpZmFjdF90eXBlcxgFIAMoCUIH4EEBqLUYARInChZhcnRpZmFjdF9hcmNoaXRlY3R1cmVzGAYgAygJQgfgQQGotRgBEhwKD2NvbXBvbmVudF9uYW1lcxgHIAMoCUID4EEBEiAKD2NvbXBvbmVudF90eXBlcxgIIAMoCUIH4EEBqLUYARIgChNjb21wb25lbnRfbG9jYXRpb25zGAkgAygJQgPgQQESGAoHYWxpYXNlcxgKIAMoCUIH4EEBqLUYARIYCgZvcmlnaW4YCyABKAlCA+BBAUgAiAEBElYKE2V2ZW50X3Jldmlld19zdGF0ZXMYFSADKA4yMC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5SZXZpZXdTdGF0ZUIH4EEBqLUYARIaCg1ldmVudF9hdXRob3JzGBYgAygJQgPgQQESIgoVZXhjbHVkZV9ldmVudF9hdXRob3JzGBcgAygJQgPgQQESHAoPZXZlbnRfcmV2aWV3ZXJzGBggAygJQgPgQQESUgoLZXZlbnRfdHlwZXMYGSADKA4yNC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5FdmVudFR5cGVGaWx0ZXJCB+BBAai1GAESWQoRbGF0ZXN0X2V2ZW50X3R5cGUYGiABKA4yNC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5FdmVudFR5cGVGaWx0ZXJCA+BBAUgBiAEBEhYKCXBhZ2Vfc2l6ZRgeIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YHyABKAlCA+BBARIVCghvcmRlcl9ieRggIAEoCUID4EEBEhEKBHNraXAYIiABKAVCA+BBARISCgVxdWVyeRgjIAEoCUID4EEBQgkKB19vcmlnaW5CFAoSX2xhdGVzdF9ldmVudF90eXBlIq8BChZMaXN0QWR2aXNvcmllc1Jlc3BvbnNlEkEKCmFkdmlzb3JpZXMYASADKAsyLS5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCr3AgoPRXZlbnRUeXBlRmlsdGVyEiEKHUVWRU5UX1RZUEVfRklMVEVSX1VOU1BFQ0lGSUVEEAASHwobRVZFTlRfVFlQRV9GSUxURVJfREVURUNUSU9OEAESMQotRVZFTlRfVFlQRV9GSUxURVJfVFJVRV9QT1NJVElWRV9ERVRFUk1JTkFUSU9OEAISGwoXRVZFTlRfVFlQRV9GSUxURVJfRklYRUQQAxIyCi5FVkVOVF9UWVBFX0ZJTFRFUl9GQUxTRV9QT1NJVElWRV9ERVRFUk1JTkFUSU9OEAQSKgomRVZFTlRfVFlQRV9GSUxURVJfQU5BTFlTSVNfTk9UX1BMQU5ORUQQBRIlCiFFVkVOVF9UWVBFX0ZJTFRFUl9GSVhfTk9UX1BMQU5ORUQQBhIqCiZFVkVOVF9UWVBFX0ZJTFRFUl9QRU5ESU5HX1VQU1RSRUFNX0ZJWBAHEh0KGUVWRU5UX1RZUEVfRklMVEVSX1BBVENIRUQQCCqdAQoLUmV2aWV3U3RhdGUSHAoYUkVWSUVXX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUUkVWSUVXX1NUQVRFX1BFTkRJTkcQARIZChVSRVZJRVdfU1RBVEVfQVBQUk9WRUQQAhIgChxSRVZJRVdfU1RBVEVfUkVRVUVTVF9DSEFOR0VTEAMSGQoVUkVWSUVXX1NUQVRFX1JFSkVDVEVEEAQyngMKEUFkdmlzb3JpZXNTZXJ2aWNlErwBCgtHZXRBZHZpc29yeRI3LnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkdldEFkdmlzb3J5UmVxdWVzdBotLnBpbmZvbGQucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5IkWKtRgGEgQKAu4OmrUYCBgBIAAoATAAgtPkkwIpEicvdnVsbmVyYWJpbGl0aWVzL3YyL2Fkdmlzb3JpZXMve3VpZD0qKn0SyQEKDkxpc3RBZHZpc29yaWVzEjoucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuTGlzdEFkdmlzb3JpZXNSZXF1ZXN0GjsucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuTGlzdEFkdmlzb3JpZXNSZXNwb25zZSI+irUYCBIGCgLuDhABmrUYCBgBIAAoATAAgtPkkwIgEh4vdnVsbmVyYWJpbGl0aWVzL3YyL2Fkdmlzb3JpZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which advisory to read.
+ * Request to read one advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.GetAdvisoryRequest
  */
@@ -34,7 +34,7 @@ export type GetAdvisoryRequest = Message<"pinfold.platform.vulnerabilities.v2.Ge
 };
 
 /**
- * Which advisory to read.
+ * Request to read one advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.GetAdvisoryRequest
  */
@@ -55,118 +55,118 @@ export const GetAdvisoryRequestSchema: GenMessage<GetAdvisoryRequest, {jsonType:
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 0);
 
 /**
- * One vulnerability in one component of one artifact, and what became of it.
+ * Advisory: one vulnerability in one component of one artifact, and its status.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.Advisory
  */
 export type Advisory = Message<"pinfold.platform.vulnerabilities.v2.Advisory"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The public id, `CGA-` and three groups of four characters. Set by the server, never changes.
+   * Public id, `CGA-` and three groups of four characters. Set by the server, never changes.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * When it was deleted: RFC 3339, UTC, milliseconds. Unset otherwise.
+   * Time of deletion: RFC 3339, UTC, milliseconds. Not set if not deleted.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: Timestamp | undefined;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 6;
    */
   author: string;
 
   /**
-   * The affected artifact, such as the name of a package.
+   * Affected artifact, such as the name of a package.
    *
    * @generated from field: string artifact_name = 7;
    */
   artifactName: string;
 
   /**
-   * The kind of artifact, such as `apk`, `image` or `library`.
+   * Kind of artifact, such as `apk`, `image` or `library`.
    *
    * @generated from field: string artifact_type = 8;
    */
   artifactType: string;
 
   /**
-   * The architecture of the artifact, such as `x86_64` or `aarch64`.
+   * Architecture of the artifact, such as `x86_64` or `aarch64`.
    *
    * @generated from field: string artifact_architecture = 9;
    */
   artifactArchitecture: string;
 
   /**
-   * The affected component in the artifact.
+   * Affected component in the artifact.
    *
    * @generated from field: string component_name = 10;
    */
   componentName: string;
 
   /**
-   * Where the component is in the artifact.
+   * Location of the component in the artifact.
    *
    * @generated from field: string component_location = 11;
    */
   componentLocation: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 12;
    */
   componentType: string;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases: string[];
 
   /**
-   * What happened to it, oldest first. The latest approved event is its current status.
+   * Events of the advisory, oldest first. The latest approved event is its current status.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
   events: AdvisoryEvent[];
 
   /**
-   * Its id in an earlier database of advisories, if it had one.
+   * Id in an earlier advisory database, if any.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
   legacyAdvisoryId?: string | undefined;
 
   /**
-   * How bad the vulnerability is, looked up by the aliases.
+   * Severities of the vulnerability, looked up by the aliases.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.Severity severities = 16;
    */
@@ -174,118 +174,118 @@ export type Advisory = Message<"pinfold.platform.vulnerabilities.v2.Advisory"> &
 };
 
 /**
- * One vulnerability in one component of one artifact, and what became of it.
+ * Advisory: one vulnerability in one component of one artifact, and its status.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.Advisory
  */
 export type AdvisoryJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the group, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The public id, `CGA-` and three groups of four characters. Set by the server, never changes.
+   * Public id, `CGA-` and three groups of four characters. Set by the server, never changes.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it last changed: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of the last change: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: TimestampJson;
 
   /**
-   * When it was deleted: RFC 3339, UTC, milliseconds. Unset otherwise.
+   * Time of deletion: RFC 3339, UTC, milliseconds. Not set if not deleted.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: TimestampJson;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 6;
    */
   author?: string;
 
   /**
-   * The affected artifact, such as the name of a package.
+   * Affected artifact, such as the name of a package.
    *
    * @generated from field: string artifact_name = 7;
    */
   artifactName?: string;
 
   /**
-   * The kind of artifact, such as `apk`, `image` or `library`.
+   * Kind of artifact, such as `apk`, `image` or `library`.
    *
    * @generated from field: string artifact_type = 8;
    */
   artifactType?: string;
 
   /**
-   * The architecture of the artifact, such as `x86_64` or `aarch64`.
+   * Architecture of the artifact, such as `x86_64` or `aarch64`.
    *
    * @generated from field: string artifact_architecture = 9;
    */
   artifactArchitecture?: string;
 
   /**
-   * The affected component in the artifact.
+   * Affected component in the artifact.
    *
    * @generated from field: string component_name = 10;
    */
   componentName?: string;
 
   /**
-   * Where the component is in the artifact.
+   * Location of the component in the artifact.
    *
    * @generated from field: string component_location = 11;
    */
   componentLocation?: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 12;
    */
   componentType?: string;
 
   /**
-   * Ids of the vulnerability elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases?: string[];
 
   /**
-   * What happened to it, oldest first. The latest approved event is its current status.
+   * Events of the advisory, oldest first. The latest approved event is its current status.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
   events?: AdvisoryEventJson[];
 
   /**
-   * Its id in an earlier database of advisories, if it had one.
+   * Id in an earlier advisory database, if any.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
   legacyAdvisoryId?: string;
 
   /**
-   * How bad the vulnerability is, looked up by the aliases.
+   * Severities of the vulnerability, looked up by the aliases.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.Severity severities = 16;
    */
@@ -300,68 +300,68 @@ export const AdvisorySchema: GenMessage<Advisory, {jsonType: AdvisoryJson}> = /*
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 1);
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent
  */
 export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent"> & {
   /**
-   * The identifier: the uid of the advisory, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the advisory, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * What the scanner reported: JSON text, which answers carry in base64.
+   * Findings of the scanner: JSON text, base64-encoded in answers.
    *
    * @generated from field: bytes findings = 3;
    */
   findings: Uint8Array;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 4;
    */
   author: string;
 
   /**
-   * Who reviewed it.
+   * Reviewer of the event.
    *
    * @generated from field: string reviewer = 5;
    */
   reviewer: string;
 
   /**
-   * How far the review is. Only approved events count.
+   * Review state. Only approved events count.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.ReviewState review_state = 6;
    */
   reviewState: ReviewState;
 
   /**
-   * The tracked issue that goes with it, if any.
+   * Tracked issue of the event, if any.
    *
    * @generated from field: optional string issue = 7;
    */
   issue?: string | undefined;
 
   /**
-   * What happened. Exactly one.
+   * Kind of event. Exactly one.
    *
    * @generated from oneof pinfold.platform.vulnerabilities.v2.AdvisoryEvent.type
    */
   type: {
     /**
-     * It was found.
+     * The vulnerability was detected.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection detection = 10;
      */
@@ -369,7 +369,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "detection";
   } | {
     /**
-     * It is fixed.
+     * The vulnerability is fixed.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed fixed = 11;
      */
@@ -377,7 +377,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "fixed";
   } | {
     /**
-     * It does not affect the artifact.
+     * The vulnerability does not affect the artifact.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination false_positive_determination = 12;
      */
@@ -385,7 +385,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "falsePositiveDetermination";
   } | {
     /**
-     * Nobody will look into it.
+     * No analysis is planned.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned analysis_not_planned = 13;
      */
@@ -393,7 +393,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "analysisNotPlanned";
   } | {
     /**
-     * It will not be fixed.
+     * No fix is planned.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned fix_not_planned = 14;
      */
@@ -401,7 +401,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "fixNotPlanned";
   } | {
     /**
-     * It waits for others.
+     * A fix by the upstream project is pending.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix pending_upstream_fix = 15;
      */
@@ -409,7 +409,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "pendingUpstreamFix";
   } | {
     /**
-     * It affects the artifact.
+     * The vulnerability affects the artifact.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination true_positive_determination = 16;
      */
@@ -417,7 +417,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
     case: "truePositiveDetermination";
   } | {
     /**
-     * It is patched.
+     * The vulnerability is patched.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched patched = 17;
      */
@@ -427,111 +427,111 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
 };
 
 /**
- * One step in the life of an advisory.
+ * Event in the life of an advisory.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent
  */
 export type AdvisoryEventJson = {
   /**
-   * The identifier: the uid of the advisory, a slash and 16 hex digits. Set by the server, never changes.
+   * Identifier: the uid of the advisory, a slash and 16 hex digits. Set by the server, never changes.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * When it was created: RFC 3339, UTC, milliseconds. Set by the server.
+   * Time of creation: RFC 3339, UTC, milliseconds. Set by the server.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
   createTime?: TimestampJson;
 
   /**
-   * What the scanner reported: JSON text, which answers carry in base64.
+   * Findings of the scanner: JSON text, base64-encoded in answers.
    *
    * @generated from field: bytes findings = 3;
    */
   findings?: string;
 
   /**
-   * The person or service that wrote it.
+   * Author: a person or a service.
    *
    * @generated from field: string author = 4;
    */
   author?: string;
 
   /**
-   * Who reviewed it.
+   * Reviewer of the event.
    *
    * @generated from field: string reviewer = 5;
    */
   reviewer?: string;
 
   /**
-   * How far the review is. Only approved events count.
+   * Review state. Only approved events count.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.ReviewState review_state = 6;
    */
   reviewState?: ReviewStateJson;
 
   /**
-   * The tracked issue that goes with it, if any.
+   * Tracked issue of the event, if any.
    *
    * @generated from field: optional string issue = 7;
    */
   issue?: string;
 
   /**
-   * It was found.
+   * The vulnerability was detected.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection detection = 10;
    */
   detection?: AdvisoryEvent_DetectionJson;
 
   /**
-   * It is fixed.
+   * The vulnerability is fixed.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed fixed = 11;
    */
   fixed?: AdvisoryEvent_FixedJson;
 
   /**
-   * It does not affect the artifact.
+   * The vulnerability does not affect the artifact.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination false_positive_determination = 12;
    */
   falsePositiveDetermination?: AdvisoryEvent_FalsePositiveDeterminationJson;
 
   /**
-   * Nobody will look into it.
+   * No analysis is planned.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned analysis_not_planned = 13;
    */
   analysisNotPlanned?: AdvisoryEvent_AnalysisNotPlannedJson;
 
   /**
-   * It will not be fixed.
+   * No fix is planned.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned fix_not_planned = 14;
    */
   fixNotPlanned?: AdvisoryEvent_FixNotPlannedJson;
 
   /**
-   * It waits for others.
+   * A fix by the upstream project is pending.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix pending_upstream_fix = 15;
    */
   pendingUpstreamFix?: AdvisoryEvent_PendingUpstreamFixJson;
 
   /**
-   * It affects the artifact.
+   * The vulnerability affects the artifact.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination true_positive_determination = 16;
    */
   truePositiveDetermination?: AdvisoryEvent_TruePositiveDeterminationJson;
 
   /**
-   * It is patched.
+   * The vulnerability is patched.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched patched = 17;
    */
@@ -546,19 +546,19 @@ export const AdvisoryEventSchema: GenMessage<AdvisoryEvent, {jsonType: AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2);
 
 /**
- * The vulnerability was found; shown as under investigation.
+ * Detection of the vulnerability. Shown as under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection
  */
 export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection"> & {
   /**
-   * How it was found.
+   * Method of detection.
    *
    * @generated from oneof pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.type
    */
   type: {
     /**
-     * By looking up the National Vulnerability Database.
+     * Lookup in the National Vulnerability Database.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI nvdapi = 1;
      */
@@ -566,7 +566,7 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
     case: "nvdapi";
   } | {
     /**
-     * By a person.
+     * Detection by a person.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual manual = 2;
      */
@@ -574,7 +574,7 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
     case: "manual";
   } | {
     /**
-     * By a scanner.
+     * Detection by a scanner.
      *
      * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1 scanv1 = 3;
      */
@@ -584,27 +584,27 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
 };
 
 /**
- * The vulnerability was found; shown as under investigation.
+ * Detection of the vulnerability. Shown as under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection
  */
 export type AdvisoryEvent_DetectionJson = {
   /**
-   * By looking up the National Vulnerability Database.
+   * Lookup in the National Vulnerability Database.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI nvdapi = 1;
    */
   nvdapi?: AdvisoryEvent_Detection_NVDAPIJson;
 
   /**
-   * By a person.
+   * Detection by a person.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual manual = 2;
    */
   manual?: AdvisoryEvent_Detection_ManualJson;
 
   /**
-   * By a scanner.
+   * Detection by a scanner.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1 scanv1 = 3;
    */
@@ -619,20 +619,20 @@ export const AdvisoryEvent_DetectionSchema: GenMessage<AdvisoryEvent_Detection, 
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 0);
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI
  */
 export type AdvisoryEvent_Detection_NVDAPI = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI"> & {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -640,20 +640,20 @@ export type AdvisoryEvent_Detection_NVDAPI = Message<"pinfold.platform.vulnerabi
 };
 
 /**
- * Found by looking up the National Vulnerability Database.
+ * Detection by a lookup in the National Vulnerability Database.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI
  */
 export type AdvisoryEvent_Detection_NVDAPIJson = {
   /**
-   * The CPE that was looked up.
+   * CPE that was looked up.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched?: string;
 
   /**
-   * The CPE in the record that was found.
+   * CPE in the record that was found.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -668,7 +668,7 @@ export const AdvisoryEvent_Detection_NVDAPISchema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 0, 0);
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual
  */
@@ -676,7 +676,7 @@ export type AdvisoryEvent_Detection_Manual = Message<"pinfold.platform.vulnerabi
 };
 
 /**
- * Found by a person.
+ * Detection by a person.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual
  */
@@ -691,83 +691,83 @@ export const AdvisoryEvent_Detection_ManualSchema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 0, 1);
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1
  */
 export type AdvisoryEvent_Detection_ScanV1 = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1"> & {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage = 2;
    */
   subpackage: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component = 4;
    */
   component: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -775,83 +775,83 @@ export type AdvisoryEvent_Detection_ScanV1 = Message<"pinfold.platform.vulnerabi
 };
 
 /**
- * Found by a scanner.
+ * Detection by a scanner.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1
  */
 export type AdvisoryEvent_Detection_ScanV1Json = {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner?: string;
 
   /**
-   * The sub-package it was found in, if any.
+   * Sub-package with the vulnerability, if any.
    *
    * @generated from field: string subpackage = 2;
    */
   subpackage?: string;
 
   /**
-   * The scanner's id of the component.
+   * Id of the component in the scanner.
    *
    * @generated from field: string component_id = 3;
    */
   componentId?: string;
 
   /**
-   * The component it was found in.
+   * Component with the vulnerability.
    *
    * @generated from field: string component = 4;
    */
   component?: string;
 
   /**
-   * The version of the component.
+   * Version of the component.
    *
    * @generated from field: string component_version = 5;
    */
   componentVersion?: string;
 
   /**
-   * The kind of component, such as `go-module` or `python`.
+   * Kind of component, such as `go-module` or `python`.
    *
    * @generated from field: string component_type = 6;
    */
   componentType?: string;
 
   /**
-   * Where the component is in the package.
+   * Location of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation?: string;
 
   /**
-   * The version of the package.
+   * Version of the package.
    *
    * @generated from field: string artifact_version = 8;
    */
   artifactVersion?: string;
 
   /**
-   * The version of the scanner.
+   * Version of the scanner.
    *
    * @generated from field: string scanner_version = 9;
    */
   scannerVersion?: string;
 
   /**
-   * When the scanner's vulnerability database was built.
+   * Build time of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 10;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of the scanner's vulnerability database.
+   * Checksum of the scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 11;
    */
@@ -866,41 +866,41 @@ export const AdvisoryEvent_Detection_ScanV1Schema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 0, 2);
 
 /**
- * A version without the vulnerability exists; shown as fixed.
+ * Fix: a version without the vulnerability exists. Shown as fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed
  */
 export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed"> & {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion: string;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
   note: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 3;
    */
   scannerVersion: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 4;
    */
   grypeDbBuilt: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 5;
    */
@@ -908,41 +908,41 @@ export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v2.A
 };
 
 /**
- * A version without the vulnerability exists; shown as fixed.
+ * Fix: a version without the vulnerability exists. Shown as fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed
  */
 export type AdvisoryEvent_FixedJson = {
   /**
-   * The first version without it.
+   * First version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
   fixedVersion?: string;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
   note?: string;
 
   /**
-   * The version of the scanner that confirmed it.
+   * Version of the scanner that confirmed it.
    *
    * @generated from field: string scanner_version = 3;
    */
   scannerVersion?: string;
 
   /**
-   * When that scanner's vulnerability database was built.
+   * Build time of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_built = 4;
    */
   grypeDbBuilt?: string;
 
   /**
-   * The checksum of that scanner's vulnerability database.
+   * Checksum of that scanner's vulnerability database.
    *
    * @generated from field: string grype_db_checksum = 5;
    */
@@ -957,20 +957,20 @@ export const AdvisoryEvent_FixedSchema: GenMessage<AdvisoryEvent_Fixed, {jsonTyp
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 1);
 
 /**
- * The vulnerability does not affect the artifact; shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Shown as not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination
  */
 export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination"> & {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type type = 1;
    */
   type: AdvisoryEvent_FalsePositiveDetermination_Type;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -978,20 +978,20 @@ export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform
 };
 
 /**
- * The vulnerability does not affect the artifact; shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Shown as not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination
  */
 export type AdvisoryEvent_FalsePositiveDeterminationJson = {
   /**
-   * Why it does not.
+   * Reason why it is not affected.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type type = 1;
    */
   type?: AdvisoryEvent_FalsePositiveDetermination_TypeJson;
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -1006,7 +1006,7 @@ export const AdvisoryEvent_FalsePositiveDeterminationSchema: GenMessage<Advisory
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 2);
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -1019,7 +1019,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
   UNSPECIFIED: 0,
 
   /**
-   * The record itself is disputed. VEX: vulnerable_code_not_present.
+   * The vulnerability record itself is disputed. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1;
    */
@@ -1033,7 +1033,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
   COMPONENT_VULNERABILITY_MISMATCH: 2,
 
   /**
-   * An affected version is not in use. VEX: vulnerable_code_not_present.
+   * No affected version is used. VEX: vulnerable_code_not_present.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_VERSION_NOT_USED = 3;
    */
@@ -1054,14 +1054,14 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH: 5,
 
   /**
-   * An attacker cannot reach it. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
+   * An attacker cannot reach the code. VEX: vulnerable_code_cannot_be_controlled_by_adversary.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY: 6,
 
   /**
-   * Something built in prevents it. VEX: inline_mitigations_already_exist.
+   * A built-in protection prevents it. VEX: inline_mitigations_already_exist.
    *
    * @generated from enum value: TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -1069,14 +1069,14 @@ export const AdvisoryEvent_FalsePositiveDetermination_Type = {
 } as const;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type
  */
 export type AdvisoryEvent_FalsePositiveDetermination_Type = (typeof AdvisoryEvent_FalsePositiveDetermination_Type)[keyof typeof AdvisoryEvent_FalsePositiveDetermination_Type] | UnknownEnum;
 
 /**
- * Why it does not, with the VEX justification it stands for.
+ * Reason why it is not affected, with the corresponding VEX justification.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -1089,13 +1089,13 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<Adviso
   enumDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 2, 0);
 
 /**
- * Nobody will look into it; shown as such.
+ * Decision not to analyze the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
 export type AdvisoryEvent_AnalysisNotPlanned = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1103,13 +1103,13 @@ export type AdvisoryEvent_AnalysisNotPlanned = Message<"pinfold.platform.vulnera
 };
 
 /**
- * Nobody will look into it; shown as such.
+ * Decision not to analyze the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
 export type AdvisoryEvent_AnalysisNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1124,13 +1124,13 @@ export const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_An
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 3);
 
 /**
- * It will not be fixed; shown as such.
+ * Decision not to fix the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
 export type AdvisoryEvent_FixNotPlanned = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned"> & {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1138,13 +1138,13 @@ export type AdvisoryEvent_FixNotPlanned = Message<"pinfold.platform.vulnerabilit
 };
 
 /**
- * It will not be fixed; shown as such.
+ * Decision not to fix the vulnerability. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
 export type AdvisoryEvent_FixNotPlannedJson = {
   /**
-   * Why not.
+   * Reason for the decision.
    *
    * @generated from field: string note = 1;
    */
@@ -1159,13 +1159,13 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 4);
 
 /**
- * It waits for a fix by the makers of the component; shown as such.
+ * Wait for a fix by the upstream project of the component. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
 export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix"> & {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1173,13 +1173,13 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnera
 };
 
 /**
- * It waits for a fix by the makers of the component; shown as such.
+ * Wait for a fix by the upstream project of the component. Shown as such.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
 export type AdvisoryEvent_PendingUpstreamFixJson = {
   /**
-   * What it waits for.
+   * Explanation of the expected fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1194,13 +1194,13 @@ export const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_Pe
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 5);
 
 /**
- * The vulnerability affects the artifact; shown as affected.
+ * Determination that the vulnerability affects the artifact. Shown as affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination"> & {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -1208,13 +1208,13 @@ export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.
 };
 
 /**
- * The vulnerability affects the artifact; shown as affected.
+ * Determination that the vulnerability affects the artifact. Shown as affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDeterminationJson = {
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 1;
    */
@@ -1229,20 +1229,20 @@ export const AdvisoryEvent_TruePositiveDeterminationSchema: GenMessage<AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 6);
 
 /**
- * The vulnerability was removed by a patch in some versions; shown as patched.
+ * Patch that removes the vulnerability in some versions. Shown as patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
 export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched"> & {
   /**
-   * The versions with the patch.
+   * Versions with the patch.
    *
    * @generated from field: repeated string patched_versions = 1;
    */
   patchedVersions: string[];
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -1250,20 +1250,20 @@ export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v2
 };
 
 /**
- * The vulnerability was removed by a patch in some versions; shown as patched.
+ * Patch that removes the vulnerability in some versions. Shown as patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
 export type AdvisoryEvent_PatchedJson = {
   /**
-   * The versions with the patch.
+   * Versions with the patch.
    *
    * @generated from field: repeated string patched_versions = 1;
    */
   patchedVersions?: string[];
 
   /**
-   * An explanation for people.
+   * Explanation for people.
    *
    * @generated from field: string note = 2;
    */
@@ -1278,20 +1278,20 @@ export const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jso
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 7);
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * Severity of a vulnerability in one scoring system.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.Severity
  */
 export type Severity = Message<"pinfold.platform.vulnerabilities.v2.Severity"> & {
   /**
-   * The scoring system.
+   * Scoring system.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.Severity.Type type = 1;
    */
   type: Severity_Type;
 
   /**
-   * The vector or the number.
+   * CVSS vector or number.
    *
    * @generated from field: string score = 2;
    */
@@ -1299,20 +1299,20 @@ export type Severity = Message<"pinfold.platform.vulnerabilities.v2.Severity"> &
 };
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * Severity of a vulnerability in one scoring system.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.Severity
  */
 export type SeverityJson = {
   /**
-   * The scoring system.
+   * Scoring system.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.Severity.Type type = 1;
    */
   type?: Severity_TypeJson;
 
   /**
-   * The vector or the number.
+   * CVSS vector or number.
    *
    * @generated from field: string score = 2;
    */
@@ -1327,7 +1327,7 @@ export const SeveritySchema: GenMessage<Severity, {jsonType: SeverityJson}> = /*
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 3);
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.Severity.Type
  */
@@ -1362,14 +1362,14 @@ export const Severity_Type = {
 } as const;
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.Severity.Type
  */
 export type Severity_Type = (typeof Severity_Type)[keyof typeof Severity_Type] | UnknownEnum;
 
 /**
- * A scoring system.
+ * Scoring system.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.Severity.Type
  */
@@ -1382,166 +1382,170 @@ export const Severity_TypeSchema: GenEnum<Severity_Type, Severity_TypeJson> = /*
   enumDesc(file_pinfold_vulnerabilities_v2_advisories, 3, 0);
 
 /**
- * Which advisories to list, in which order, and which page of them.
+ * Request to list advisories: filters, order and page.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.ListAdvisoriesRequest
  */
 export type ListAdvisoriesRequest = Message<"pinfold.platform.vulnerabilities.v2.ListAdvisoriesRequest"> & {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only these public ids. Repeat the parameter or separate values with commas.
+   * Limits the list to these public ids. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds: string[];
 
   /**
-   * Only these ids of the earlier database. Repeat the parameter or separate values with commas.
+   * Limits the list to these ids of the earlier database. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string legacy_advisory_ids = 3;
    */
   legacyAdvisoryIds: string[];
 
   /**
-   * Only artifacts with exactly these names. Ignored when `origin` is set. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to artifacts with exactly these names. Ignored if `origin` is set. Repeat the parameter or separate
+   * values with commas.
    *
    * @generated from field: repeated string artifact_names = 4;
    */
   artifactNames: string[];
 
   /**
-   * Only these kinds of artifact. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of artifact. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_types = 5;
    */
   artifactTypes: string[];
 
   /**
-   * Only these architectures. Repeat the parameter or separate values with commas.
+   * Limits the list to these architectures. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_architectures = 6;
    */
   artifactArchitectures: string[];
 
   /**
-   * Only components with exactly these names. Repeat the parameter for several.
+   * Limits the list to components with exactly these names. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_names = 7;
    */
   componentNames: string[];
 
   /**
-   * Only these kinds of component. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of component. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string component_types = 8;
    */
   componentTypes: string[];
 
   /**
-   * Only components at exactly these places. Repeat the parameter for several.
+   * Limits the list to components at exactly these locations. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_locations = 9;
    */
   componentLocations: string[];
 
   /**
-   * Only advisories with one of these ids of the vulnerability, such as CVE ids. Repeat the parameter or separate
-   * values with commas.
+   * Limits the list to advisories with one of these vulnerability ids, such as CVE ids. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string aliases = 10;
    */
   aliases: string[];
 
   /**
-   * Only advisories of this origin package and its sub-packages.
+   * Limits the list to advisories of this origin package and its sub-packages.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string | undefined;
 
   /**
-   * Only advisories with an event in one of these states. Repeat the parameter or separate values with commas.
+   * Limits the list to advisories with an event in one of these states. Repeat the parameter or separate values with
+   * commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
   eventReviewStates: ReviewState[];
 
   /**
-   * Only advisories with an event by one of these authors. Repeat the parameter for several.
+   * Limits the list to advisories with an event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_authors = 22;
    */
   eventAuthors: string[];
 
   /**
-   * No advisories with any event by one of these authors. Repeat the parameter for several.
+   * Excludes advisories with any event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string exclude_event_authors = 23;
    */
   excludeEventAuthors: string[];
 
   /**
-   * Only advisories with an event reviewed by one of these. Repeat the parameter for several.
+   * Limits the list to advisories with an event reviewed by one of these reviewers. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_reviewers = 24;
    */
   eventReviewers: string[];
 
   /**
-   * Only advisories with an event of one of these types. It need not be the event that another filter meets. Repeat the
-   * parameter or separate values with commas.
+   * Limits the list to advisories with an event of one of these types. Other filters may match a different event of the
+   * advisory. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.EventTypeFilter event_types = 25;
    */
   eventTypes: EventTypeFilter[];
 
   /**
-   * Only advisories whose latest approved event is of this type.
+   * Limits the list to advisories whose latest approved event has this type.
    *
    * @generated from field: optional pinfold.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
   latestEventType?: EventTypeFilter | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 30;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 31;
    */
   pageToken: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `advisory_id`, `artifact_name`,
-   * `created_at` (or `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `advisory_id`,
+   * `artifact_name`, `created_at` (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown
+   * field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 32;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 34;
    */
   skip: number;
 
   /**
-   * Only advisories with this text in the artifact name, the component name or an alias. Case does not matter.
+   * Limits the list to advisories with this text in the artifact name, the component name or an alias.
+   * Case-insensitive.
    *
    * @generated from field: string query = 35;
    */
@@ -1549,166 +1553,170 @@ export type ListAdvisoriesRequest = Message<"pinfold.platform.vulnerabilities.v2
 };
 
 /**
- * Which advisories to list, in which order, and which page of them.
+ * Request to list advisories: filters, order and page.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.ListAdvisoriesRequest
  */
 export type ListAdvisoriesRequestJson = {
   /**
-   * Narrows the list by place in the tree. It must hold together with the other filters.
+   * Filter by position in the hierarchy. Records must match this and all other filters.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only these public ids. Repeat the parameter or separate values with commas.
+   * Limits the list to these public ids. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds?: string[];
 
   /**
-   * Only these ids of the earlier database. Repeat the parameter or separate values with commas.
+   * Limits the list to these ids of the earlier database. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string legacy_advisory_ids = 3;
    */
   legacyAdvisoryIds?: string[];
 
   /**
-   * Only artifacts with exactly these names. Ignored when `origin` is set. Repeat the parameter or separate values with
-   * commas.
+   * Limits the list to artifacts with exactly these names. Ignored if `origin` is set. Repeat the parameter or separate
+   * values with commas.
    *
    * @generated from field: repeated string artifact_names = 4;
    */
   artifactNames?: string[];
 
   /**
-   * Only these kinds of artifact. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of artifact. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_types = 5;
    */
   artifactTypes?: string[];
 
   /**
-   * Only these architectures. Repeat the parameter or separate values with commas.
+   * Limits the list to these architectures. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string artifact_architectures = 6;
    */
   artifactArchitectures?: string[];
 
   /**
-   * Only components with exactly these names. Repeat the parameter for several.
+   * Limits the list to components with exactly these names. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_names = 7;
    */
   componentNames?: string[];
 
   /**
-   * Only these kinds of component. Repeat the parameter or separate values with commas.
+   * Limits the list to these kinds of component. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated string component_types = 8;
    */
   componentTypes?: string[];
 
   /**
-   * Only components at exactly these places. Repeat the parameter for several.
+   * Limits the list to components at exactly these locations. Repeat the parameter for several.
    *
    * @generated from field: repeated string component_locations = 9;
    */
   componentLocations?: string[];
 
   /**
-   * Only advisories with one of these ids of the vulnerability, such as CVE ids. Repeat the parameter or separate
-   * values with commas.
+   * Limits the list to advisories with one of these vulnerability ids, such as CVE ids. Repeat the parameter or
+   * separate values with commas.
    *
    * @generated from field: repeated string aliases = 10;
    */
   aliases?: string[];
 
   /**
-   * Only advisories of this origin package and its sub-packages.
+   * Limits the list to advisories of this origin package and its sub-packages.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string;
 
   /**
-   * Only advisories with an event in one of these states. Repeat the parameter or separate values with commas.
+   * Limits the list to advisories with an event in one of these states. Repeat the parameter or separate values with
+   * commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
   eventReviewStates?: ReviewStateJson[];
 
   /**
-   * Only advisories with an event by one of these authors. Repeat the parameter for several.
+   * Limits the list to advisories with an event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_authors = 22;
    */
   eventAuthors?: string[];
 
   /**
-   * No advisories with any event by one of these authors. Repeat the parameter for several.
+   * Excludes advisories with any event by one of these authors. Repeat the parameter for several.
    *
    * @generated from field: repeated string exclude_event_authors = 23;
    */
   excludeEventAuthors?: string[];
 
   /**
-   * Only advisories with an event reviewed by one of these. Repeat the parameter for several.
+   * Limits the list to advisories with an event reviewed by one of these reviewers. Repeat the parameter for several.
    *
    * @generated from field: repeated string event_reviewers = 24;
    */
   eventReviewers?: string[];
 
   /**
-   * Only advisories with an event of one of these types. It need not be the event that another filter meets. Repeat the
-   * parameter or separate values with commas.
+   * Limits the list to advisories with an event of one of these types. Other filters may match a different event of the
+   * advisory. Repeat the parameter or separate values with commas.
    *
    * @generated from field: repeated pinfold.platform.vulnerabilities.v2.EventTypeFilter event_types = 25;
    */
   eventTypes?: EventTypeFilterJson[];
 
   /**
-   * Only advisories whose latest approved event is of this type.
+   * Limits the list to advisories whose latest approved event has this type.
    *
    * @generated from field: optional pinfold.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
   latestEventType?: EventTypeFilterJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 30;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 31;
    */
   pageToken?: string;
 
   /**
-   * The field to sort by, then optionally a space and `asc` or `desc`. Sortable: `uid`, `advisory_id`, `artifact_name`,
-   * `created_at` (or `create_time`), `updated_at` (or `update_time`). Default `uid asc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by, optionally followed by a space and `asc` or `desc`. Sortable fields: `uid`, `advisory_id`,
+   * `artifact_name`, `created_at` (or `create_time`), `updated_at` (or `update_time`). Default: `uid asc`. An unknown
+   * field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 32;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 34;
    */
   skip?: number;
 
   /**
-   * Only advisories with this text in the artifact name, the component name or an alias. Case does not matter.
+   * Limits the list to advisories with this text in the artifact name, the component name or an alias.
+   * Case-insensitive.
    *
    * @generated from field: string query = 35;
    */
@@ -1736,21 +1744,21 @@ export type ListAdvisoriesResponse = Message<"pinfold.platform.vulnerabilities.v
   advisories: Advisory[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1771,21 +1779,21 @@ export type ListAdvisoriesResponseJson = {
   advisories?: AdvisoryJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1800,7 +1808,7 @@ export const ListAdvisoriesResponseSchema: GenMessage<ListAdvisoriesResponse, {j
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 5);
 
 /**
- * A type of advisory event.
+ * Type of advisory event.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.EventTypeFilter
  */
@@ -1813,7 +1821,7 @@ export const EventTypeFilter = {
   UNSPECIFIED: 0,
 
   /**
-   * Found.
+   * Detected.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_DETECTION = 1;
    */
@@ -1841,21 +1849,21 @@ export const EventTypeFilter = {
   FALSE_POSITIVE_DETERMINATION: 4,
 
   /**
-   * Nobody will look into it.
+   * No analysis is planned.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED = 5;
    */
   ANALYSIS_NOT_PLANNED: 5,
 
   /**
-   * It will not be fixed.
+   * No fix is planned.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FIX_NOT_PLANNED = 6;
    */
   FIX_NOT_PLANNED: 6,
 
   /**
-   * It waits for others.
+   * A fix by the upstream project is pending.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX = 7;
    */
@@ -1870,14 +1878,14 @@ export const EventTypeFilter = {
 } as const;
 
 /**
- * A type of advisory event.
+ * Type of advisory event.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.EventTypeFilter
  */
 export type EventTypeFilter = (typeof EventTypeFilter)[keyof typeof EventTypeFilter] | UnknownEnum;
 
 /**
- * A type of advisory event.
+ * Type of advisory event.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.EventTypeFilter
  */
@@ -1890,7 +1898,7 @@ export const EventTypeFilterSchema: GenEnum<EventTypeFilter, EventTypeFilterJson
   enumDesc(file_pinfold_vulnerabilities_v2_advisories, 0);
 
 /**
- * How far the review of an event is. Approved and rejected are final.
+ * Review state of an event. Approved and rejected are final.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.ReviewState
  */
@@ -1903,28 +1911,28 @@ export const ReviewState = {
   UNSPECIFIED: 0,
 
   /**
-   * Waits for a reviewer.
+   * Waiting for review.
    *
    * @generated from enum value: REVIEW_STATE_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * Counts, for good.
+   * Approved: the event counts. Final.
    *
    * @generated from enum value: REVIEW_STATE_APPROVED = 2;
    */
   APPROVED: 2,
 
   /**
-   * Sent back; becomes pending again.
+   * Changes requested. Can become pending again.
    *
    * @generated from enum value: REVIEW_STATE_REQUEST_CHANGES = 3;
    */
   REQUEST_CHANGES: 3,
 
   /**
-   * Does not count, for good.
+   * Rejected: the event does not count. Final.
    *
    * @generated from enum value: REVIEW_STATE_REJECTED = 4;
    */
@@ -1932,14 +1940,14 @@ export const ReviewState = {
 } as const;
 
 /**
- * How far the review of an event is. Approved and rejected are final.
+ * Review state of an event. Approved and rejected are final.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.ReviewState
  */
 export type ReviewState = (typeof ReviewState)[keyof typeof ReviewState] | UnknownEnum;
 
 /**
- * How far the review of an event is. Approved and rejected are final.
+ * Review state of an event. Approved and rejected are final.
  *
  * @generated from enum pinfold.platform.vulnerabilities.v2.ReviewState
  */
@@ -1952,13 +1960,13 @@ export const ReviewStateSchema: GenEnum<ReviewState, ReviewStateJson> = /*@__PUR
   enumDesc(file_pinfold_vulnerabilities_v2_advisories, 1);
 
 /**
- * What is known about vulnerabilities in packages, images and libraries. Read-only in v2; v1 writes.
+ * Advisories: vulnerabilities in packages, images and libraries, and their status. Read-only in v2; v1 can write.
  *
  * @generated from service pinfold.platform.vulnerabilities.v2.AdvisoriesService
  */
 export const AdvisoriesService: GenService<{
   /**
-   * Reads one advisory by its uid, with all its events. NOT_FOUND when it does not exist.
+   * Returns one advisory by its uid, with all its events. Returns NOT_FOUND if the advisory does not exist.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v2.AdvisoriesService.GetAdvisory
    */
@@ -1968,8 +1976,9 @@ export const AdvisoriesService: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Searches the advisories of the groups in which the caller holds `advisories.list`. Values of one filter are
-   * alternatives; different filters must all hold. Unknown ids just yield fewer rows. Deleted advisories are left out.
+   * Searches the advisories of the groups in which the caller holds `advisories.list`. Several values of one filter are
+   * alternatives. An advisory must match all filters. Unknown ids have no matches and are no error. Deleted advisories
+   * are left out.
    *
    * @generated from rpc pinfold.platform.vulnerabilities.v2.AdvisoriesService.ListAdvisories
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/advisory/v1/vulnerabilities.proto (package pinfold.control.advisory.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with the descriptions of vulnerabilities. The public contract only reads them.
+// Operator methods for vulnerability descriptions. The public contract only reads them.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,13 +22,13 @@ export const file_pinfold_control_advisory_v1_vulnerabilities: GenFile = /*@__PU
   fileDesc("CjFwaW5mb2xkL2NvbnRyb2wvYWR2aXNvcnkvdjEvdnVsbmVyYWJpbGl0aWVzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuYWR2aXNvcnkudjEicAocSW1wb3J0VnVsbmVyYWJpbGl0aWVzUmVxdWVzdBJQCg92dWxuZXJhYmlsaXRpZXMYASADKAsyMi5waW5mb2xkLmNvbnRyb2wuYWR2aXNvcnkudjEuSW1wb3J0ZWRWdWxuZXJhYmlsaXR5QgPgQQIi2gIKFUltcG9ydGVkVnVsbmVyYWJpbGl0eRIPCgJpZBgBIAEoCUID4EECEhQKB2FsaWFzZXMYAiADKAlCA+BBARIUCgdzdW1tYXJ5GAMgASgJQgPgQQESFAoHZGV0YWlscxgEIAEoCUID4EEBEkAKCnJlZmVyZW5jZXMYBSADKAsyJy5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LnYyLlJlZmVyZW5jZUID4EEBEj8KCnNldmVyaXRpZXMYBiADKAsyJi5waW5mb2xkLnBsYXRmb3JtLmFkdmlzb3J5LnYyLlNldmVyaXR5QgPgQQESNQoMcHVibGlzaF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEjQKC21vZGlmeV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBIlQKHUltcG9ydFZ1bG5lcmFiaWxpdGllc1Jlc3BvbnNlEg8KB2NyZWF0ZWQYASABKAUSDwoHdXBkYXRlZBgCIAEoBRIRCgl1bmNoYW5nZWQYAyABKAUy7gEKG1Z1bG5lcmFiaWxpdHlDb250cm9sU2VydmljZRLOAQoVSW1wb3J0VnVsbmVyYWJpbGl0aWVzEjkucGluZm9sZC5jb250cm9sLmFkdmlzb3J5LnYxLkltcG9ydFZ1bG5lcmFiaWxpdGllc1JlcXVlc3QaOi5waW5mb2xkLmNvbnRyb2wuYWR2aXNvcnkudjEuSW1wb3J0VnVsbmVyYWJpbGl0aWVzUmVzcG9uc2UiPoq1GAcSBQoBAhABmrUYAhABgtPkkwInOgEqIiIvY29udHJvbC92MS92dWxuZXJhYmlsaXRpZXM6aW1wb3J0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_advisory_v2_security_advisory, file_pinfold_annotations_annotations]);
 
 /**
- * Vulnerabilities to take in.
+ * Request to import vulnerabilities.
  *
  * @generated from message pinfold.control.advisory.v1.ImportVulnerabilitiesRequest
  */
 export type ImportVulnerabilitiesRequest = Message<"pinfold.control.advisory.v1.ImportVulnerabilitiesRequest"> & {
   /**
-   * At most 500, no two with the same id.
+   * The records, at most 500. No two can have the same id.
    *
    * @generated from field: repeated pinfold.control.advisory.v1.ImportedVulnerability vulnerabilities = 1;
    */
@@ -36,13 +36,13 @@ export type ImportVulnerabilitiesRequest = Message<"pinfold.control.advisory.v1.
 };
 
 /**
- * Vulnerabilities to take in.
+ * Request to import vulnerabilities.
  *
  * @generated from message pinfold.control.advisory.v1.ImportVulnerabilitiesRequest
  */
 export type ImportVulnerabilitiesRequestJson = {
   /**
-   * At most 500, no two with the same id.
+   * The records, at most 500. No two can have the same id.
    *
    * @generated from field: repeated pinfold.control.advisory.v1.ImportedVulnerability vulnerabilities = 1;
    */
@@ -57,62 +57,62 @@ export const ImportVulnerabilitiesRequestSchema: GenMessage<ImportVulnerabilitie
   messageDesc(file_pinfold_control_advisory_v1_vulnerabilities, 0);
 
 /**
- * One vulnerability, in the words of the OSV format.
+ * Vulnerability in terms of the OSV format.
  *
  * @generated from message pinfold.control.advisory.v1.ImportedVulnerability
  */
 export type ImportedVulnerability = Message<"pinfold.control.advisory.v1.ImportedVulnerability"> & {
   /**
-   * Its id, such as `GO-2021-0060`.
+   * Id of the vulnerability, such as `GO-2021-0060`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its ids elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 3;
    */
   summary: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 4;
    */
   details: string;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Reference references = 5;
    */
   references: Reference[];
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Severity severities = 6;
    */
   severities: Severity[];
 
   /**
-   * When it was published.
+   * Time of publication.
    *
    * @generated from field: google.protobuf.Timestamp publish_time = 7;
    */
   publishTime?: Timestamp | undefined;
 
   /**
-   * When its record last changed.
+   * Time of the last change of the record.
    *
    * @generated from field: google.protobuf.Timestamp modify_time = 8;
    */
@@ -120,62 +120,62 @@ export type ImportedVulnerability = Message<"pinfold.control.advisory.v1.Importe
 };
 
 /**
- * One vulnerability, in the words of the OSV format.
+ * Vulnerability in terms of the OSV format.
  *
  * @generated from message pinfold.control.advisory.v1.ImportedVulnerability
  */
 export type ImportedVulnerabilityJson = {
   /**
-   * Its id, such as `GO-2021-0060`.
+   * Id of the vulnerability, such as `GO-2021-0060`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Its ids elsewhere, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 3;
    */
   summary?: string;
 
   /**
-   * The full description.
+   * Full description.
    *
    * @generated from field: string details = 4;
    */
   details?: string;
 
   /**
-   * Where to read more.
+   * References for more information.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Reference references = 5;
    */
   references?: ReferenceJson[];
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.platform.advisory.v2.Severity severities = 6;
    */
   severities?: SeverityJson[];
 
   /**
-   * When it was published.
+   * Time of publication.
    *
    * @generated from field: google.protobuf.Timestamp publish_time = 7;
    */
   publishTime?: TimestampJson;
 
   /**
-   * When its record last changed.
+   * Time of the last change of the record.
    *
    * @generated from field: google.protobuf.Timestamp modify_time = 8;
    */
@@ -190,27 +190,27 @@ export const ImportedVulnerabilitySchema: GenMessage<ImportedVulnerability, {jso
   messageDesc(file_pinfold_control_advisory_v1_vulnerabilities, 1);
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.advisory.v1.ImportVulnerabilitiesResponse
  */
 export type ImportVulnerabilitiesResponse = Message<"pinfold.control.advisory.v1.ImportVulnerabilitiesResponse"> & {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -218,27 +218,27 @@ export type ImportVulnerabilitiesResponse = Message<"pinfold.control.advisory.v1
 };
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.advisory.v1.ImportVulnerabilitiesResponse
  */
 export type ImportVulnerabilitiesResponseJson = {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created?: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated?: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -253,14 +253,14 @@ export const ImportVulnerabilitiesResponseSchema: GenMessage<ImportVulnerabiliti
   messageDesc(file_pinfold_control_advisory_v1_vulnerabilities, 2);
 
 /**
- * The way in for descriptions of vulnerabilities.
+ * Import of vulnerability descriptions.
  *
  * @generated from service pinfold.control.advisory.v1.VulnerabilityControlService
  */
 export const VulnerabilityControlService: GenService<{
   /**
-   * Takes in vulnerabilities under the ids that they have. All of a request or nothing: one that is wrong is
-   * INVALID_ARGUMENT, with its place in the list. One that is known is replaced.
+   * Imports vulnerability descriptions with their ids. The request is applied completely or not at all. Returns
+   * INVALID_ARGUMENT with the list position of an invalid entry. A known vulnerability is replaced.
    *
    * @generated from rpc pinfold.control.advisory.v1.VulnerabilityControlService.ImportVulnerabilities
    */

@@ -20,7 +20,7 @@ export const file_pinfold_control_events_v1_audit: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL2NvbnRyb2wvZXZlbnRzL3YxL2F1ZGl0LnByb3RvEhlwaW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxIiwKFEdldEF1ZGl0RW50cnlSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASK1AgoKQXVkaXRFbnRyeRIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgR0eXBlGAMgASgJQgPgQQMSFAoHc3ViamVjdBgEIAEoCUID4EEDEhIKBWFjdG9yGAUgASgJQgPgQQMSEAoDYWN0GAYgASgJQgPgQQMSGwoOcmVtb3RlX2FkZHJlc3MYByABKAlCA+BBAxIXCgp1c2VyX2FnZW50GAggASgJQgPgQQMSFwoKcmVxdWVzdF9pZBgJIAEoCUID4EEDEhYKCWJvZHlfdHlwZRgKIAEoCUID4EEDEhEKBGJvZHkYCyABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLJAgoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEgoFYWN0b3IYBiABKAlCA+BBARIUCgdzdWJqZWN0GAcgASgJQgPgQQESEQoEdHlwZRgIIAEoCUID4EEBEi4KBXNpbmNlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBIqwBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USPAoNYXVkaXRfZW50cmllcxgBIAMoCzIlLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudDLhAgoMQXVkaXRTZXJ2aWNlEqABCg1HZXRBdWRpdEVudHJ5Ei8ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5HZXRBdWRpdEVudHJ5UmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuQXVkaXRFbnRyeSI3irUYBhIECgKSA5q1GAgYASAAKAEwAILT5JMCGxIZL2V2ZW50cy92Mi9hdWRpdC97dWlkPSoqfRKtAQoQTGlzdEF1ZGl0RW50cmllcxIyLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkxpc3RBdWRpdEVudHJpZXNSZXNwb25zZSIwirUYCBIGCgKSAxABmrUYCBgBIAAoATAAgtPkkwISEhAvZXZlbnRzL3YyL2F1ZGl0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * Which entry to read.
+ * Request to read one audit entry.
  *
  * @generated from message pinfold.control.events.v1.GetAuditEntryRequest
  */
@@ -34,7 +34,7 @@ export type GetAuditEntryRequest = Message<"pinfold.control.events.v1.GetAuditEn
 };
 
 /**
- * Which entry to read.
+ * Request to read one audit entry.
  *
  * @generated from message pinfold.control.events.v1.GetAuditEntryRequest
  */
@@ -55,28 +55,28 @@ export const GetAuditEntryRequestSchema: GenMessage<GetAuditEntryRequest, {jsonT
   messageDesc(file_pinfold_control_events_v1_audit, 0);
 
 /**
- * One change.
+ * Audit entry: one change.
  *
  * @generated from message pinfold.control.events.v1.AuditEntry
  */
 export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. The deletion of an organisation belongs to no group.
+   * Identifier: the uid of the group, a slash and 16 hex digits. The deletion of an organization belongs to no group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The group in which the change was made; `/` for the deletion of an organisation.
+   * The uid of the group in which the change was made. `/` for the deletion of an organization.
    *
    * @generated from field: string group = 2;
    */
   group: string;
 
   /**
-   * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`. No event
-   * is sent about a backup that was restored, `restored`.
+   * Type of the change: the type of its event, such as `dev.pinfold.api.iam.group.created.v1`. A restored backup has
+   * the type `restored` and no event.
    *
    * @generated from field: string type = 3;
    */
@@ -90,56 +90,56 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
   subject: string;
 
   /**
-   * The uid of the identity that made the change. Empty when nobody was signed in.
+   * The uid of the identity that made the change. Empty if the caller was not signed in.
    *
    * @generated from field: string actor = 5;
    */
   actor: string;
 
   /**
-   * JSON: the claims of the outside token by which the identity had signed in. Empty when there was none.
+   * Claims of the external token with which the identity signed in, as JSON text. Empty if there was none.
    *
    * @generated from field: string act = 6;
    */
   act: string;
 
   /**
-   * The address that the request came from.
+   * Address that the request came from.
    *
    * @generated from field: string remote_address = 7;
    */
   remoteAddress: string;
 
   /**
-   * What the client called itself, cut to 256 characters.
+   * User agent of the client, cut to 256 characters.
    *
    * @generated from field: string user_agent = 8;
    */
   userAgent: string;
 
   /**
-   * The id of the request, which the log of the server has too.
+   * Request id, as in the server log.
    *
    * @generated from field: string request_id = 9;
    */
   requestId: string;
 
   /**
-   * The full name of the message in `body`.
+   * Full name of the message type in `body`.
    *
    * @generated from field: string body_type = 10;
    */
   bodyType: string;
 
   /**
-   * JSON: the resource as the change left it, or the request of a deletion. Members are spelled as in the contract.
+   * Resource after the change, or the request of a deletion, as JSON text. Field names are spelled as in the contract.
    *
    * @generated from field: string body = 11;
    */
   body: string;
 
   /**
-   * When the change was made: RFC 3339, UTC, milliseconds.
+   * Time of the change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -147,28 +147,28 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
 };
 
 /**
- * One change.
+ * Audit entry: one change.
  *
  * @generated from message pinfold.control.events.v1.AuditEntry
  */
 export type AuditEntryJson = {
   /**
-   * The identifier: the uid of the group, a slash and 16 hex digits. The deletion of an organisation belongs to no group.
+   * Identifier: the uid of the group, a slash and 16 hex digits. The deletion of an organization belongs to no group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The group in which the change was made; `/` for the deletion of an organisation.
+   * The uid of the group in which the change was made. `/` for the deletion of an organization.
    *
    * @generated from field: string group = 2;
    */
   group?: string;
 
   /**
-   * What was done, as the type of the event that was sent about it, such as `dev.pinfold.api.iam.group.created.v1`. No event
-   * is sent about a backup that was restored, `restored`.
+   * Type of the change: the type of its event, such as `dev.pinfold.api.iam.group.created.v1`. A restored backup has
+   * the type `restored` and no event.
    *
    * @generated from field: string type = 3;
    */
@@ -182,56 +182,56 @@ export type AuditEntryJson = {
   subject?: string;
 
   /**
-   * The uid of the identity that made the change. Empty when nobody was signed in.
+   * The uid of the identity that made the change. Empty if the caller was not signed in.
    *
    * @generated from field: string actor = 5;
    */
   actor?: string;
 
   /**
-   * JSON: the claims of the outside token by which the identity had signed in. Empty when there was none.
+   * Claims of the external token with which the identity signed in, as JSON text. Empty if there was none.
    *
    * @generated from field: string act = 6;
    */
   act?: string;
 
   /**
-   * The address that the request came from.
+   * Address that the request came from.
    *
    * @generated from field: string remote_address = 7;
    */
   remoteAddress?: string;
 
   /**
-   * What the client called itself, cut to 256 characters.
+   * User agent of the client, cut to 256 characters.
    *
    * @generated from field: string user_agent = 8;
    */
   userAgent?: string;
 
   /**
-   * The id of the request, which the log of the server has too.
+   * Request id, as in the server log.
    *
    * @generated from field: string request_id = 9;
    */
   requestId?: string;
 
   /**
-   * The full name of the message in `body`.
+   * Full name of the message type in `body`.
    *
    * @generated from field: string body_type = 10;
    */
   bodyType?: string;
 
   /**
-   * JSON: the resource as the change left it, or the request of a deletion. Members are spelled as in the contract.
+   * Resource after the change, or the request of a deletion, as JSON text. Field names are spelled as in the contract.
    *
    * @generated from field: string body = 11;
    */
   body?: string;
 
   /**
-   * When the change was made: RFC 3339, UTC, milliseconds.
+   * Time of the change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -246,79 +246,81 @@ export const AuditEntrySchema: GenMessage<AuditEntry, {jsonType: AuditEntryJson}
   messageDesc(file_pinfold_control_events_v1_audit, 1);
 
 /**
- * Which entries to list, in which order, and which page of them. All filters must hold together.
+ * Request to list audit entries: filters, order and page. An entry must match all filters.
  *
  * @generated from message pinfold.control.events.v1.ListAuditEntriesRequest
  */
 export type ListAuditEntriesRequest = Message<"pinfold.control.events.v1.ListAuditEntriesRequest"> & {
   /**
-   * Narrows the list by place in the tree: `children_of` a group gives its own entries, `descendants_of` also those of
-   * the groups below it.
+   * Filter by position in the hierarchy. `children_of` a group returns its own entries. `descendants_of` also returns
+   * those of the groups below it.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `created_at` (or `create_time`), then optionally a space and `asc` or `desc`. Default `create_time desc`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `created_at` (or `create_time`), optionally followed by a space and `asc` or `desc`. Default:
+   * `create_time desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip: number;
 
   /**
-   * The uid of the identity that made the change.
+   * Limits the list to changes by the identity with this uid.
    *
    * @generated from field: string actor = 6;
    */
   actor: string;
 
   /**
-   * The uid of the resource that was changed.
+   * Limits the list to changes of the resource with this uid.
    *
    * @generated from field: string subject = 7;
    */
   subject: string;
 
   /**
-   * The whole type, such as `dev.pinfold.api.iam.group.created.v1`.
+   * Limits the list to this complete type, such as `dev.pinfold.api.iam.group.created.v1`.
    *
    * @generated from field: string type = 8;
    */
   type: string;
 
   /**
-   * Only changes at this time or later.
+   * Limits the list to changes at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp since = 9;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Only changes before this time.
+   * Limits the list to changes before this time.
    *
    * @generated from field: google.protobuf.Timestamp until = 10;
    */
@@ -326,79 +328,81 @@ export type ListAuditEntriesRequest = Message<"pinfold.control.events.v1.ListAud
 };
 
 /**
- * Which entries to list, in which order, and which page of them. All filters must hold together.
+ * Request to list audit entries: filters, order and page. An entry must match all filters.
  *
  * @generated from message pinfold.control.events.v1.ListAuditEntriesRequest
  */
 export type ListAuditEntriesRequestJson = {
   /**
-   * Narrows the list by place in the tree: `children_of` a group gives its own entries, `descendants_of` also those of
-   * the groups below it.
+   * Filter by position in the hierarchy. `children_of` a group returns its own entries. `descendants_of` also returns
+   * those of the groups below it.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `created_at` (or `create_time`), then optionally a space and `asc` or `desc`. Default `create_time desc`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `created_at` (or `create_time`), optionally followed by a space and `asc` or `desc`. Default:
+   * `create_time desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip?: number;
 
   /**
-   * The uid of the identity that made the change.
+   * Limits the list to changes by the identity with this uid.
    *
    * @generated from field: string actor = 6;
    */
   actor?: string;
 
   /**
-   * The uid of the resource that was changed.
+   * Limits the list to changes of the resource with this uid.
    *
    * @generated from field: string subject = 7;
    */
   subject?: string;
 
   /**
-   * The whole type, such as `dev.pinfold.api.iam.group.created.v1`.
+   * Limits the list to this complete type, such as `dev.pinfold.api.iam.group.created.v1`.
    *
    * @generated from field: string type = 8;
    */
   type?: string;
 
   /**
-   * Only changes at this time or later.
+   * Limits the list to changes at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp since = 9;
    */
   since?: TimestampJson;
 
   /**
-   * Only changes before this time.
+   * Limits the list to changes before this time.
    *
    * @generated from field: google.protobuf.Timestamp until = 10;
    */
@@ -413,35 +417,35 @@ export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest, 
   messageDesc(file_pinfold_control_events_v1_audit, 2);
 
 /**
- * One page of entries.
+ * One page of audit entries.
  *
  * @generated from message pinfold.control.events.v1.ListAuditEntriesResponse
  */
 export type ListAuditEntriesResponse = Message<"pinfold.control.events.v1.ListAuditEntriesResponse"> & {
   /**
-   * The entries of this page.
+   * The audit entries of this page.
    *
    * @generated from field: repeated pinfold.control.events.v1.AuditEntry audit_entries = 1;
    */
   auditEntries: AuditEntry[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it. Absent
-   * when there is a filter besides `uidp` and more than 10,000 entries match.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it. Absent if there
+   * is a filter besides `uidp` and more than 10,000 entries match.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -449,35 +453,35 @@ export type ListAuditEntriesResponse = Message<"pinfold.control.events.v1.ListAu
 };
 
 /**
- * One page of entries.
+ * One page of audit entries.
  *
  * @generated from message pinfold.control.events.v1.ListAuditEntriesResponse
  */
 export type ListAuditEntriesResponseJson = {
   /**
-   * The entries of this page.
+   * The audit entries of this page.
    *
    * @generated from field: repeated pinfold.control.events.v1.AuditEntry audit_entries = 1;
    */
   auditEntries?: AuditEntryJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it. Absent
-   * when there is a filter besides `uidp` and more than 10,000 entries match.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it. Absent if there
+   * is a filter besides `uidp` and more than 10,000 entries match.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -492,15 +496,16 @@ export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse
   messageDesc(file_pinfold_control_events_v1_audit, 3);
 
 /**
- * Who changed what about access, when and from where. An entry is written in the transaction of the change, for every
- * change to groups, identities, roles, bindings, and whatever else decides who may do what or who is told of it. Entries
- * never change. They are kept for good, unless the configuration says for how long.
+ * Audit log: all changes to access, with identity, time and address. An entry is written in the same transaction as the
+ * change. There is an entry for every change to groups, identities, roles and role bindings, and to everything else
+ * that decides about permissions or notifications. Entries never change. They are kept forever unless the configuration
+ * sets a retention time.
  *
  * @generated from service pinfold.control.events.v1.AuditService
  */
 export const AuditService: GenService<{
   /**
-   * Reads one entry by its uid. NOT_FOUND when it does not exist.
+   * Returns one audit entry by its uid. Returns NOT_FOUND if the entry does not exist.
    *
    * @generated from rpc pinfold.control.events.v1.AuditService.GetAuditEntry
    */
@@ -510,8 +515,8 @@ export const AuditService: GenService<{
     output: typeof AuditEntrySchema;
   },
   /**
-   * Lists the entries of the groups in which the caller holds `role_bindings.update`, as owners do. Newest first unless
-   * `order_by` says otherwise.
+   * Lists the audit entries of the groups in which the caller holds `role_bindings.update` (owners do). Newest first
+   * unless `order_by` says otherwise.
    *
    * @generated from rpc pinfold.control.events.v1.AuditService.ListAuditEntries
    */

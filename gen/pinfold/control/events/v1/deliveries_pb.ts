@@ -18,7 +18,7 @@ export const file_pinfold_control_events_v1_deliveries: GenFile = /*@__PURE__*/
   fileDesc("CipwaW5mb2xkL2NvbnRyb2wvZXZlbnRzL3YxL2RlbGl2ZXJpZXMucHJvdG8SGXBpbmZvbGQuY29udHJvbC5ldmVudHMudjEiNgoeR2V0U3Vic2NyaXB0aW9uU2V0dGluZ3NSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASLjAgoUU3Vic2NyaXB0aW9uU2V0dGluZ3MSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhIKBXR5cGVzGAIgAygJQgPgQQESEwoGcGF1c2VkGAMgASgIQgPgQQMSGQoMcGF1c2VfcmVhc29uGAQgASgJQgPgQQMSFAoHd2FpdGluZxgFIAEoA0ID4EEDEhUKCGdpdmVuX3VwGAYgASgDQgPgQQMSFQoIZmFpbHVyZXMYByABKAVCA+BBAxI2Cg1ibG9ja2VkX3VudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEj8KFm9sZF9zZWNyZXRfZXhwaXJlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLYmVoaW5kX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMipQEKIVVwZGF0ZVN1YnNjcmlwdGlvblNldHRpbmdzUmVxdWVzdBJKCghzZXR0aW5ncxgBIAEoCzIvLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuU3Vic2NyaXB0aW9uU2V0dGluZ3NCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiRQoYUGF1c2VTdWJzY3JpcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARITCgZyZWFzb24YAiABKAlCA+BBASIxChlSZXN1bWVTdWJzY3JpcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJoCh9Sb3RhdGVTdWJzY3JpcHRpb25TZWNyZXRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIvCgdvdmVybGFwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQEihQEKIFJvdGF0ZVN1YnNjcmlwdGlvblNlY3JldFJlc3BvbnNlEhMKBnNlY3JldBgBIAEoCUgAiAEBEkEKCHNldHRpbmdzGAIgASgLMi8ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5TdWJzY3JpcHRpb25TZXR0aW5nc0IJCgdfc2VjcmV0IiwKFFNlbmRUZXN0RXZlbnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKVAQoJVGVzdEV2ZW50EhQKDHN1YnNjcmlwdGlvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJOmG6tRhdCi9kZXYucGluZm9sZC5jb250cm9sLmV2ZW50cy5zdWJzY3JpcHRpb24udGVzdC52MRIFZ3JvdXAYASIhL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zOnNlbmRUZXN0IrcECghEZWxpdmVyeRIUCgN1aWQYASABKAlCB+BBA6C1GAESPQoFc3RhdGUYAiABKA4yKS5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkRlbGl2ZXJ5LlN0YXRlQgPgQQMSFQoIZXZlbnRfaWQYAyABKAlCA+BBAxIRCgR0eXBlGAQgASgJQgPgQQMSFAoHc3ViamVjdBgFIAEoCUID4EEDEhoKDWF0dGVtcHRfY291bnQYBiABKAVCA+BBAxI6ChFuZXh0X2F0dGVtcHRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxJFCgxsYXN0X2F0dGVtcHQYCCABKAsyKi5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkRlbGl2ZXJ5QXR0ZW1wdEID4EEDEkEKCGF0dGVtcHRzGAkgAygLMioucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5EZWxpdmVyeUF0dGVtcHRCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJICgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB1dBSVRJTkcQARINCglERUxJVkVSRUQQAhIMCghHSVZFTl9VUBADIncKD0RlbGl2ZXJ5QXR0ZW1wdBIOCgZyZXN1bHQYASABKAkSDgoGc3RhdHVzGAIgASgFEhMKC2R1cmF0aW9uX21zGAMgASgFEi8KC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLHAQoVTGlzdERlbGl2ZXJpZXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESPQoFc3RhdGUYBiABKA4yKS5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkRlbGl2ZXJ5LlN0YXRlQgPgQQEipQEKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USNwoKZGVsaXZlcmllcxgBIAMoCzIjLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuRGVsaXZlcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQiKgoSR2V0RGVsaXZlcnlSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASJEChBSZWRlbGl2ZXJSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIaCg1kZWxpdmVyeV91aWRzGAIgAygJQgPgQQIiTAoRUmVkZWxpdmVyUmVzcG9uc2USNwoKZGVsaXZlcmllcxgBIAMoCzIjLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuRGVsaXZlcnkirAEKE1JlcGxheUV2ZW50c1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEjMKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISMQoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIkQKFFJlcGxheUV2ZW50c1Jlc3BvbnNlEhMKC2V2ZW50X2NvdW50GAEgASgDEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLPEQoRRGVsaXZlcmllc1NlcnZpY2USzwEKF0dldFN1YnNjcmlwdGlvblNldHRpbmdzEjkucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5HZXRTdWJzY3JpcHRpb25TZXR0aW5nc1JlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlN1YnNjcmlwdGlvblNldHRpbmdzIkiKtRgGEgQKAt8LmrUYCBgBIAAoATAAgtPkkwIsEiovZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn0vc2V0dGluZ3MSpgIKGlVwZGF0ZVN1YnNjcmlwdGlvblNldHRpbmdzEjwucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5VcGRhdGVTdWJzY3JpcHRpb25TZXR0aW5nc1JlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlN1YnNjcmlwdGlvblNldHRpbmdzIpgBirUYBhIECgLeC5K1GDkKLmRldi5waW5mb2xkLmFwaS5ldmVudHMuc3Vic2NyaXB0aW9uLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMACC0+STAj86CHNldHRpbmdzMjMvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3NldHRpbmdzLnVpZD0qKn0vc2V0dGluZ3MSgQIKEVBhdXNlU3Vic2NyaXB0aW9uEjMucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5QYXVzZVN1YnNjcmlwdGlvblJlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlN1YnNjcmlwdGlvblNldHRpbmdzIoUBirUYBhIECgLeC5K1GDkKLmRldi5waW5mb2xkLmFwaS5ldmVudHMuc3Vic2NyaXB0aW9uLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMACC0+STAiw6ASoiJy9ldmVudHMvdjIvc3Vic2NyaXB0aW9ucy97dWlkPSoqfTpwYXVzZRKEAgoSUmVzdW1lU3Vic2NyaXB0aW9uEjQucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5SZXN1bWVTdWJzY3JpcHRpb25SZXF1ZXN0Gi8ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5TdWJzY3JpcHRpb25TZXR0aW5ncyKGAYq1GAYSBAoC3guStRg5Ci5kZXYucGluZm9sZC5hcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoATABgtPkkwItOgEqIigvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn06cmVzdW1lEqQCChhSb3RhdGVTdWJzY3JpcHRpb25TZWNyZXQSOi5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJvdGF0ZVN1YnNjcmlwdGlvblNlY3JldFJlcXVlc3QaOy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJvdGF0ZVN1YnNjcmlwdGlvblNlY3JldFJlc3BvbnNlIo4BirUYBhIECgLeC5K1GDkKLmRldi5waW5mb2xkLmFwaS5ldmVudHMuc3Vic2NyaXB0aW9uLnVwZGF0ZWQudjESBWdyb3VwGAGatRgKEAEYACABKAAwAILT5JMCMzoBKiIuL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9OnJvdGF0ZVNlY3JldBKyAQoNU2VuZFRlc3RFdmVudBIvLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuU2VuZFRlc3RFdmVudFJlcXVlc3QaIy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkRlbGl2ZXJ5IkuKtRgGEgQKAt4LmrUYCBgAIAAoADABgtPkkwIvOgEqIiovZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn06c2VuZFRlc3QSwQEKDkxpc3REZWxpdmVyaWVzEjAucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaMS5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UiSoq1GAYSBAoC3wuatRgIGAEgACgBMACC0+STAi4SLC9ldmVudHMvdjIvc3Vic2NyaXB0aW9ucy97dWlkPSoqfS9kZWxpdmVyaWVzEp8BCgtHZXREZWxpdmVyeRItLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuR2V0RGVsaXZlcnlSZXF1ZXN0GiMucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5EZWxpdmVyeSI8irUYBhIECgLfC5q1GAgYASAAKAEwAILT5JMCIBIeL2V2ZW50cy92Mi9kZWxpdmVyaWVzL3t1aWQ9Kip9ErQBCglSZWRlbGl2ZXISKy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJlZGVsaXZlclJlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJlZGVsaXZlclJlc3BvbnNlIkyKtRgGEgQKAt4LmrUYCBgAIAAoADABgtPkkwIwOgEqIisvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn06cmVkZWxpdmVyEroBCgxSZXBsYXlFdmVudHMSLi5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJlcGxheUV2ZW50c1JlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJlcGxheUV2ZW50c1Jlc3BvbnNlIkmKtRgGEgQKAt4LmrUYCBgAIAAoADABgtPkkwItOgEqIigvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn06cmVwbGF5YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which subscription.
+ * Request to read the settings of one subscription.
  *
  * @generated from message pinfold.control.events.v1.GetSubscriptionSettingsRequest
  */
@@ -32,7 +32,7 @@ export type GetSubscriptionSettingsRequest = Message<"pinfold.control.events.v1.
 };
 
 /**
- * Which subscription.
+ * Request to read the settings of one subscription.
  *
  * @generated from message pinfold.control.events.v1.GetSubscriptionSettingsRequest
  */
@@ -53,7 +53,7 @@ export const GetSubscriptionSettingsRequestSchema: GenMessage<GetSubscriptionSet
   messageDesc(file_pinfold_control_events_v1_deliveries, 0);
 
 /**
- * How a subscription is served.
+ * Delivery settings and state of a subscription.
  *
  * @generated from message pinfold.control.events.v1.SubscriptionSettings
  */
@@ -66,66 +66,66 @@ export type SubscriptionSettings = Message<"pinfold.control.events.v1.Subscripti
   uid: string;
 
   /**
-   * Only events of these types. `*` stands for any text, as in `dev.pinfold.registry.*`. At most 20, of 200 characters.
-   * Empty: events of all types.
+   * Event types to deliver. `*` stands for any text, as in `dev.pinfold.registry.*`. At most 20, of 200 characters
+   * each. Empty: all types.
    *
    * @generated from field: repeated string types = 2;
    */
   types: string[];
 
   /**
-   * Nothing is sent.
+   * True if deliveries are paused.
    *
    * @generated from field: bool paused = 3;
    */
   paused: boolean;
 
   /**
-   * Why it is paused.
+   * Reason for the pause.
    *
    * @generated from field: string pause_reason = 4;
    */
   pauseReason: string;
 
   /**
-   * Events that wait for delivery, with a stored delivery or not. Of those without one, only events among the next 10,000
-   * of the server are counted.
+   * Number of events that wait for delivery, with or without a stored delivery. Events without a stored delivery are
+   * counted only if they are among the next 10,000 events of the server.
    *
    * @generated from field: int64 waiting = 5;
    */
   waiting: bigint;
 
   /**
-   * How many were given up, of those that are kept.
+   * Number of kept deliveries that were given up.
    *
    * @generated from field: int64 given_up = 6;
    */
   givenUp: bigint;
 
   /**
-   * How often in a row the sink as a whole has failed.
+   * Number of failures of the sink in a row.
    *
    * @generated from field: int32 failures = 7;
    */
   failures: number;
 
   /**
-   * When the sink is tried again after it failed as a whole: RFC 3339, UTC, milliseconds.
+   * Time when the sink is tried again after a failure: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp blocked_until = 8;
    */
   blockedUntil?: Timestamp | undefined;
 
   /**
-   * Until when the secret before signs too: RFC 3339, UTC, milliseconds.
+   * Time until which the previous secret also signs: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp old_secret_expire_time = 9;
    */
   oldSecretExpireTime?: Timestamp | undefined;
 
   /**
-   * When the first event after the position of the subscription happened. It and later events have no stored delivery before
-   * their first attempt has ended. RFC 3339, UTC, milliseconds. Absent: no event waits after the position.
+   * Time of the first event after the position of the subscription. This event and later ones have no stored delivery
+   * until their first attempt has ended. RFC 3339, UTC, milliseconds. Absent: no event waits after the position.
    *
    * @generated from field: google.protobuf.Timestamp behind_time = 10;
    */
@@ -133,7 +133,7 @@ export type SubscriptionSettings = Message<"pinfold.control.events.v1.Subscripti
 };
 
 /**
- * How a subscription is served.
+ * Delivery settings and state of a subscription.
  *
  * @generated from message pinfold.control.events.v1.SubscriptionSettings
  */
@@ -146,66 +146,66 @@ export type SubscriptionSettingsJson = {
   uid?: string;
 
   /**
-   * Only events of these types. `*` stands for any text, as in `dev.pinfold.registry.*`. At most 20, of 200 characters.
-   * Empty: events of all types.
+   * Event types to deliver. `*` stands for any text, as in `dev.pinfold.registry.*`. At most 20, of 200 characters
+   * each. Empty: all types.
    *
    * @generated from field: repeated string types = 2;
    */
   types?: string[];
 
   /**
-   * Nothing is sent.
+   * True if deliveries are paused.
    *
    * @generated from field: bool paused = 3;
    */
   paused?: boolean;
 
   /**
-   * Why it is paused.
+   * Reason for the pause.
    *
    * @generated from field: string pause_reason = 4;
    */
   pauseReason?: string;
 
   /**
-   * Events that wait for delivery, with a stored delivery or not. Of those without one, only events among the next 10,000
-   * of the server are counted.
+   * Number of events that wait for delivery, with or without a stored delivery. Events without a stored delivery are
+   * counted only if they are among the next 10,000 events of the server.
    *
    * @generated from field: int64 waiting = 5;
    */
   waiting?: string;
 
   /**
-   * How many were given up, of those that are kept.
+   * Number of kept deliveries that were given up.
    *
    * @generated from field: int64 given_up = 6;
    */
   givenUp?: string;
 
   /**
-   * How often in a row the sink as a whole has failed.
+   * Number of failures of the sink in a row.
    *
    * @generated from field: int32 failures = 7;
    */
   failures?: number;
 
   /**
-   * When the sink is tried again after it failed as a whole: RFC 3339, UTC, milliseconds.
+   * Time when the sink is tried again after a failure: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp blocked_until = 8;
    */
   blockedUntil?: TimestampJson;
 
   /**
-   * Until when the secret before signs too: RFC 3339, UTC, milliseconds.
+   * Time until which the previous secret also signs: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp old_secret_expire_time = 9;
    */
   oldSecretExpireTime?: TimestampJson;
 
   /**
-   * When the first event after the position of the subscription happened. It and later events have no stored delivery before
-   * their first attempt has ended. RFC 3339, UTC, milliseconds. Absent: no event waits after the position.
+   * Time of the first event after the position of the subscription. This event and later ones have no stored delivery
+   * until their first attempt has ended. RFC 3339, UTC, milliseconds. Absent: no event waits after the position.
    *
    * @generated from field: google.protobuf.Timestamp behind_time = 10;
    */
@@ -220,20 +220,20 @@ export const SubscriptionSettingsSchema: GenMessage<SubscriptionSettings, {jsonT
   messageDesc(file_pinfold_control_events_v1_deliveries, 1);
 
 /**
- * What to change.
+ * Request to change the settings of one subscription: the new values and the fields to update.
  *
  * @generated from message pinfold.control.events.v1.UpdateSubscriptionSettingsRequest
  */
 export type UpdateSubscriptionSettingsRequest = Message<"pinfold.control.events.v1.UpdateSubscriptionSettingsRequest"> & {
   /**
-   * The settings; only `types` can be changed.
+   * The settings. Only `types` can be changed.
    *
    * @generated from field: pinfold.control.events.v1.SubscriptionSettings settings = 1;
    */
   settings?: SubscriptionSettings | undefined;
 
   /**
-   * Which members to change. Absent: those that are in the body.
+   * Fields to change. Absent: the fields that are in the body.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -241,20 +241,20 @@ export type UpdateSubscriptionSettingsRequest = Message<"pinfold.control.events.
 };
 
 /**
- * What to change.
+ * Request to change the settings of one subscription: the new values and the fields to update.
  *
  * @generated from message pinfold.control.events.v1.UpdateSubscriptionSettingsRequest
  */
 export type UpdateSubscriptionSettingsRequestJson = {
   /**
-   * The settings; only `types` can be changed.
+   * The settings. Only `types` can be changed.
    *
    * @generated from field: pinfold.control.events.v1.SubscriptionSettings settings = 1;
    */
   settings?: SubscriptionSettingsJson;
 
   /**
-   * Which members to change. Absent: those that are in the body.
+   * Fields to change. Absent: the fields that are in the body.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -269,7 +269,7 @@ export const UpdateSubscriptionSettingsRequestSchema: GenMessage<UpdateSubscript
   messageDesc(file_pinfold_control_events_v1_deliveries, 2);
 
 /**
- * Which subscription to pause.
+ * Request to pause one subscription.
  *
  * @generated from message pinfold.control.events.v1.PauseSubscriptionRequest
  */
@@ -282,7 +282,7 @@ export type PauseSubscriptionRequest = Message<"pinfold.control.events.v1.PauseS
   uid: string;
 
   /**
-   * Why, for whoever looks later; at most 512 characters on one line.
+   * Reason for the pause, shown to other users; at most 512 characters on one line.
    *
    * @generated from field: string reason = 2;
    */
@@ -290,7 +290,7 @@ export type PauseSubscriptionRequest = Message<"pinfold.control.events.v1.PauseS
 };
 
 /**
- * Which subscription to pause.
+ * Request to pause one subscription.
  *
  * @generated from message pinfold.control.events.v1.PauseSubscriptionRequest
  */
@@ -303,7 +303,7 @@ export type PauseSubscriptionRequestJson = {
   uid?: string;
 
   /**
-   * Why, for whoever looks later; at most 512 characters on one line.
+   * Reason for the pause, shown to other users; at most 512 characters on one line.
    *
    * @generated from field: string reason = 2;
    */
@@ -318,7 +318,7 @@ export const PauseSubscriptionRequestSchema: GenMessage<PauseSubscriptionRequest
   messageDesc(file_pinfold_control_events_v1_deliveries, 3);
 
 /**
- * Which subscription to resume.
+ * Request to resume one subscription.
  *
  * @generated from message pinfold.control.events.v1.ResumeSubscriptionRequest
  */
@@ -332,7 +332,7 @@ export type ResumeSubscriptionRequest = Message<"pinfold.control.events.v1.Resum
 };
 
 /**
- * Which subscription to resume.
+ * Request to resume one subscription.
  *
  * @generated from message pinfold.control.events.v1.ResumeSubscriptionRequest
  */
@@ -353,7 +353,7 @@ export const ResumeSubscriptionRequestSchema: GenMessage<ResumeSubscriptionReque
   messageDesc(file_pinfold_control_events_v1_deliveries, 4);
 
 /**
- * Whose secret to change.
+ * Request to replace the secret of one subscription.
  *
  * @generated from message pinfold.control.events.v1.RotateSubscriptionSecretRequest
  */
@@ -366,7 +366,7 @@ export type RotateSubscriptionSecretRequest = Message<"pinfold.control.events.v1
   uid: string;
 
   /**
-   * How long the secret before signs beside the new one: 0 to 7 days. Absent: a day.
+   * Time that the previous secret also signs: 0 to 7 days. Absent: a day.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -374,7 +374,7 @@ export type RotateSubscriptionSecretRequest = Message<"pinfold.control.events.v1
 };
 
 /**
- * Whose secret to change.
+ * Request to replace the secret of one subscription.
  *
  * @generated from message pinfold.control.events.v1.RotateSubscriptionSecretRequest
  */
@@ -387,7 +387,7 @@ export type RotateSubscriptionSecretRequestJson = {
   uid?: string;
 
   /**
-   * How long the secret before signs beside the new one: 0 to 7 days. Absent: a day.
+   * Time that the previous secret also signs: 0 to 7 days. Absent: a day.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -408,14 +408,14 @@ export const RotateSubscriptionSecretRequestSchema: GenMessage<RotateSubscriptio
  */
 export type RotateSubscriptionSecretResponse = Message<"pinfold.control.events.v1.RotateSubscriptionSecretResponse"> & {
   /**
-   * `whsec_` and the key in base64, as the libraries of Standard Webhooks take it. It cannot be read again.
+   * Secret: `whsec_` and the key in base64, the format of Standard Webhooks libraries. It cannot be read again.
    *
    * @generated from field: optional string secret = 1;
    */
   secret?: string | undefined;
 
   /**
-   * How the subscription is served now.
+   * Current settings and state of the subscription.
    *
    * @generated from field: pinfold.control.events.v1.SubscriptionSettings settings = 2;
    */
@@ -429,14 +429,14 @@ export type RotateSubscriptionSecretResponse = Message<"pinfold.control.events.v
  */
 export type RotateSubscriptionSecretResponseJson = {
   /**
-   * `whsec_` and the key in base64, as the libraries of Standard Webhooks take it. It cannot be read again.
+   * Secret: `whsec_` and the key in base64, the format of Standard Webhooks libraries. It cannot be read again.
    *
    * @generated from field: optional string secret = 1;
    */
   secret?: string;
 
   /**
-   * How the subscription is served now.
+   * Current settings and state of the subscription.
    *
    * @generated from field: pinfold.control.events.v1.SubscriptionSettings settings = 2;
    */
@@ -451,7 +451,7 @@ export const RotateSubscriptionSecretResponseSchema: GenMessage<RotateSubscripti
   messageDesc(file_pinfold_control_events_v1_deliveries, 6);
 
 /**
- * Whom to send a test event.
+ * Request to send a test event.
  *
  * @generated from message pinfold.control.events.v1.SendTestEventRequest
  */
@@ -465,7 +465,7 @@ export type SendTestEventRequest = Message<"pinfold.control.events.v1.SendTestEv
 };
 
 /**
- * Whom to send a test event.
+ * Request to send a test event.
  *
  * @generated from message pinfold.control.events.v1.SendTestEventRequest
  */
@@ -486,7 +486,7 @@ export const SendTestEventRequestSchema: GenMessage<SendTestEventRequest, {jsonT
   messageDesc(file_pinfold_control_events_v1_deliveries, 7);
 
 /**
- * The body of a test event.
+ * Body of a test event.
  *
  * @generated from message pinfold.control.events.v1.TestEvent
  */
@@ -499,7 +499,7 @@ export type TestEvent = Message<"pinfold.control.events.v1.TestEvent"> & {
   subscription: string;
 
   /**
-   * A greeting.
+   * Greeting text.
    *
    * @generated from field: string message = 2;
    */
@@ -507,7 +507,7 @@ export type TestEvent = Message<"pinfold.control.events.v1.TestEvent"> & {
 };
 
 /**
- * The body of a test event.
+ * Body of a test event.
  *
  * @generated from message pinfold.control.events.v1.TestEvent
  */
@@ -520,7 +520,7 @@ export type TestEventJson = {
   subscription?: string;
 
   /**
-   * A greeting.
+   * Greeting text.
    *
    * @generated from field: string message = 2;
    */
@@ -535,83 +535,83 @@ export const TestEventSchema: GenMessage<TestEvent, {jsonType: TestEventJson}> =
   messageDesc(file_pinfold_control_events_v1_deliveries, 8);
 
 /**
- * One event for one subscription.
+ * Delivery of one event to one subscription.
  *
  * @generated from message pinfold.control.events.v1.Delivery
  */
 export type Delivery = Message<"pinfold.control.events.v1.Delivery"> & {
   /**
-   * The identifier: the uid of the subscription, a slash and 16 hex digits.
+   * Identifier: the uid of the subscription, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What became of it.
+   * State of a delivery.
    *
    * @generated from field: pinfold.control.events.v1.Delivery.State state = 2;
    */
   state: Delivery_State;
 
   /**
-   * The id of the event, which every attempt carries as `Ce-Id`. Empty when the event is not kept any more.
+   * Id of the event, sent with every attempt as `Ce-Id`. Empty if the event is no longer kept.
    *
    * @generated from field: string event_id = 3;
    */
   eventId: string;
 
   /**
-   * The type of the event. Empty when it is not kept any more.
+   * Type of the event. Empty if the event is no longer kept.
    *
    * @generated from field: string type = 4;
    */
   type: string;
 
   /**
-   * What the event is about.
+   * Subject of the event.
    *
    * @generated from field: string subject = 5;
    */
   subject: string;
 
   /**
-   * How often it was tried.
+   * Number of attempts.
    *
    * @generated from field: int32 attempt_count = 6;
    */
   attemptCount: number;
 
   /**
-   * When it is tried again. Absent when it waits for its turn only, and when it does not wait.
+   * Time of the next attempt. Absent if the delivery only waits in the queue, or does not wait.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 7;
    */
   nextAttemptTime?: Timestamp | undefined;
 
   /**
-   * The last attempt. Absent before the first.
+   * Last attempt. Absent before the first.
    *
    * @generated from field: pinfold.control.events.v1.DeliveryAttempt last_attempt = 8;
    */
   lastAttempt?: DeliveryAttempt | undefined;
 
   /**
-   * The latest 100 attempts, oldest first; only when a single delivery is read.
+   * Latest 100 attempts, oldest first. Only in GetDelivery.
    *
    * @generated from field: repeated pinfold.control.events.v1.DeliveryAttempt attempts = 9;
    */
   attempts: DeliveryAttempt[];
 
   /**
-   * The time of the event, or of the request to send it once more: RFC 3339, UTC, milliseconds.
+   * Time of the event, or of the request to send it again: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the end of the last attempt, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the end of the last attempt, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -619,83 +619,83 @@ export type Delivery = Message<"pinfold.control.events.v1.Delivery"> & {
 };
 
 /**
- * One event for one subscription.
+ * Delivery of one event to one subscription.
  *
  * @generated from message pinfold.control.events.v1.Delivery
  */
 export type DeliveryJson = {
   /**
-   * The identifier: the uid of the subscription, a slash and 16 hex digits.
+   * Identifier: the uid of the subscription, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What became of it.
+   * State of a delivery.
    *
    * @generated from field: pinfold.control.events.v1.Delivery.State state = 2;
    */
   state?: Delivery_StateJson;
 
   /**
-   * The id of the event, which every attempt carries as `Ce-Id`. Empty when the event is not kept any more.
+   * Id of the event, sent with every attempt as `Ce-Id`. Empty if the event is no longer kept.
    *
    * @generated from field: string event_id = 3;
    */
   eventId?: string;
 
   /**
-   * The type of the event. Empty when it is not kept any more.
+   * Type of the event. Empty if the event is no longer kept.
    *
    * @generated from field: string type = 4;
    */
   type?: string;
 
   /**
-   * What the event is about.
+   * Subject of the event.
    *
    * @generated from field: string subject = 5;
    */
   subject?: string;
 
   /**
-   * How often it was tried.
+   * Number of attempts.
    *
    * @generated from field: int32 attempt_count = 6;
    */
   attemptCount?: number;
 
   /**
-   * When it is tried again. Absent when it waits for its turn only, and when it does not wait.
+   * Time of the next attempt. Absent if the delivery only waits in the queue, or does not wait.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 7;
    */
   nextAttemptTime?: TimestampJson;
 
   /**
-   * The last attempt. Absent before the first.
+   * Last attempt. Absent before the first.
    *
    * @generated from field: pinfold.control.events.v1.DeliveryAttempt last_attempt = 8;
    */
   lastAttempt?: DeliveryAttemptJson;
 
   /**
-   * The latest 100 attempts, oldest first; only when a single delivery is read.
+   * Latest 100 attempts, oldest first. Only in GetDelivery.
    *
    * @generated from field: repeated pinfold.control.events.v1.DeliveryAttempt attempts = 9;
    */
   attempts?: DeliveryAttemptJson[];
 
   /**
-   * The time of the event, or of the request to send it once more: RFC 3339, UTC, milliseconds.
+   * Time of the event, or of the request to send it again: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the end of the last attempt, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the end of the last attempt, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -710,7 +710,7 @@ export const DeliverySchema: GenMessage<Delivery, {jsonType: DeliveryJson}> = /*
   messageDesc(file_pinfold_control_events_v1_deliveries, 9);
 
 /**
- * What became of it.
+ * State of a delivery.
  *
  * @generated from enum pinfold.control.events.v1.Delivery.State
  */
@@ -723,7 +723,7 @@ export const Delivery_State = {
   STATE_UNSPECIFIED: 0,
 
   /**
-   * It waits for its turn, or for the next attempt.
+   * Queued, or waiting for the next attempt.
    *
    * @generated from enum value: WAITING = 1;
    */
@@ -737,7 +737,7 @@ export const Delivery_State = {
   DELIVERED: 2,
 
   /**
-   * It was tried for as long as the configuration says, or what was to be sent is not kept any more.
+   * Given up: the retry time of the configuration is over, or the event is no longer kept.
    *
    * @generated from enum value: GIVEN_UP = 3;
    */
@@ -745,14 +745,14 @@ export const Delivery_State = {
 } as const;
 
 /**
- * What became of it.
+ * State of a delivery.
  *
  * @generated from enum pinfold.control.events.v1.Delivery.State
  */
 export type Delivery_State = (typeof Delivery_State)[keyof typeof Delivery_State] | UnknownEnum;
 
 /**
- * What became of it.
+ * State of a delivery.
  *
  * @generated from enum pinfold.control.events.v1.Delivery.State
  */
@@ -765,35 +765,35 @@ export const Delivery_StateSchema: GenEnum<Delivery_State, Delivery_StateJson> =
   enumDesc(file_pinfold_control_events_v1_deliveries, 9, 0);
 
 /**
- * One request to the sink.
+ * Attempt: one request to the sink.
  *
  * @generated from message pinfold.control.events.v1.DeliveryAttempt
  */
 export type DeliveryAttempt = Message<"pinfold.control.events.v1.DeliveryAttempt"> & {
   /**
-   * `delivered`; `refused`, `slowed` (429, or 503 with Retry-After) or `gone` (410) by a status; else `timeout`,
-   * `unreachable`, `private-address`, `insecure` or `bad-url`.
+   * Result: `delivered`; `refused`, `slowed` (429, or 503 with Retry-After) or `gone` (410) by a status; otherwise
+   * `timeout`, `unreachable`, `private-address`, `insecure` or `bad-url`.
    *
    * @generated from field: string result = 1;
    */
   result: string;
 
   /**
-   * The HTTP status; 0 without an answer.
+   * HTTP status. 0 without an answer.
    *
    * @generated from field: int32 status = 2;
    */
   status: number;
 
   /**
-   * How long it took, in milliseconds.
+   * Duration in milliseconds.
    *
    * @generated from field: int32 duration_ms = 3;
    */
   durationMs: number;
 
   /**
-   * When it began: RFC 3339, UTC, milliseconds.
+   * Start time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -801,35 +801,35 @@ export type DeliveryAttempt = Message<"pinfold.control.events.v1.DeliveryAttempt
 };
 
 /**
- * One request to the sink.
+ * Attempt: one request to the sink.
  *
  * @generated from message pinfold.control.events.v1.DeliveryAttempt
  */
 export type DeliveryAttemptJson = {
   /**
-   * `delivered`; `refused`, `slowed` (429, or 503 with Retry-After) or `gone` (410) by a status; else `timeout`,
-   * `unreachable`, `private-address`, `insecure` or `bad-url`.
+   * Result: `delivered`; `refused`, `slowed` (429, or 503 with Retry-After) or `gone` (410) by a status; otherwise
+   * `timeout`, `unreachable`, `private-address`, `insecure` or `bad-url`.
    *
    * @generated from field: string result = 1;
    */
   result?: string;
 
   /**
-   * The HTTP status; 0 without an answer.
+   * HTTP status. 0 without an answer.
    *
    * @generated from field: int32 status = 2;
    */
   status?: number;
 
   /**
-   * How long it took, in milliseconds.
+   * Duration in milliseconds.
    *
    * @generated from field: int32 duration_ms = 3;
    */
   durationMs?: number;
 
   /**
-   * When it began: RFC 3339, UTC, milliseconds.
+   * Start time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -844,7 +844,7 @@ export const DeliveryAttemptSchema: GenMessage<DeliveryAttempt, {jsonType: Deliv
   messageDesc(file_pinfold_control_events_v1_deliveries, 10);
 
 /**
- * Which deliveries to list, in which order, and which page of them.
+ * Request to list deliveries: filters, order and page.
  *
  * @generated from message pinfold.control.events.v1.ListDeliveriesRequest
  */
@@ -857,37 +857,39 @@ export type ListDeliveriesRequest = Message<"pinfold.control.events.v1.ListDeliv
   uid: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, which is the order of delivery, then optionally a space and `asc` or `desc`. Default `uid desc`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid` (the order of delivery), optionally followed by a space and `asc` or `desc`. Default: `uid
+   * desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip: number;
 
   /**
-   * Only deliveries of which this has become.
+   * Limits the list to deliveries in this state.
    *
    * @generated from field: pinfold.control.events.v1.Delivery.State state = 6;
    */
@@ -895,7 +897,7 @@ export type ListDeliveriesRequest = Message<"pinfold.control.events.v1.ListDeliv
 };
 
 /**
- * Which deliveries to list, in which order, and which page of them.
+ * Request to list deliveries: filters, order and page.
  *
  * @generated from message pinfold.control.events.v1.ListDeliveriesRequest
  */
@@ -908,37 +910,39 @@ export type ListDeliveriesRequestJson = {
   uid?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, which is the order of delivery, then optionally a space and `asc` or `desc`. Default `uid desc`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid` (the order of delivery), optionally followed by a space and `asc` or `desc`. Default: `uid
+   * desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip?: number;
 
   /**
-   * Only deliveries of which this has become.
+   * Limits the list to deliveries in this state.
    *
    * @generated from field: pinfold.control.events.v1.Delivery.State state = 6;
    */
@@ -959,28 +963,28 @@ export const ListDeliveriesRequestSchema: GenMessage<ListDeliveriesRequest, {jso
  */
 export type ListDeliveriesResponse = Message<"pinfold.control.events.v1.ListDeliveriesResponse"> & {
   /**
-   * The deliveries of this page, without their attempts but the last.
+   * The deliveries of this page, each with its last attempt only.
    *
    * @generated from field: repeated pinfold.control.events.v1.Delivery deliveries = 1;
    */
   deliveries: Delivery[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together. `skip` and `page_token` do not change it.
+   * Number of matches on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -994,28 +998,28 @@ export type ListDeliveriesResponse = Message<"pinfold.control.events.v1.ListDeli
  */
 export type ListDeliveriesResponseJson = {
   /**
-   * The deliveries of this page, without their attempts but the last.
+   * The deliveries of this page, each with its last attempt only.
    *
    * @generated from field: repeated pinfold.control.events.v1.Delivery deliveries = 1;
    */
   deliveries?: DeliveryJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together. `skip` and `page_token` do not change it.
+   * Number of matches on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1030,7 +1034,7 @@ export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse, {j
   messageDesc(file_pinfold_control_events_v1_deliveries, 12);
 
 /**
- * Which delivery to read.
+ * Request to read one delivery.
  *
  * @generated from message pinfold.control.events.v1.GetDeliveryRequest
  */
@@ -1044,7 +1048,7 @@ export type GetDeliveryRequest = Message<"pinfold.control.events.v1.GetDeliveryR
 };
 
 /**
- * Which delivery to read.
+ * Request to read one delivery.
  *
  * @generated from message pinfold.control.events.v1.GetDeliveryRequest
  */
@@ -1065,7 +1069,7 @@ export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest, {jsonType:
   messageDesc(file_pinfold_control_events_v1_deliveries, 13);
 
 /**
- * What to send once more.
+ * Request to send deliveries again.
  *
  * @generated from message pinfold.control.events.v1.RedeliverRequest
  */
@@ -1078,7 +1082,7 @@ export type RedeliverRequest = Message<"pinfold.control.events.v1.RedeliverReque
   uid: string;
 
   /**
-   * The uids of its deliveries: 1 to 100.
+   * The uids of the deliveries: 1 to 100.
    *
    * @generated from field: repeated string delivery_uids = 2;
    */
@@ -1086,7 +1090,7 @@ export type RedeliverRequest = Message<"pinfold.control.events.v1.RedeliverReque
 };
 
 /**
- * What to send once more.
+ * Request to send deliveries again.
  *
  * @generated from message pinfold.control.events.v1.RedeliverRequest
  */
@@ -1099,7 +1103,7 @@ export type RedeliverRequestJson = {
   uid?: string;
 
   /**
-   * The uids of its deliveries: 1 to 100.
+   * The uids of the deliveries: 1 to 100.
    *
    * @generated from field: repeated string delivery_uids = 2;
    */
@@ -1114,7 +1118,7 @@ export const RedeliverRequestSchema: GenMessage<RedeliverRequest, {jsonType: Red
   messageDesc(file_pinfold_control_events_v1_deliveries, 14);
 
 /**
- * What will be sent once more.
+ * Deliveries that will be sent again.
  *
  * @generated from message pinfold.control.events.v1.RedeliverResponse
  */
@@ -1128,7 +1132,7 @@ export type RedeliverResponse = Message<"pinfold.control.events.v1.RedeliverResp
 };
 
 /**
- * What will be sent once more.
+ * Deliveries that will be sent again.
  *
  * @generated from message pinfold.control.events.v1.RedeliverResponse
  */
@@ -1149,7 +1153,7 @@ export const RedeliverResponseSchema: GenMessage<RedeliverResponse, {jsonType: R
   messageDesc(file_pinfold_control_events_v1_deliveries, 15);
 
 /**
- * Which events to send once more.
+ * Request to send the events of a period again.
  *
  * @generated from message pinfold.control.events.v1.ReplayEventsRequest
  */
@@ -1162,22 +1166,23 @@ export type ReplayEventsRequest = Message<"pinfold.control.events.v1.ReplayEvent
   uid: string;
 
   /**
-   * Only events of this time or later: RFC 3339.
+   * Limits the events to this time or later: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only events before this time: RFC 3339. Absent: up to now.
+   * Limits the events to those before this time: RFC 3339. Absent: until now.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * The `next_page_token` of the request before, with the same times; empty to begin. It lives three days: an expired
-   * token begins again, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous request, with the same times. Empty for the first request. Tokens are valid
+   * for three days. An expired token starts again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
@@ -1185,7 +1190,7 @@ export type ReplayEventsRequest = Message<"pinfold.control.events.v1.ReplayEvent
 };
 
 /**
- * Which events to send once more.
+ * Request to send the events of a period again.
  *
  * @generated from message pinfold.control.events.v1.ReplayEventsRequest
  */
@@ -1198,22 +1203,23 @@ export type ReplayEventsRequestJson = {
   uid?: string;
 
   /**
-   * Only events of this time or later: RFC 3339.
+   * Limits the events to this time or later: RFC 3339.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: TimestampJson;
 
   /**
-   * Only events before this time: RFC 3339. Absent: up to now.
+   * Limits the events to those before this time: RFC 3339. Absent: until now.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: TimestampJson;
 
   /**
-   * The `next_page_token` of the request before, with the same times; empty to begin. It lives three days: an expired
-   * token begins again, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous request, with the same times. Empty for the first request. Tokens are valid
+   * for three days. An expired token starts again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
@@ -1228,20 +1234,20 @@ export const ReplayEventsRequestSchema: GenMessage<ReplayEventsRequest, {jsonTyp
   messageDesc(file_pinfold_control_events_v1_deliveries, 16);
 
 /**
- * What will be sent once more.
+ * Deliveries that will be sent again.
  *
  * @generated from message pinfold.control.events.v1.ReplayEventsResponse
  */
 export type ReplayEventsResponse = Message<"pinfold.control.events.v1.ReplayEventsResponse"> & {
   /**
-   * How many events, of this request.
+   * Number of events that this request sends again.
    *
    * @generated from field: int64 event_count = 1;
    */
   eventCount: bigint;
 
   /**
-   * Send it as `page_token` to go on. Empty when that was all.
+   * Token to continue, to send as `page_token`. Empty if all events were processed.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1249,20 +1255,20 @@ export type ReplayEventsResponse = Message<"pinfold.control.events.v1.ReplayEven
 };
 
 /**
- * What will be sent once more.
+ * Deliveries that will be sent again.
  *
  * @generated from message pinfold.control.events.v1.ReplayEventsResponse
  */
 export type ReplayEventsResponseJson = {
   /**
-   * How many events, of this request.
+   * Number of events that this request sends again.
    *
    * @generated from field: int64 event_count = 1;
    */
   eventCount?: string;
 
   /**
-   * Send it as `page_token` to go on. Empty when that was all.
+   * Token to continue, to send as `page_token`. Empty if all events were processed.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1277,13 +1283,13 @@ export const ReplayEventsResponseSchema: GenMessage<ReplayEventsResponse, {jsonT
   messageDesc(file_pinfold_control_events_v1_deliveries, 17);
 
 /**
- * How subscriptions are served: what is sent, what became of it, and how to send it again.
+ * Deliveries of events to subscriptions: their state, settings and retries.
  *
  * @generated from service pinfold.control.events.v1.DeliveriesService
  */
 export const DeliveriesService: GenService<{
   /**
-   * Reads how a subscription is served. NOT_FOUND when it does not exist.
+   * Returns the delivery settings and state of a subscription. Returns NOT_FOUND if the subscription does not exist.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.GetSubscriptionSettings
    */
@@ -1293,7 +1299,7 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionSettingsSchema;
   },
   /**
-   * Changes which events a subscription gets. It counts for events that are written afterwards.
+   * Changes the event types that a subscription gets. Applies to events that are written later.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.UpdateSubscriptionSettings
    */
@@ -1303,7 +1309,8 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionSettingsSchema;
   },
   /**
-   * Stops sending; what happens meanwhile waits. Pausing what is paused keeps the first reason.
+   * Pauses the deliveries of a subscription. Events are queued during the pause. Pausing a paused subscription keeps
+   * the first reason.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.PauseSubscription
    */
@@ -1313,7 +1320,8 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionSettingsSchema;
   },
   /**
-   * Sends again, what has waited first. Also makes an end to the waiting that failures of the sink have caused.
+   * Resumes the deliveries of a subscription, starting with queued events. Also ends the backoff after failures of the
+   * sink.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.ResumeSubscription
    */
@@ -1323,8 +1331,8 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionSettingsSchema;
   },
   /**
-   * Makes a new secret for the `webhook-signature` of the deliveries and shows it, this once. A secret that was shown
-   * before signs beside it until the overlap is over.
+   * Replaces the secret for the `webhook-signature` of deliveries and shows the new one only once. The previous secret
+   * also signs until the overlap is over.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.RotateSubscriptionSecret
    */
@@ -1334,9 +1342,8 @@ export const DeliveriesService: GenService<{
     output: typeof RotateSubscriptionSecretResponseSchema;
   },
   /**
-   * Sends one test event at once and answers with what came of it. Its type is
-   * `dev.pinfold.control.events.subscription.test.v1`. It is sent whether the subscription is paused or not, and it is
-   * not tried again.
+   * Sends one test event immediately and returns the result. Its type is
+   * `dev.pinfold.control.events.subscription.test.v1`. It is also sent to a paused subscription, and it is not retried.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.SendTestEvent
    */
@@ -1346,7 +1353,7 @@ export const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Lists what was sent, or waits to be, newest first unless `order_by` says otherwise.
+   * Lists sent and queued deliveries, newest first unless `order_by` says otherwise.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.ListDeliveries
    */
@@ -1356,7 +1363,7 @@ export const DeliveriesService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Reads one delivery with its attempts. NOT_FOUND when it does not exist, or is not kept any more.
+   * Returns one delivery with its attempts. Returns NOT_FOUND if the delivery does not exist or is no longer kept.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.GetDelivery
    */
@@ -1366,9 +1373,9 @@ export const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Sends deliveries once more, with the same event ids, behind what waits. All or none: NOT_FOUND when one of them does
-   * not exist, FAILED_PRECONDITION when one still waits or 10,000 would wait, RESOURCE_EXHAUSTED above the quota
-   * `pending_deliveries`.
+   * Sends deliveries again, with the same event ids, after the queued ones. All are sent or none. Returns NOT_FOUND if
+   * one of them does not exist. Returns FAILED_PRECONDITION if one is still queued, or if 10,000 would be queued.
+   * Returns RESOURCE_EXHAUSTED above the quota `pending_deliveries`.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.Redeliver
    */
@@ -1378,10 +1385,11 @@ export const DeliveriesService: GenService<{
     output: typeof RedeliverResponseSchema;
   },
   /**
-   * Sends the events of a time once more, whether the subscription existed then or not: in their order, with the same
-   * event ids, behind what waits. Events are kept for 30 days unless the configuration says otherwise. One request looks
-   * at 20,000 events, and makes no more deliveries than may wait, which are 10,000; `next_page_token` says that there is
-   * more. FAILED_PRECONDITION when as many wait already, RESOURCE_EXHAUSTED above the quota `pending_deliveries`.
+   * Sends the events of a period again, even if the subscription did not exist then. They keep their order and event
+   * ids and are sent after the queued ones. Events are kept for 30 days unless the configuration says otherwise. One
+   * request examines 20,000 events and queues at most 10,000 deliveries. `next_page_token` is set if there are more.
+   * Returns FAILED_PRECONDITION if 10,000 deliveries are already queued. Returns RESOURCE_EXHAUSTED above the quota
+   * `pending_deliveries`.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.ReplayEvents
    */

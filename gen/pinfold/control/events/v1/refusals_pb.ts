@@ -18,34 +18,34 @@ export const file_pinfold_control_events_v1_refusals: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvZXZlbnRzL3YxL3JlZnVzYWxzLnByb3RvEhlwaW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxIoUCCgdSZWZ1c2FsEhIKBWdyb3VwGAEgASgJQgPgQQMSFwoKcmVwb3NpdG9yeRgCIAEoCUID4EEDEhYKCXJlZmVyZW5jZRgDIAEoCUID4EEDEhMKBmFjdGlvbhgEIAEoCUID4EEDEhMKBmNhbGxlchgFIAEoCUID4EEDEhsKDnJlbW90ZV9hZGRyZXNzGAYgASgJQgPgQQMSEQoEY29kZRgHIAEoCUID4EEDEhMKBnJlYXNvbhgIIAEoCUID4EEDEhIKBWNvdW50GAkgASgDQgPgQQMSMgoJbGFzdF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIogBChNMaXN0UmVmdXNhbHNSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKgAQoUTGlzdFJlZnVzYWxzUmVzcG9uc2USNAoIcmVmdXNhbHMYASADKAsyIi5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLlJlZnVzYWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQywQEKD1JlZnVzYWxzU2VydmljZRKtAQoMTGlzdFJlZnVzYWxzEi4ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5MaXN0UmVmdXNhbHNSZXF1ZXN0Gi8ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5MaXN0UmVmdXNhbHNSZXNwb25zZSI8irUYBhIECgKSA5q1GAgYASAAKAEwAILT5JMCIBIeL2V2ZW50cy92Mi9yZWZ1c2Fscy97Z3JvdXA9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Something that the registry has refused, once or several times within an hour.
+ * Request that the registry has refused, once or several times within an hour.
  *
  * @generated from message pinfold.control.events.v1.Refusal
  */
 export type Refusal = Message<"pinfold.control.events.v1.Refusal"> & {
   /**
-   * The uid of the deepest group on the path that exists.
+   * The uid of the deepest existing group on the path.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * The path of the repository. Empty where there is no such repository and the caller is none of the organisation's.
+   * Path of the repository. Empty if the repository does not exist and the caller is not in the organization.
    *
    * @generated from field: string repository = 2;
    */
   repository: string;
 
   /**
-   * The tag or digest that was asked for last. Empty where the request named none.
+   * Tag or digest of the last request. Empty if the request had none.
    *
    * @generated from field: string reference = 3;
    */
   reference: string;
 
   /**
-   * `pull`, `push` or `delete`.
+   * Action: `pull`, `push` or `delete`.
    *
    * @generated from field: string action = 4;
    */
@@ -59,35 +59,35 @@ export type Refusal = Message<"pinfold.control.events.v1.Refusal"> & {
   caller: string;
 
   /**
-   * The address that the last request came from.
+   * Address that the last request came from.
    *
    * @generated from field: string remote_address = 6;
    */
   remoteAddress: string;
 
   /**
-   * The error code of the distribution specification, such as `DENIED`.
+   * Error code of the distribution specification, such as `DENIED`.
    *
    * @generated from field: string code = 7;
    */
   code: string;
 
   /**
-   * Why, in words.
+   * Reason in words.
    *
    * @generated from field: string reason = 8;
    */
   reason: string;
 
   /**
-   * How often within the hour.
+   * Number of requests within the hour.
    *
    * @generated from field: int64 count = 9;
    */
   count: bigint;
 
   /**
-   * When last: RFC 3339, UTC, milliseconds.
+   * Time of the last request: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 10;
    */
@@ -95,34 +95,34 @@ export type Refusal = Message<"pinfold.control.events.v1.Refusal"> & {
 };
 
 /**
- * Something that the registry has refused, once or several times within an hour.
+ * Request that the registry has refused, once or several times within an hour.
  *
  * @generated from message pinfold.control.events.v1.Refusal
  */
 export type RefusalJson = {
   /**
-   * The uid of the deepest group on the path that exists.
+   * The uid of the deepest existing group on the path.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * The path of the repository. Empty where there is no such repository and the caller is none of the organisation's.
+   * Path of the repository. Empty if the repository does not exist and the caller is not in the organization.
    *
    * @generated from field: string repository = 2;
    */
   repository?: string;
 
   /**
-   * The tag or digest that was asked for last. Empty where the request named none.
+   * Tag or digest of the last request. Empty if the request had none.
    *
    * @generated from field: string reference = 3;
    */
   reference?: string;
 
   /**
-   * `pull`, `push` or `delete`.
+   * Action: `pull`, `push` or `delete`.
    *
    * @generated from field: string action = 4;
    */
@@ -136,35 +136,35 @@ export type RefusalJson = {
   caller?: string;
 
   /**
-   * The address that the last request came from.
+   * Address that the last request came from.
    *
    * @generated from field: string remote_address = 6;
    */
   remoteAddress?: string;
 
   /**
-   * The error code of the distribution specification, such as `DENIED`.
+   * Error code of the distribution specification, such as `DENIED`.
    *
    * @generated from field: string code = 7;
    */
   code?: string;
 
   /**
-   * Why, in words.
+   * Reason in words.
    *
    * @generated from field: string reason = 8;
    */
   reason?: string;
 
   /**
-   * How often within the hour.
+   * Number of requests within the hour.
    *
    * @generated from field: int64 count = 9;
    */
   count?: string;
 
   /**
-   * When last: RFC 3339, UTC, milliseconds.
+   * Time of the last request: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 10;
    */
@@ -179,7 +179,7 @@ export const RefusalSchema: GenMessage<Refusal, {jsonType: RefusalJson}> = /*@__
   messageDesc(file_pinfold_control_events_v1_refusals, 0);
 
 /**
- * Whose refusals to list, and which page of them.
+ * Request to list refused requests: group, order and page.
  *
  * @generated from message pinfold.control.events.v1.ListRefusalsRequest
  */
@@ -192,30 +192,32 @@ export type ListRefusalsRequest = Message<"pinfold.control.events.v1.ListRefusal
   group: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `last_time`, then optionally a space and `asc` or `desc`. Default `last_time desc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `last_time`, optionally followed by a space and `asc` or `desc`. Default: `last_time desc`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -223,7 +225,7 @@ export type ListRefusalsRequest = Message<"pinfold.control.events.v1.ListRefusal
 };
 
 /**
- * Whose refusals to list, and which page of them.
+ * Request to list refused requests: group, order and page.
  *
  * @generated from message pinfold.control.events.v1.ListRefusalsRequest
  */
@@ -236,30 +238,32 @@ export type ListRefusalsRequestJson = {
   group?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `last_time`, then optionally a space and `asc` or `desc`. Default `last_time desc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `last_time`, optionally followed by a space and `asc` or `desc`. Default: `last_time desc`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -274,34 +278,34 @@ export const ListRefusalsRequestSchema: GenMessage<ListRefusalsRequest, {jsonTyp
   messageDesc(file_pinfold_control_events_v1_refusals, 1);
 
 /**
- * One page of refusals.
+ * One page of refused requests.
  *
  * @generated from message pinfold.control.events.v1.ListRefusalsResponse
  */
 export type ListRefusalsResponse = Message<"pinfold.control.events.v1.ListRefusalsResponse"> & {
   /**
-   * The refusals of this page.
+   * The refused requests of this page.
    *
    * @generated from field: repeated pinfold.control.events.v1.Refusal refusals = 1;
    */
   refusals: Refusal[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many there are on all pages together. `skip` and `page_token` do not change it.
+   * Number of entries on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -309,34 +313,34 @@ export type ListRefusalsResponse = Message<"pinfold.control.events.v1.ListRefusa
 };
 
 /**
- * One page of refusals.
+ * One page of refused requests.
  *
  * @generated from message pinfold.control.events.v1.ListRefusalsResponse
  */
 export type ListRefusalsResponseJson = {
   /**
-   * The refusals of this page.
+   * The refused requests of this page.
    *
    * @generated from field: repeated pinfold.control.events.v1.Refusal refusals = 1;
    */
   refusals?: RefusalJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * How many there are on all pages together. `skip` and `page_token` do not change it.
+   * Number of entries on all pages. `skip` and `page_token` do not change it.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -351,15 +355,15 @@ export const ListRefusalsResponseSchema: GenMessage<ListRefusalsResponse, {jsonT
   messageDesc(file_pinfold_control_events_v1_refusals, 2);
 
 /**
- * What the registry has refused, and why.
+ * Refused requests: pushes, pulls and deletions that the registry has refused, with reasons.
  *
  * @generated from service pinfold.control.events.v1.RefusalsService
  */
 export const RefusalsService: GenService<{
   /**
-   * Lists what was refused in a group and below it, the latest first. Needs `role_bindings.update`, as owners have it. It is a
-   * sample: of one organisation the latest are kept, at most 500 by its own identities and 500 by others, and those that
-   * differ only in time are one within an hour.
+   * Lists the refused requests in a group and below it, latest first. The caller needs `role_bindings.update` (owners
+   * have it). The list is a sample. For each organization, the server keeps the latest 500 by its own identities and
+   * the latest 500 by others. Requests within an hour that differ only in time are one entry.
    *
    * @generated from rpc pinfold.control.events.v1.RefusalsService.ListRefusals
    */

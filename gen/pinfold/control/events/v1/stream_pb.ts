@@ -16,29 +16,31 @@ export const file_pinfold_control_events_v1_stream: GenFile = /*@__PURE__*/
   fileDesc("CiZwaW5mb2xkL2NvbnRyb2wvZXZlbnRzL3YxL3N0cmVhbS5wcm90bxIZcGluZm9sZC5jb250cm9sLmV2ZW50cy52MSJVChNTdHJlYW1FdmVudHNSZXF1ZXN0EhIKBWdyb3VwGAEgASgJQgPgQQESFgoFdHlwZXMYAiADKAlCB+BBAai1GAESEgoFYWZ0ZXIYAyABKAlCA+BBASLHAQoUU3RyZWFtRXZlbnRzUmVzcG9uc2USCgoCaWQYASABKAkSUwoKYXR0cmlidXRlcxgCIAMoCzI/LnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuU3RyZWFtRXZlbnRzUmVzcG9uc2UuQXR0cmlidXRlc0VudHJ5EgwKBGRhdGEYAyABKAkSDQoFdG9rZW4YBCABKAkaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEytQEKEkV2ZW50U3RyZWFtU2VydmljZRKeAQoMU3RyZWFtRXZlbnRzEi4ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5TdHJlYW1FdmVudHNSZXF1ZXN0Gi8ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5TdHJlYW1FdmVudHNSZXNwb25zZSIrirUYCBIGCgLfCxABmrUYAhABgtPkkwITEhEvZXZlbnRzL3YyL3N0cmVhbTABYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Which events to send.
+ * Request to stream events: filters and start position.
  *
  * @generated from message pinfold.control.events.v1.StreamEventsRequest
  */
 export type StreamEventsRequest = Message<"pinfold.control.events.v1.StreamEventsRequest"> & {
   /**
-   * Only events of this group and of those below it. Empty: of all groups in which the caller may see events.
+   * The uid of a group, to limit the stream to events of this group and below. Empty: all groups in which the caller
+   * can see events.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Only events of these types; `*` stands for any text, as in `dev.pinfold.api.iam.*`. Empty: every type.
+   * Event types to send. `*` stands for any text, as in `dev.pinfold.api.iam.*`. Empty: all types.
    *
    * @generated from field: repeated string types = 2;
    */
   types: string[];
 
   /**
-   * The id of the message after which to go on; over REST the header `Last-Event-ID` counts before this. The id of an
-   * event that was delivered works too. `0` starts with the oldest event that is kept. Empty: what happens from now on,
-   * perhaps with what has happened in the last moment before. OUT_OF_RANGE with reason `EVENT_NOT_KEPT` when there is no such event any more, so that some may be missing.
+   * Id of the last received message, to continue after it. Over REST the header `Last-Event-ID` has priority. The id of
+   * a delivered event is also accepted. `0` starts with the oldest event that is kept. Empty starts now, and can
+   * include the last events before. Returns OUT_OF_RANGE with reason `EVENT_NOT_KEPT` if the event is no longer kept,
+   * so that some events may be missing.
    *
    * @generated from field: string after = 3;
    */
@@ -46,29 +48,31 @@ export type StreamEventsRequest = Message<"pinfold.control.events.v1.StreamEvent
 };
 
 /**
- * Which events to send.
+ * Request to stream events: filters and start position.
  *
  * @generated from message pinfold.control.events.v1.StreamEventsRequest
  */
 export type StreamEventsRequestJson = {
   /**
-   * Only events of this group and of those below it. Empty: of all groups in which the caller may see events.
+   * The uid of a group, to limit the stream to events of this group and below. Empty: all groups in which the caller
+   * can see events.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * Only events of these types; `*` stands for any text, as in `dev.pinfold.api.iam.*`. Empty: every type.
+   * Event types to send. `*` stands for any text, as in `dev.pinfold.api.iam.*`. Empty: all types.
    *
    * @generated from field: repeated string types = 2;
    */
   types?: string[];
 
   /**
-   * The id of the message after which to go on; over REST the header `Last-Event-ID` counts before this. The id of an
-   * event that was delivered works too. `0` starts with the oldest event that is kept. Empty: what happens from now on,
-   * perhaps with what has happened in the last moment before. OUT_OF_RANGE with reason `EVENT_NOT_KEPT` when there is no such event any more, so that some may be missing.
+   * Id of the last received message, to continue after it. Over REST the header `Last-Event-ID` has priority. The id of
+   * a delivered event is also accepted. `0` starts with the oldest event that is kept. Empty starts now, and can
+   * include the last events before. Returns OUT_OF_RANGE with reason `EVENT_NOT_KEPT` if the event is no longer kept,
+   * so that some events may be missing.
    *
    * @generated from field: string after = 3;
    */
@@ -83,36 +87,36 @@ export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest, {jsonTyp
   messageDesc(file_pinfold_control_events_v1_stream, 0);
 
 /**
- * One event, or nothing but a new position when there was none to send for a while.
+ * One event, or only a new position if there was no event to send for a while.
  *
  * @generated from message pinfold.control.events.v1.StreamEventsResponse
  */
 export type StreamEventsResponse = Message<"pinfold.control.events.v1.StreamEventsResponse"> & {
   /**
-   * Where the stream is: the id of an event, which need not be one that the caller may see, or `0` before the first.
+   * Position of the stream: the id of an event, or `0` before the first. The caller need not be able to see that event.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The attributes of the event (CloudEvents 1.0) by their lower-case names. Empty when there is no event.
+   * Attributes of the event (CloudEvents 1.0) by their lowercase names. Empty if there is no event.
    *
    * @generated from field: map<string, string> attributes = 2;
    */
   attributes: { [key: string]: string };
 
   /**
-   * The body of the event: JSON, to the byte as it would be delivered.
+   * Body of the event: JSON, with exactly the same bytes as in a delivery.
    *
    * @generated from field: string data = 3;
    */
   data: string;
 
   /**
-   * The token of the event, as a delivery has it: a JWT for the audience `customer`, whose subject is `webhook:` and the
-   * group of the request, or else the highest group in which the caller may see the event; `/` stands for everything. The
-   * claim `webhook.digest` is `sha256:` and the digest of `data`.
+   * Token of the event, as in a delivery: a JWT for the audience `customer`. Its subject is `webhook:` and the group of
+   * the request. Without a group in the request, it is the highest group in which the caller can see the event; `/`
+   * stands for all groups. The claim `webhook.digest` is `sha256:` and the digest of `data`.
    *
    * @generated from field: string token = 4;
    */
@@ -120,36 +124,36 @@ export type StreamEventsResponse = Message<"pinfold.control.events.v1.StreamEven
 };
 
 /**
- * One event, or nothing but a new position when there was none to send for a while.
+ * One event, or only a new position if there was no event to send for a while.
  *
  * @generated from message pinfold.control.events.v1.StreamEventsResponse
  */
 export type StreamEventsResponseJson = {
   /**
-   * Where the stream is: the id of an event, which need not be one that the caller may see, or `0` before the first.
+   * Position of the stream: the id of an event, or `0` before the first. The caller need not be able to see that event.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The attributes of the event (CloudEvents 1.0) by their lower-case names. Empty when there is no event.
+   * Attributes of the event (CloudEvents 1.0) by their lowercase names. Empty if there is no event.
    *
    * @generated from field: map<string, string> attributes = 2;
    */
   attributes?: { [key: string]: string };
 
   /**
-   * The body of the event: JSON, to the byte as it would be delivered.
+   * Body of the event: JSON, with exactly the same bytes as in a delivery.
    *
    * @generated from field: string data = 3;
    */
   data?: string;
 
   /**
-   * The token of the event, as a delivery has it: a JWT for the audience `customer`, whose subject is `webhook:` and the
-   * group of the request, or else the highest group in which the caller may see the event; `/` stands for everything. The
-   * claim `webhook.digest` is `sha256:` and the digest of `data`.
+   * Token of the event, as in a delivery: a JWT for the audience `customer`. Its subject is `webhook:` and the group of
+   * the request. Without a group in the request, it is the highest group in which the caller can see the event; `/`
+   * stands for all groups. The claim `webhook.digest` is `sha256:` and the digest of `data`.
    *
    * @generated from field: string token = 4;
    */
@@ -164,19 +168,19 @@ export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse, {jsonT
   messageDesc(file_pinfold_control_events_v1_stream, 1);
 
 /**
- * Events as they happen, for whoever cannot be called, such as a terminal.
+ * Stream of events, for clients that cannot receive webhooks, such as a terminal.
  *
  * @generated from service pinfold.control.events.v1.EventStreamService
  */
 export const EventStreamService: GenService<{
   /**
-   * Sends the events of the groups in which the caller holds `subscriptions.list`, as they happen. Each is as a
-   * subscription would get it, and all are in the one order in which they happened. Over REST these are server-sent
-   * events: `id` and `data` are those of a message, and a stream that fails ends with an event `status`, whose data is
-   * the error. What the caller may see is looked up for each event. PERMISSION_DENIED without `subscriptions.list` in
-   * the group that is named, also later on; UNAUTHENTICATED once the token expires; RESOURCE_EXHAUSTED for too many
-   * streams at once, and for a caller that does not read; UNAVAILABLE when the server stops. After any of these one
-   * goes on from the last id.
+   * Streams the events of the groups in which the caller holds `subscriptions.list`, as they happen. Each event is the
+   * same as in a delivery to a subscription. All events come in the order in which they happened. Over REST these are
+   * server-sent events: `id` and `data` are those of a message. A failed stream ends with an event `status` whose data
+   * is the error. Permissions are checked for each event. Returns PERMISSION_DENIED without `subscriptions.list` in the
+   * requested group, also later in the stream. Returns UNAUTHENTICATED when the token expires. Returns
+   * RESOURCE_EXHAUSTED for too many streams at once, and for a caller that does not read. Returns UNAVAILABLE when the
+   * server stops. After each of these errors, continue from the last id.
    *
    * @generated from rpc pinfold.control.events.v1.EventStreamService.StreamEvents
    */

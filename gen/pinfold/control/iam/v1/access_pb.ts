@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/access.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// Why somebody may do something at a place, or may not.
+// Explanations of access: why an identity has or lacks a permission.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,13 +20,13 @@ export const file_pinfold_control_iam_v1_access: GenFile = /*@__PURE__*/
   fileDesc("CiNwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2FjY2Vzcy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSKCAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjkKCmNhcGFiaWxpdHkYAyABKA4yIC5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5QgPgQQIi7wEKEUFjY2Vzc0V4cGxhbmF0aW9uEhQKB2FsbG93ZWQYASABKAhCA+BBAxI/CghiaW5kaW5ncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkQmluZGluZ0ID4EEDEkUKEHN1ZmZpY2llbnRfcm9sZXMYAyADKAsyJi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlN1ZmZpY2llbnRSb2xlQgPgQQMSPAoIZ3JhbnRvcnMYBCADKAsyJS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc0dyYW50b3JCA+BBAyLhAgoQRXhwbGFpbmVkQmluZGluZxIQCgN1aWQYASABKAlCA+BBAxIWCglncm91cF91aWQYAiABKAlCA+BBAxIXCgpncm91cF9uYW1lGAMgASgJQgPgQQMSFQoIcm9sZV91aWQYBCABKAlCA+BBAxIWCglyb2xlX25hbWUYBSABKAlCA+BBAxIWCglpbmhlcml0ZWQYBiABKAhCA+BBAxJECgZlZmZlY3QYByABKA4yLy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5lZEJpbmRpbmcuRWZmZWN0QgPgQQMifQoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEhEKDUVGRkVDVF9HUkFOVFMQARIYChRFRkZFQ1RfUk9MRV9MQUNLU19JVBACEhcKE0VGRkVDVF9OT1RfQUNDRVBURUQQAxIVChFFRkZFQ1RfQUJPVkVfSE9NRRAEIlQKDlN1ZmZpY2llbnRSb2xlEhAKA3VpZBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIdChBjYXBhYmlsaXR5X2NvdW50GAMgASgFQgPgQQMibQoNQWNjZXNzR3JhbnRvchIZCgxpZGVudGl0eV91aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSFgoJZ3JvdXBfdWlkGAMgASgJQgPgQQMSFgoJcm9sZV9uYW1lGAQgASgJQgPgQQMyvQEKDUFjY2Vzc1NlcnZpY2USqwEKDUV4cGxhaW5BY2Nlc3MSLC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GikucGluZm9sZC5jb250cm9sLmlhbS52MS5BY2Nlc3NFeHBsYW5hdGlvbiJBirUYBhIECgKTA5q1GAgYASAAKAEwAILT5JMCJRIjL2NvbnRyb2wvdjEvYWNjZXNzL3t1aWQ9Kip9OmV4cGxhaW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities]);
 
 /**
- * Whose access to explain, and to what.
+ * Request to explain the access of an identity: identity, resource and capability.
  *
  * @generated from message pinfold.control.iam.v1.ExplainAccessRequest
  */
 export type ExplainAccessRequest = Message<"pinfold.control.iam.v1.ExplainAccessRequest"> & {
   /**
-   * The uid of the place: a group, or what is in one, such as a repo.
+   * The uid of the group, or of a resource in one, such as a repo.
    *
    * @generated from field: string uid = 1;
    */
@@ -40,7 +40,7 @@ export type ExplainAccessRequest = Message<"pinfold.control.iam.v1.ExplainAccess
   identityUid: string;
 
   /**
-   * What it wants to do.
+   * Capability to check.
    *
    * @generated from field: pinfold.capabilities.Capability capability = 3;
    */
@@ -48,13 +48,13 @@ export type ExplainAccessRequest = Message<"pinfold.control.iam.v1.ExplainAccess
 };
 
 /**
- * Whose access to explain, and to what.
+ * Request to explain the access of an identity: identity, resource and capability.
  *
  * @generated from message pinfold.control.iam.v1.ExplainAccessRequest
  */
 export type ExplainAccessRequestJson = {
   /**
-   * The uid of the place: a group, or what is in one, such as a repo.
+   * The uid of the group, or of a resource in one, such as a repo.
    *
    * @generated from field: string uid = 1;
    */
@@ -68,7 +68,7 @@ export type ExplainAccessRequestJson = {
   identityUid?: string;
 
   /**
-   * What it wants to do.
+   * Capability to check.
    *
    * @generated from field: pinfold.capabilities.Capability capability = 3;
    */
@@ -83,37 +83,37 @@ export const ExplainAccessRequestSchema: GenMessage<ExplainAccessRequest, {jsonT
   messageDesc(file_pinfold_control_iam_v1_access, 0);
 
 /**
- * Whether an identity holds a capability at a place, and why.
+ * Explanation: shows if an identity holds a capability on a resource, and why.
  *
  * @generated from message pinfold.control.iam.v1.AccessExplanation
  */
 export type AccessExplanation = Message<"pinfold.control.iam.v1.AccessExplanation"> & {
   /**
-   * Whether it does: one of the bindings below gives it.
+   * True if the identity holds the capability: one of the role bindings below grants it.
    *
    * @generated from field: bool allowed = 1;
    */
   allowed: boolean;
 
   /**
-   * The bindings of the identity at the place and above it, those that give the capability first; 100 at most. None for
-   * an identity that is not bound here, or that there is not.
+   * Role bindings of the identity on the resource and above it. Those that grant the capability are first; 100 at most.
+   * Empty if the identity has no role here or does not exist.
    *
    * @generated from field: repeated pinfold.control.iam.v1.ExplainedBinding bindings = 2;
    */
   bindings: ExplainedBinding[];
 
   /**
-   * Roles that hold the capability and could be given at the place, those that hold least first; 10 at most. Empty where
-   * it is held already.
+   * Roles with the capability that could be granted on the resource, those with the fewest capabilities first; 10 at
+   * most. Empty if the identity already holds the capability.
    *
    * @generated from field: repeated pinfold.control.iam.v1.SufficientRole sufficient_roles = 3;
    */
   sufficientRoles: SufficientRole[];
 
   /**
-   * Who could give one of these roles there, by a role of theirs that the caller may list; 20 at most. Empty where it is
-   * held already.
+   * Identities that could grant one of these roles there, through a role binding that the caller can list; 20 at most.
+   * Empty if the identity already holds the capability.
    *
    * @generated from field: repeated pinfold.control.iam.v1.AccessGrantor grantors = 4;
    */
@@ -121,37 +121,37 @@ export type AccessExplanation = Message<"pinfold.control.iam.v1.AccessExplanatio
 };
 
 /**
- * Whether an identity holds a capability at a place, and why.
+ * Explanation: shows if an identity holds a capability on a resource, and why.
  *
  * @generated from message pinfold.control.iam.v1.AccessExplanation
  */
 export type AccessExplanationJson = {
   /**
-   * Whether it does: one of the bindings below gives it.
+   * True if the identity holds the capability: one of the role bindings below grants it.
    *
    * @generated from field: bool allowed = 1;
    */
   allowed?: boolean;
 
   /**
-   * The bindings of the identity at the place and above it, those that give the capability first; 100 at most. None for
-   * an identity that is not bound here, or that there is not.
+   * Role bindings of the identity on the resource and above it. Those that grant the capability are first; 100 at most.
+   * Empty if the identity has no role here or does not exist.
    *
    * @generated from field: repeated pinfold.control.iam.v1.ExplainedBinding bindings = 2;
    */
   bindings?: ExplainedBindingJson[];
 
   /**
-   * Roles that hold the capability and could be given at the place, those that hold least first; 10 at most. Empty where
-   * it is held already.
+   * Roles with the capability that could be granted on the resource, those with the fewest capabilities first; 10 at
+   * most. Empty if the identity already holds the capability.
    *
    * @generated from field: repeated pinfold.control.iam.v1.SufficientRole sufficient_roles = 3;
    */
   sufficientRoles?: SufficientRoleJson[];
 
   /**
-   * Who could give one of these roles there, by a role of theirs that the caller may list; 20 at most. Empty where it is
-   * held already.
+   * Identities that could grant one of these roles there, through a role binding that the caller can list; 20 at most.
+   * Empty if the identity already holds the capability.
    *
    * @generated from field: repeated pinfold.control.iam.v1.AccessGrantor grantors = 4;
    */
@@ -166,55 +166,55 @@ export const AccessExplanationSchema: GenMessage<AccessExplanation, {jsonType: A
   messageDesc(file_pinfold_control_iam_v1_access, 1);
 
 /**
- * A binding, and what it gives of the capability that was asked about.
+ * Role binding and its effect on the requested capability.
  *
  * @generated from message pinfold.control.iam.v1.ExplainedBinding
  */
 export type ExplainedBinding = Message<"pinfold.control.iam.v1.ExplainedBinding"> & {
   /**
-   * The uid of the binding. Empty where the caller may not list the bindings of its group.
+   * The uid of the role binding. Empty if the caller cannot list the role bindings of its group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The uid of the group that it is a binding of.
+   * The uid of the group of the role binding.
    *
    * @generated from field: string group_uid = 2;
    */
   groupUid: string;
 
   /**
-   * The name of that group. Empty where the caller may not list its bindings.
+   * Name of the group. Empty if the caller cannot list its role bindings.
    *
    * @generated from field: string group_name = 3;
    */
   groupName: string;
 
   /**
-   * The uid of its role. Empty where the caller may not list the bindings of its group.
+   * The uid of the role. Empty if the caller cannot list the role bindings of the group.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid: string;
 
   /**
-   * The name of its role. Empty where the caller may not list the bindings of its group.
+   * Name of the role. Empty if the caller cannot list the role bindings of the group.
    *
    * @generated from field: string role_name = 5;
    */
   roleName: string;
 
   /**
-   * It is a binding of a group above the place.
+   * True if the role binding is on a group above the resource.
    *
    * @generated from field: bool inherited = 6;
    */
   inherited: boolean;
 
   /**
-   * What it does for the capability.
+   * Effect on the capability.
    *
    * @generated from field: pinfold.control.iam.v1.ExplainedBinding.Effect effect = 7;
    */
@@ -222,55 +222,55 @@ export type ExplainedBinding = Message<"pinfold.control.iam.v1.ExplainedBinding"
 };
 
 /**
- * A binding, and what it gives of the capability that was asked about.
+ * Role binding and its effect on the requested capability.
  *
  * @generated from message pinfold.control.iam.v1.ExplainedBinding
  */
 export type ExplainedBindingJson = {
   /**
-   * The uid of the binding. Empty where the caller may not list the bindings of its group.
+   * The uid of the role binding. Empty if the caller cannot list the role bindings of its group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The uid of the group that it is a binding of.
+   * The uid of the group of the role binding.
    *
    * @generated from field: string group_uid = 2;
    */
   groupUid?: string;
 
   /**
-   * The name of that group. Empty where the caller may not list its bindings.
+   * Name of the group. Empty if the caller cannot list its role bindings.
    *
    * @generated from field: string group_name = 3;
    */
   groupName?: string;
 
   /**
-   * The uid of its role. Empty where the caller may not list the bindings of its group.
+   * The uid of the role. Empty if the caller cannot list the role bindings of the group.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid?: string;
 
   /**
-   * The name of its role. Empty where the caller may not list the bindings of its group.
+   * Name of the role. Empty if the caller cannot list the role bindings of the group.
    *
    * @generated from field: string role_name = 5;
    */
   roleName?: string;
 
   /**
-   * It is a binding of a group above the place.
+   * True if the role binding is on a group above the resource.
    *
    * @generated from field: bool inherited = 6;
    */
   inherited?: boolean;
 
   /**
-   * What it does for the capability.
+   * Effect on the capability.
    *
    * @generated from field: pinfold.control.iam.v1.ExplainedBinding.Effect effect = 7;
    */
@@ -285,7 +285,7 @@ export const ExplainedBindingSchema: GenMessage<ExplainedBinding, {jsonType: Exp
   messageDesc(file_pinfold_control_iam_v1_access, 2);
 
 /**
- * What a binding does for the capability.
+ * Effect of a role binding on the capability.
  *
  * @generated from enum pinfold.control.iam.v1.ExplainedBinding.Effect
  */
@@ -298,28 +298,28 @@ export const ExplainedBinding_Effect = {
   UNSPECIFIED: 0,
 
   /**
-   * It gives it.
+   * The role binding grants the capability.
    *
    * @generated from enum value: EFFECT_GRANTS = 1;
    */
   GRANTS: 1,
 
   /**
-   * Its role does not hold it.
+   * The role does not have the capability.
    *
    * @generated from enum value: EFFECT_ROLE_LACKS_IT = 2;
    */
   ROLE_LACKS_IT: 2,
 
   /**
-   * Its role holds it, and counts once the person has accepted the organisation.
+   * The role has the capability, but takes effect only after the person has accepted the organization.
    *
    * @generated from enum value: EFFECT_NOT_ACCEPTED = 3;
    */
   NOT_ACCEPTED: 3,
 
   /**
-   * Its role holds it, and does not count, since the identity lives in a folder and never reaches above that.
+   * The role has the capability, but has no effect: the identity belongs to a folder and never gets access above it.
    *
    * @generated from enum value: EFFECT_ABOVE_HOME = 4;
    */
@@ -327,14 +327,14 @@ export const ExplainedBinding_Effect = {
 } as const;
 
 /**
- * What a binding does for the capability.
+ * Effect of a role binding on the capability.
  *
  * @generated from enum pinfold.control.iam.v1.ExplainedBinding.Effect
  */
 export type ExplainedBinding_Effect = (typeof ExplainedBinding_Effect)[keyof typeof ExplainedBinding_Effect] | UnknownEnum;
 
 /**
- * What a binding does for the capability.
+ * Effect of a role binding on the capability.
  *
  * @generated from enum pinfold.control.iam.v1.ExplainedBinding.Effect
  */
@@ -347,7 +347,7 @@ export const ExplainedBinding_EffectSchema: GenEnum<ExplainedBinding_Effect, Exp
   enumDesc(file_pinfold_control_iam_v1_access, 2, 0);
 
 /**
- * A role that would be enough.
+ * Role with the requested capability.
  *
  * @generated from message pinfold.control.iam.v1.SufficientRole
  */
@@ -360,14 +360,14 @@ export type SufficientRole = Message<"pinfold.control.iam.v1.SufficientRole"> & 
   uid: string;
 
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * How many capabilities it holds.
+   * Number of capabilities of the role.
    *
    * @generated from field: int32 capability_count = 3;
    */
@@ -375,7 +375,7 @@ export type SufficientRole = Message<"pinfold.control.iam.v1.SufficientRole"> & 
 };
 
 /**
- * A role that would be enough.
+ * Role with the requested capability.
  *
  * @generated from message pinfold.control.iam.v1.SufficientRole
  */
@@ -388,14 +388,14 @@ export type SufficientRoleJson = {
   uid?: string;
 
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * How many capabilities it holds.
+   * Number of capabilities of the role.
    *
    * @generated from field: int32 capability_count = 3;
    */
@@ -410,7 +410,7 @@ export const SufficientRoleSchema: GenMessage<SufficientRole, {jsonType: Suffici
   messageDesc(file_pinfold_control_iam_v1_access, 3);
 
 /**
- * Somebody who may give the capability to others.
+ * Identity that can grant the capability to others.
  *
  * @generated from message pinfold.control.iam.v1.AccessGrantor
  */
@@ -423,21 +423,21 @@ export type AccessGrantor = Message<"pinfold.control.iam.v1.AccessGrantor"> & {
   identityUid: string;
 
   /**
-   * What it is called; the address of a person without a name.
+   * Name of the identity; the address of a person without a name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The uid of the group on which it holds the role that lets it.
+   * The uid of the group on which the identity holds the role that allows it.
    *
    * @generated from field: string group_uid = 3;
    */
   groupUid: string;
 
   /**
-   * The name of that role.
+   * Name of that role.
    *
    * @generated from field: string role_name = 4;
    */
@@ -445,7 +445,7 @@ export type AccessGrantor = Message<"pinfold.control.iam.v1.AccessGrantor"> & {
 };
 
 /**
- * Somebody who may give the capability to others.
+ * Identity that can grant the capability to others.
  *
  * @generated from message pinfold.control.iam.v1.AccessGrantor
  */
@@ -458,21 +458,21 @@ export type AccessGrantorJson = {
   identityUid?: string;
 
   /**
-   * What it is called; the address of a person without a name.
+   * Name of the identity; the address of a person without a name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The uid of the group on which it holds the role that lets it.
+   * The uid of the group on which the identity holds the role that allows it.
    *
    * @generated from field: string group_uid = 3;
    */
   groupUid?: string;
 
   /**
-   * The name of that role.
+   * Name of that role.
    *
    * @generated from field: string role_name = 4;
    */
@@ -487,16 +487,17 @@ export const AccessGrantorSchema: GenMessage<AccessGrantor, {jsonType: AccessGra
   messageDesc(file_pinfold_control_iam_v1_access, 4);
 
 /**
- * What bindings give to whom, and why.
+ * Explanations of access from role bindings.
  *
  * @generated from service pinfold.control.iam.v1.AccessService
  */
 export const AccessService: GenService<{
   /**
-   * Says whether an identity holds a capability at a place, and why, or what is missing. It decides from the bindings as they are now, by the rules that requests are decided by. What one session adds (roles
-   * for external groups) or a token takes away (scopes, capabilities) is not in it, nor what the public organisation lets
-   * everybody pull. Of bindings above the place, role and uid are shown where the caller may list them. It is not asked
-   * whether there is anything at the place.
+   * Explains why an identity holds or lacks a capability on a group or resource, or what is missing. The answer uses
+   * the current role bindings and the same rules as real requests. It does not include roles that a session gets from
+   * external groups, or limits of a token (scopes, capabilities). It does not include pulls that the public
+   * organization allows to everyone. For role bindings above the group or resource, role and uid are shown only if the
+   * caller can list them. The group or resource need not exist.
    *
    * @generated from rpc pinfold.control.iam.v1.AccessService.ExplainAccess
    */

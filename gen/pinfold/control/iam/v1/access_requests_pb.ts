@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/access_requests.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// Who asks to get into an organisation.
+// Requests of people to join an organization.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,13 +20,13 @@ export const file_pinfold_control_iam_v1_access_requests: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2FjY2Vzc19yZXF1ZXN0cy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSLMAQoNQWNjZXNzUmVxdWVzdBIQCgN1aWQYASABKAlCA+BBAxIZCgxpZGVudGl0eV91aWQYAiABKAlCA+BBAxIRCgRuYW1lGAMgASgJQgPgQQMSEgoFZW1haWwYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghhc2tfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyKVAQoZTGlzdEFjY2Vzc1JlcXVlc3RzUmVxdWVzdBIdCgxvcmdhbml6YXRpb24YASABKAlCB+BBAqC1GAESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBEhUKCG9yZGVyX2J5GAQgASgJQgPgQQESEQoEc2tpcBgFIAEoBUID4EEBIpsBChpMaXN0QWNjZXNzUmVxdWVzdHNSZXNwb25zZRI+Cg9hY2Nlc3NfcmVxdWVzdHMYASADKAsyJS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc1JlcXVlc3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiSgobQXBwcm92ZUFjY2Vzc1JlcXVlc3RSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIVCghyb2xlX3VpZBgCIAEoCUID4EECIjgKHEFwcHJvdmVBY2Nlc3NSZXF1ZXN0UmVzcG9uc2USGAoQcm9sZV9iaW5kaW5nX3VpZBgBIAEoCSIyChpSZWZ1c2VBY2Nlc3NSZXF1ZXN0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiswEKFEFjY2Vzc1JlcXVlc3RDcmVhdGVkEj0KDmFjY2Vzc19yZXF1ZXN0GAEgASgLMiUucGluZm9sZC5jb250cm9sLmlhbS52MS5BY2Nlc3NSZXF1ZXN0Oly6tRhYCjFkZXYucGluZm9sZC5jb250cm9sLmlhbS5hY2Nlc3NfcmVxdWVzdC5jcmVhdGVkLnYxEgVncm91cBgBIhovY29udHJvbC92MS9hY2Nlc3NSZXF1ZXN0cyLZAQoVQWNjZXNzUmVxdWVzdEFuc3dlcmVkEj0KDmFjY2Vzc19yZXF1ZXN0GAEgASgLMiUucGluZm9sZC5jb250cm9sLmlhbS52MS5BY2Nlc3NSZXF1ZXN0EhAKCGFwcHJvdmVkGAIgASgIEhAKCHJvbGVfdWlkGAMgASgJOl26tRhZCjJkZXYucGluZm9sZC5jb250cm9sLmlhbS5hY2Nlc3NfcmVxdWVzdC5hbnN3ZXJlZC52MRIFZ3JvdXAYASIaL2NvbnRyb2wvdjEvYWNjZXNzUmVxdWVzdHMy6gQKFUFjY2Vzc1JlcXVlc3RzU2VydmljZRLJAQoSTGlzdEFjY2Vzc1JlcXVlc3RzEjEucGluZm9sZC5jb250cm9sLmlhbS52MS5MaXN0QWNjZXNzUmVxdWVzdHNSZXF1ZXN0GjIucGluZm9sZC5jb250cm9sLmlhbS52MS5MaXN0QWNjZXNzUmVxdWVzdHNSZXNwb25zZSJMirUYCBIGCgTJAZEDmrUYCBgBIAAoATAAgtPkkwIuEiwvY29udHJvbC92MS9hY2Nlc3NSZXF1ZXN0cy97b3JnYW5pemF0aW9uPSoqfRLRAQoUQXBwcm92ZUFjY2Vzc1JlcXVlc3QSMy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFwcHJvdmVBY2Nlc3NSZXF1ZXN0UmVxdWVzdBo0LnBpbmZvbGQuY29udHJvbC5pYW0udjEuQXBwcm92ZUFjY2Vzc1JlcXVlc3RSZXNwb25zZSJOirUYCBIGCgTJAZEDmrUYCBgAIAAoADAAgtPkkwIwOgEqIisvY29udHJvbC92MS9hY2Nlc3NSZXF1ZXN0cy97dWlkPSoqfTphcHByb3ZlErABChNSZWZ1c2VBY2Nlc3NSZXF1ZXN0EjIucGluZm9sZC5jb250cm9sLmlhbS52MS5SZWZ1c2VBY2Nlc3NSZXF1ZXN0UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJNirUYCBIGCgTJAZEDmrUYCBgAIAEoADAAgtPkkwIvOgEqIiovY29udHJvbC92MS9hY2Nlc3NSZXF1ZXN0cy97dWlkPSoqfTpyZWZ1c2ViBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * That a person asks to get into an organisation.
+ * Request of a person to join an organization.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequest
  */
 export type AccessRequest = Message<"pinfold.control.iam.v1.AccessRequest"> & {
   /**
-   * The uid, which starts with that of the organisation.
+   * Identifier: starts with the uid of the organization.
    *
    * @generated from field: string uid = 1;
    */
@@ -40,28 +40,28 @@ export type AccessRequest = Message<"pinfold.control.iam.v1.AccessRequest"> & {
   identityUid: string;
 
   /**
-   * The name of the person, from their sign-in provider.
+   * Name of the person, from the sign-in provider.
    *
    * @generated from field: string name = 3;
    */
   name: string;
 
   /**
-   * The address, which their sign-in provider calls verified.
+   * Email address, verified by the sign-in provider.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * When they asked first: RFC 3339, UTC, milliseconds.
+   * Time of the first request: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When they asked last. It waits for thirty days from then.
+   * Time of the latest request. It waits for thirty days from then.
    *
    * @generated from field: google.protobuf.Timestamp ask_time = 101;
    */
@@ -69,13 +69,13 @@ export type AccessRequest = Message<"pinfold.control.iam.v1.AccessRequest"> & {
 };
 
 /**
- * That a person asks to get into an organisation.
+ * Request of a person to join an organization.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequest
  */
 export type AccessRequestJson = {
   /**
-   * The uid, which starts with that of the organisation.
+   * Identifier: starts with the uid of the organization.
    *
    * @generated from field: string uid = 1;
    */
@@ -89,28 +89,28 @@ export type AccessRequestJson = {
   identityUid?: string;
 
   /**
-   * The name of the person, from their sign-in provider.
+   * Name of the person, from the sign-in provider.
    *
    * @generated from field: string name = 3;
    */
   name?: string;
 
   /**
-   * The address, which their sign-in provider calls verified.
+   * Email address, verified by the sign-in provider.
    *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
-   * When they asked first: RFC 3339, UTC, milliseconds.
+   * Time of the first request: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When they asked last. It waits for thirty days from then.
+   * Time of the latest request. It waits for thirty days from then.
    *
    * @generated from field: google.protobuf.Timestamp ask_time = 101;
    */
@@ -125,42 +125,45 @@ export const AccessRequestSchema: GenMessage<AccessRequest, {jsonType: AccessReq
   messageDesc(file_pinfold_control_iam_v1_access_requests, 0);
 
 /**
- * Which page of who asks.
+ * Request to list access requests: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListAccessRequestsRequest
  */
 export type ListAccessRequestsRequest = Message<"pinfold.control.iam.v1.ListAccessRequestsRequest"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -168,42 +171,45 @@ export type ListAccessRequestsRequest = Message<"pinfold.control.iam.v1.ListAcce
 };
 
 /**
- * Which page of who asks.
+ * Request to list access requests: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListAccessRequestsRequest
  */
 export type ListAccessRequestsRequestJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -218,34 +224,34 @@ export const ListAccessRequestsRequestSchema: GenMessage<ListAccessRequestsReque
   messageDesc(file_pinfold_control_iam_v1_access_requests, 1);
 
 /**
- * One page of who asks.
+ * One page of access requests.
  *
  * @generated from message pinfold.control.iam.v1.ListAccessRequestsResponse
  */
 export type ListAccessRequestsResponse = Message<"pinfold.control.iam.v1.ListAccessRequestsResponse"> & {
   /**
-   * The requests of this page.
+   * The access requests of this page.
    *
    * @generated from field: repeated pinfold.control.iam.v1.AccessRequest access_requests = 1;
    */
   accessRequests: AccessRequest[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many wait in all. `skip` and `page_token` do not change it.
+   * Total number of waiting entries. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -253,34 +259,34 @@ export type ListAccessRequestsResponse = Message<"pinfold.control.iam.v1.ListAcc
 };
 
 /**
- * One page of who asks.
+ * One page of access requests.
  *
  * @generated from message pinfold.control.iam.v1.ListAccessRequestsResponse
  */
 export type ListAccessRequestsResponseJson = {
   /**
-   * The requests of this page.
+   * The access requests of this page.
    *
    * @generated from field: repeated pinfold.control.iam.v1.AccessRequest access_requests = 1;
    */
   accessRequests?: AccessRequestJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * How many wait in all. `skip` and `page_token` do not change it.
+   * Total number of waiting entries. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -295,13 +301,13 @@ export const ListAccessRequestsResponseSchema: GenMessage<ListAccessRequestsResp
   messageDesc(file_pinfold_control_iam_v1_access_requests, 2);
 
 /**
- * Whom to let in, and as what.
+ * Request to approve an access request with a role.
  *
  * @generated from message pinfold.control.iam.v1.ApproveAccessRequestRequest
  */
 export type ApproveAccessRequestRequest = Message<"pinfold.control.iam.v1.ApproveAccessRequestRequest"> & {
   /**
-   * The uid of the request.
+   * The uid of the access request.
    *
    * @generated from field: string uid = 1;
    */
@@ -316,13 +322,13 @@ export type ApproveAccessRequestRequest = Message<"pinfold.control.iam.v1.Approv
 };
 
 /**
- * Whom to let in, and as what.
+ * Request to approve an access request with a role.
  *
  * @generated from message pinfold.control.iam.v1.ApproveAccessRequestRequest
  */
 export type ApproveAccessRequestRequestJson = {
   /**
-   * The uid of the request.
+   * The uid of the access request.
    *
    * @generated from field: string uid = 1;
    */
@@ -344,13 +350,13 @@ export const ApproveAccessRequestRequestSchema: GenMessage<ApproveAccessRequestR
   messageDesc(file_pinfold_control_iam_v1_access_requests, 3);
 
 /**
- * What the person has now.
+ * Result of an approval.
  *
  * @generated from message pinfold.control.iam.v1.ApproveAccessRequestResponse
  */
 export type ApproveAccessRequestResponse = Message<"pinfold.control.iam.v1.ApproveAccessRequestResponse"> & {
   /**
-   * The uid of the role binding; empty when the person had the role there already.
+   * The uid of the role binding. Empty if the person already had the role there.
    *
    * @generated from field: string role_binding_uid = 1;
    */
@@ -358,13 +364,13 @@ export type ApproveAccessRequestResponse = Message<"pinfold.control.iam.v1.Appro
 };
 
 /**
- * What the person has now.
+ * Result of an approval.
  *
  * @generated from message pinfold.control.iam.v1.ApproveAccessRequestResponse
  */
 export type ApproveAccessRequestResponseJson = {
   /**
-   * The uid of the role binding; empty when the person had the role there already.
+   * The uid of the role binding. Empty if the person already had the role there.
    *
    * @generated from field: string role_binding_uid = 1;
    */
@@ -379,13 +385,13 @@ export const ApproveAccessRequestResponseSchema: GenMessage<ApproveAccessRequest
   messageDesc(file_pinfold_control_iam_v1_access_requests, 4);
 
 /**
- * Whom not to let in.
+ * Request to refuse an access request.
  *
  * @generated from message pinfold.control.iam.v1.RefuseAccessRequestRequest
  */
 export type RefuseAccessRequestRequest = Message<"pinfold.control.iam.v1.RefuseAccessRequestRequest"> & {
   /**
-   * The uid of the request.
+   * The uid of the access request.
    *
    * @generated from field: string uid = 1;
    */
@@ -393,13 +399,13 @@ export type RefuseAccessRequestRequest = Message<"pinfold.control.iam.v1.RefuseA
 };
 
 /**
- * Whom not to let in.
+ * Request to refuse an access request.
  *
  * @generated from message pinfold.control.iam.v1.RefuseAccessRequestRequest
  */
 export type RefuseAccessRequestRequestJson = {
   /**
-   * The uid of the request.
+   * The uid of the access request.
    *
    * @generated from field: string uid = 1;
    */
@@ -414,13 +420,13 @@ export const RefuseAccessRequestRequestSchema: GenMessage<RefuseAccessRequestReq
   messageDesc(file_pinfold_control_iam_v1_access_requests, 5);
 
 /**
- * Somebody asks to get into the organisation.
+ * New access request of a person.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestCreated
  */
 export type AccessRequestCreated = Message<"pinfold.control.iam.v1.AccessRequestCreated"> & {
   /**
-   * The request.
+   * The access request.
    *
    * @generated from field: pinfold.control.iam.v1.AccessRequest access_request = 1;
    */
@@ -428,13 +434,13 @@ export type AccessRequestCreated = Message<"pinfold.control.iam.v1.AccessRequest
 };
 
 /**
- * Somebody asks to get into the organisation.
+ * New access request of a person.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestCreated
  */
 export type AccessRequestCreatedJson = {
   /**
-   * The request.
+   * The access request.
    *
    * @generated from field: pinfold.control.iam.v1.AccessRequest access_request = 1;
    */
@@ -449,27 +455,27 @@ export const AccessRequestCreatedSchema: GenMessage<AccessRequestCreated, {jsonT
   messageDesc(file_pinfold_control_iam_v1_access_requests, 6);
 
 /**
- * Somebody was let in, or not.
+ * Approval or refusal of an access request.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestAnswered
  */
 export type AccessRequestAnswered = Message<"pinfold.control.iam.v1.AccessRequestAnswered"> & {
   /**
-   * The request.
+   * The access request.
    *
    * @generated from field: pinfold.control.iam.v1.AccessRequest access_request = 1;
    */
   accessRequest?: AccessRequest | undefined;
 
   /**
-   * Whether the person was let in.
+   * True if the request was approved.
    *
    * @generated from field: bool approved = 2;
    */
   approved: boolean;
 
   /**
-   * The uid of the role; empty when they were not.
+   * The uid of the role. Empty if the request was refused.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -477,27 +483,27 @@ export type AccessRequestAnswered = Message<"pinfold.control.iam.v1.AccessReques
 };
 
 /**
- * Somebody was let in, or not.
+ * Approval or refusal of an access request.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestAnswered
  */
 export type AccessRequestAnsweredJson = {
   /**
-   * The request.
+   * The access request.
    *
    * @generated from field: pinfold.control.iam.v1.AccessRequest access_request = 1;
    */
   accessRequest?: AccessRequestJson;
 
   /**
-   * Whether the person was let in.
+   * True if the request was approved.
    *
    * @generated from field: bool approved = 2;
    */
   approved?: boolean;
 
   /**
-   * The uid of the role; empty when they were not.
+   * The uid of the role. Empty if the request was refused.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -512,14 +518,15 @@ export const AccessRequestAnsweredSchema: GenMessage<AccessRequestAnswered, {jso
   messageDesc(file_pinfold_control_iam_v1_access_requests, 7);
 
 /**
- * A person whose verified address has the domain that a verified organisation is named after can ask to get in
- * (`RequestGroupAccess`). Those who may invite into the organisation see who asks, and let them in or do not.
+ * Access requests. A person can ask to join a verified organization whose name is the domain of the person's verified
+ * address (`RequestGroupAccess`). Members who can invite into the organization see these requests and approve or refuse
+ * them.
  *
  * @generated from service pinfold.control.iam.v1.AccessRequestsService
  */
 export const AccessRequestsService: GenService<{
   /**
-   * Lists who waits for an answer of the organisation.
+   * Lists the access requests of an organization that wait for an answer.
    *
    * @generated from rpc pinfold.control.iam.v1.AccessRequestsService.ListAccessRequests
    */
@@ -529,8 +536,8 @@ export const AccessRequestsService: GenService<{
     output: typeof ListAccessRequestsResponseSchema;
   },
   /**
-   * Lets the person in with a role on the organisation, which the caller must hold; whatever else waits for the person
-   * there counts too. NOT_FOUND for what does not wait any more.
+   * Adds the person to the organization with a role that the caller must hold there. Other pending role bindings of the
+   * person in the organization also take effect. Returns NOT_FOUND for a request that no longer waits.
    *
    * @generated from rpc pinfold.control.iam.v1.AccessRequestsService.ApproveAccessRequest
    */
@@ -540,8 +547,8 @@ export const AccessRequestsService: GenService<{
     output: typeof ApproveAccessRequestResponseSchema;
   },
   /**
-   * Does not let the person in. They are not told, and can ask again after seven days. NOT_FOUND for what does not wait any
-   * more.
+   * Refuses an access request. The person is not told and can ask again after seven days. Returns NOT_FOUND for a
+   * request that no longer waits.
    *
    * @generated from rpc pinfold.control.iam.v1.AccessRequestsService.RefuseAccessRequest
    */

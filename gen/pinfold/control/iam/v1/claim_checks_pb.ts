@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/claim_checks.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// What would become of a token that somebody else has issued, told by its claims alone.
+// Test of an external token's claims against an identity.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,27 +18,29 @@ export const file_pinfold_control_iam_v1_claim_checks: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2NsYWltX2NoZWNrcy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSJ8ChJDaGVja0NsYWltc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhMKBmNsYWltcxgCIAEoCUID4EECEjsKBW1hdGNoGAMgASgLMicucGluZm9sZC5jb250cm9sLmlhbS52MS5DbGFpbUNvbmRpdGlvbnNCA+BBASK1AwoPQ2xhaW1Db25kaXRpb25zEhMKBmlzc3VlchgBIAEoCUID4EEBEhsKDmlzc3Vlcl9wYXR0ZXJuGAIgASgJQgPgQQESFAoHc3ViamVjdBgDIAEoCUID4EEBEhwKD3N1YmplY3RfcGF0dGVybhgEIAEoCUID4EEBEhUKCGF1ZGllbmNlGAUgASgJQgPgQQESHQoQYXVkaWVuY2VfcGF0dGVybhgGIAEoCUID4EEBEkgKBmNsYWltcxgHIAMoCzIzLnBpbmZvbGQuY29udHJvbC5pYW0udjEuQ2xhaW1Db25kaXRpb25zLkNsYWltc0VudHJ5QgPgQQESVwoOY2xhaW1fcGF0dGVybnMYCCADKAsyOi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkNsYWltQ29uZGl0aW9ucy5DbGFpbVBhdHRlcm5zRW50cnlCA+BBARotCgtDbGFpbXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkNsYWltUGF0dGVybnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlwKC0NsYWltQ2hlY2tzEhQKB21hdGNoZXMYASABKAhCA+BBAxI3CgZjaGVja3MYAiADKAsyIi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkNsYWltQ2hlY2tCA+BBAyJdCgpDbGFpbUNoZWNrEhIKBWNsYWltGAEgASgJQgPgQQMSEwoGd2FudGVkGAIgASgJQgPgQQMSEAoDZ290GAMgASgJQgPgQQMSFAoHbWF0Y2hlcxgEIAEoCEID4EEDMrgBChJDbGFpbUNoZWNrc1NlcnZpY2USoQEKC0NoZWNrQ2xhaW1zEioucGluZm9sZC5jb250cm9sLmlhbS52MS5DaGVja0NsYWltc1JlcXVlc3QaIy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkNsYWltQ2hlY2tzIkGKtRgGEgQKAocHmrUYCBgBIAAoATAAgtPkkwIlOgEqIiAvY29udHJvbC92MS9jbGFpbUNoZWNrcy97dWlkPSoqfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Which claims to compare with what.
+ * Request to compare claims with an identity or with conditions.
  *
  * @generated from message pinfold.control.iam.v1.CheckClaimsRequest
  */
 export type CheckClaimsRequest = Message<"pinfold.control.iam.v1.CheckClaimsRequest"> & {
   /**
-   * The uid of the identity; with `match`, of the group that it would be made in.
+   * The uid of the identity. With `match`, the uid of the group in which it would be created.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The claims of the token: the JSON text of its second part, an object of 16 KiB at most. No member may be there twice.
+   * Claims of the token: the JSON text of its second part, an object of 16 KiB at most. Each member can be there only
+   * once.
    *
    * @generated from field: string claims = 2;
    */
   claims: string;
 
   /**
-   * What an identity that is not made yet would match. Checked as when it is made: INVALID_ARGUMENT names what is wrong.
+   * Conditions of an identity that does not exist yet. They are checked as on creation: INVALID_ARGUMENT names an
+   * invalid condition.
    *
    * @generated from field: pinfold.control.iam.v1.ClaimConditions match = 3;
    */
@@ -46,27 +48,29 @@ export type CheckClaimsRequest = Message<"pinfold.control.iam.v1.CheckClaimsRequ
 };
 
 /**
- * Which claims to compare with what.
+ * Request to compare claims with an identity or with conditions.
  *
  * @generated from message pinfold.control.iam.v1.CheckClaimsRequest
  */
 export type CheckClaimsRequestJson = {
   /**
-   * The uid of the identity; with `match`, of the group that it would be made in.
+   * The uid of the identity. With `match`, the uid of the group in which it would be created.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The claims of the token: the JSON text of its second part, an object of 16 KiB at most. No member may be there twice.
+   * Claims of the token: the JSON text of its second part, an object of 16 KiB at most. Each member can be there only
+   * once.
    *
    * @generated from field: string claims = 2;
    */
   claims?: string;
 
   /**
-   * What an identity that is not made yet would match. Checked as when it is made: INVALID_ARGUMENT names what is wrong.
+   * Conditions of an identity that does not exist yet. They are checked as on creation: INVALID_ARGUMENT names an
+   * invalid condition.
    *
    * @generated from field: pinfold.control.iam.v1.ClaimConditions match = 3;
    */
@@ -81,62 +85,62 @@ export const CheckClaimsRequestSchema: GenMessage<CheckClaimsRequest, {jsonType:
   messageDesc(file_pinfold_control_iam_v1_claim_checks, 0);
 
 /**
- * What an identity wants of a token, as `claim_match` of an identity has it.
+ * Conditions for a token, as in `claim_match` of an identity.
  *
  * @generated from message pinfold.control.iam.v1.ClaimConditions
  */
 export type ClaimConditions = Message<"pinfold.control.iam.v1.ClaimConditions"> & {
   /**
-   * What the `iss` claim must be, byte for byte. Either this or the pattern.
+   * Exact `iss` claim, byte for byte. Set either this or the pattern.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * An RE2 expression that the whole `iss` claim must match.
+   * Pattern for the `iss` claim: an RE2 expression that must match the whole value.
    *
    * @generated from field: string issuer_pattern = 2;
    */
   issuerPattern: string;
 
   /**
-   * What the `sub` claim must be, byte for byte. Either this or the pattern.
+   * Exact `sub` claim, byte for byte. Set either this or the pattern.
    *
    * @generated from field: string subject = 3;
    */
   subject: string;
 
   /**
-   * An RE2 expression that the whole `sub` claim must match.
+   * Pattern for the `sub` claim: an RE2 expression that must match the whole value.
    *
    * @generated from field: string subject_pattern = 4;
    */
   subjectPattern: string;
 
   /**
-   * What the `aud` claim, or one of its values, must be. Without it and the pattern: this server.
+   * Exact value of the `aud` claim, or of one of its values. Without it and the pattern: this server.
    *
    * @generated from field: string audience = 5;
    */
   audience: string;
 
   /**
-   * An RE2 expression that the whole `aud` claim, or one of its values, must match.
+   * Pattern for the `aud` claim, or for one of its values: an RE2 expression that must match the whole value.
    *
    * @generated from field: string audience_pattern = 6;
    */
   audiencePattern: string;
 
   /**
-   * Further claims by name and exact value.
+   * More claims, by name, with their exact values.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims: { [key: string]: string };
 
   /**
-   * Further claims by name and RE2 expression.
+   * More claims, by name, with an RE2 expression for each value.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -144,62 +148,62 @@ export type ClaimConditions = Message<"pinfold.control.iam.v1.ClaimConditions"> 
 };
 
 /**
- * What an identity wants of a token, as `claim_match` of an identity has it.
+ * Conditions for a token, as in `claim_match` of an identity.
  *
  * @generated from message pinfold.control.iam.v1.ClaimConditions
  */
 export type ClaimConditionsJson = {
   /**
-   * What the `iss` claim must be, byte for byte. Either this or the pattern.
+   * Exact `iss` claim, byte for byte. Set either this or the pattern.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * An RE2 expression that the whole `iss` claim must match.
+   * Pattern for the `iss` claim: an RE2 expression that must match the whole value.
    *
    * @generated from field: string issuer_pattern = 2;
    */
   issuerPattern?: string;
 
   /**
-   * What the `sub` claim must be, byte for byte. Either this or the pattern.
+   * Exact `sub` claim, byte for byte. Set either this or the pattern.
    *
    * @generated from field: string subject = 3;
    */
   subject?: string;
 
   /**
-   * An RE2 expression that the whole `sub` claim must match.
+   * Pattern for the `sub` claim: an RE2 expression that must match the whole value.
    *
    * @generated from field: string subject_pattern = 4;
    */
   subjectPattern?: string;
 
   /**
-   * What the `aud` claim, or one of its values, must be. Without it and the pattern: this server.
+   * Exact value of the `aud` claim, or of one of its values. Without it and the pattern: this server.
    *
    * @generated from field: string audience = 5;
    */
   audience?: string;
 
   /**
-   * An RE2 expression that the whole `aud` claim, or one of its values, must match.
+   * Pattern for the `aud` claim, or for one of its values: an RE2 expression that must match the whole value.
    *
    * @generated from field: string audience_pattern = 6;
    */
   audiencePattern?: string;
 
   /**
-   * Further claims by name and exact value.
+   * More claims, by name, with their exact values.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims?: { [key: string]: string };
 
   /**
-   * Further claims by name and RE2 expression.
+   * More claims, by name, with an RE2 expression for each value.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -214,20 +218,20 @@ export const ClaimConditionsSchema: GenMessage<ClaimConditions, {jsonType: Claim
   messageDesc(file_pinfold_control_iam_v1_claim_checks, 1);
 
 /**
- * How the claims compare.
+ * Results of the comparison.
  *
  * @generated from message pinfold.control.iam.v1.ClaimChecks
  */
 export type ClaimChecks = Message<"pinfold.control.iam.v1.ClaimChecks"> & {
   /**
-   * All of them match: with a good signature of the issuer the token would be exchanged.
+   * True if all claims match. With a valid signature of the issuer, the token would be exchanged.
    *
    * @generated from field: bool matches = 1;
    */
   matches: boolean;
 
   /**
-   * One for each thing that is wanted, times included.
+   * Results, one for each condition, including the times.
    *
    * @generated from field: repeated pinfold.control.iam.v1.ClaimCheck checks = 2;
    */
@@ -235,20 +239,20 @@ export type ClaimChecks = Message<"pinfold.control.iam.v1.ClaimChecks"> & {
 };
 
 /**
- * How the claims compare.
+ * Results of the comparison.
  *
  * @generated from message pinfold.control.iam.v1.ClaimChecks
  */
 export type ClaimChecksJson = {
   /**
-   * All of them match: with a good signature of the issuer the token would be exchanged.
+   * True if all claims match. With a valid signature of the issuer, the token would be exchanged.
    *
    * @generated from field: bool matches = 1;
    */
   matches?: boolean;
 
   /**
-   * One for each thing that is wanted, times included.
+   * Results, one for each condition, including the times.
    *
    * @generated from field: repeated pinfold.control.iam.v1.ClaimCheck checks = 2;
    */
@@ -263,34 +267,34 @@ export const ClaimChecksSchema: GenMessage<ClaimChecks, {jsonType: ClaimChecksJs
   messageDesc(file_pinfold_control_iam_v1_claim_checks, 2);
 
 /**
- * How one claim compares.
+ * Result for one claim.
  *
  * @generated from message pinfold.control.iam.v1.ClaimCheck
  */
 export type ClaimCheck = Message<"pinfold.control.iam.v1.ClaimCheck"> & {
   /**
-   * The claim; `keys` is the end of an identity's static keys.
+   * Name of the claim. `keys` stands for the expiry of an identity's static keys.
    *
    * @generated from field: string claim = 1;
    */
   claim: string;
 
   /**
-   * What is wanted, for people to read.
+   * Expected value, as text for people.
    *
    * @generated from field: string wanted = 2;
    */
   wanted: string;
 
   /**
-   * What the token has; empty for none.
+   * Value in the token. Empty if missing.
    *
    * @generated from field: string got = 3;
    */
   got: string;
 
   /**
-   * Whether that is enough.
+   * True if the value matches.
    *
    * @generated from field: bool matches = 4;
    */
@@ -298,34 +302,34 @@ export type ClaimCheck = Message<"pinfold.control.iam.v1.ClaimCheck"> & {
 };
 
 /**
- * How one claim compares.
+ * Result for one claim.
  *
  * @generated from message pinfold.control.iam.v1.ClaimCheck
  */
 export type ClaimCheckJson = {
   /**
-   * The claim; `keys` is the end of an identity's static keys.
+   * Name of the claim. `keys` stands for the expiry of an identity's static keys.
    *
    * @generated from field: string claim = 1;
    */
   claim?: string;
 
   /**
-   * What is wanted, for people to read.
+   * Expected value, as text for people.
    *
    * @generated from field: string wanted = 2;
    */
   wanted?: string;
 
   /**
-   * What the token has; empty for none.
+   * Value in the token. Empty if missing.
    *
    * @generated from field: string got = 3;
    */
   got?: string;
 
   /**
-   * Whether that is enough.
+   * True if the value matches.
    *
    * @generated from field: bool matches = 4;
    */
@@ -340,15 +344,15 @@ export const ClaimCheckSchema: GenMessage<ClaimCheck, {jsonType: ClaimCheckJson}
   messageDesc(file_pinfold_control_iam_v1_claim_checks, 3);
 
 /**
- * A dry run of an exchange.
+ * Dry run of a token exchange.
  *
  * @generated from service pinfold.control.iam.v1.ClaimChecksService
  */
 export const ClaimChecksService: GenService<{
   /**
-   * Says claim by claim whether a token with these claims would become an identity. That is one that there is, or one that
-   * would match what is given here. Send the claims, not the token: nothing is verified but what the exchange compares,
-   * so the signature, the header and the keys of the issuer are not in it. Nothing is kept.
+   * Checks, claim by claim, if a token with these claims could be exchanged for an identity. The identity exists, or
+   * would match the given conditions. Send the claims, not the token. Only the comparison of the exchange is made: the
+   * signature, the header and the keys of the issuer are not checked. Nothing is stored.
    *
    * @generated from rpc pinfold.control.iam.v1.ClaimChecksService.CheckClaims
    */

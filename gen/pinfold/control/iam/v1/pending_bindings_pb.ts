@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/pending_bindings.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// What others have bound a person to, and the person has not agreed to yet.
+// Role bindings that wait for the acceptance of the person.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,27 +20,27 @@ export const file_pinfold_control_iam_v1_pending_bindings: GenFile = /*@__PURE__
   fileDesc("Ci1waW5mb2xkL2NvbnRyb2wvaWFtL3YxL3BlbmRpbmdfYmluZGluZ3MucHJvdG8SFnBpbmZvbGQuY29udHJvbC5pYW0udjEi1QEKDlBlbmRpbmdCaW5kaW5nEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIZCgxvcmdhbml6YXRpb24YAiABKAlCA+BBAxISCgVncm91cBgDIAEoCUID4EEDEhEKBHJvbGUYBCABKAlCA+BBAxIXCgpjcmVhdGVkX2J5GAUgASgJQgPgQQMSHAoPY3JlYXRlZF9ieV9uYW1lGAYgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMidwoaTGlzdFBlbmRpbmdCaW5kaW5nc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFQgPgQQESFwoKcGFnZV90b2tlbhgCIAEoCUID4EEBEhUKCG9yZGVyX2J5GAMgASgJQgPgQQESEQoEc2tpcBgEIAEoBUID4EEBIp4BChtMaXN0UGVuZGluZ0JpbmRpbmdzUmVzcG9uc2USQAoQcGVuZGluZ19iaW5kaW5ncxgBIAMoCzImLnBpbmZvbGQuY29udHJvbC5pYW0udjEuUGVuZGluZ0JpbmRpbmcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiLwobQWNjZXB0UGVuZGluZ0JpbmRpbmdSZXF1ZXN0EhAKA3VpZBgBIAEoCUID4EECIjUKHEFjY2VwdFBlbmRpbmdCaW5kaW5nUmVzcG9uc2USFQoNYWNjZXB0ZWRfdWlkcxgBIAMoCSIvChtSZWZ1c2VQZW5kaW5nQmluZGluZ1JlcXVlc3QSEAoDdWlkGAEgASgJQgPgQQIy1AQKFlBlbmRpbmdCaW5kaW5nc1NlcnZpY2UStwEKE0xpc3RQZW5kaW5nQmluZGluZ3MSMi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkxpc3RQZW5kaW5nQmluZGluZ3NSZXF1ZXN0GjMucGluZm9sZC5jb250cm9sLmlhbS52MS5MaXN0UGVuZGluZ0JpbmRpbmdzUmVzcG9uc2UiN4q1GAQSAhABmrUYCBgBIAAoATAAgtPkkwIdEhsvY29udHJvbC92MS9wZW5kaW5nQmluZGluZ3MSzQEKFEFjY2VwdFBlbmRpbmdCaW5kaW5nEjMucGluZm9sZC5jb250cm9sLmlhbS52MS5BY2NlcHRQZW5kaW5nQmluZGluZ1JlcXVlc3QaNC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2VwdFBlbmRpbmdCaW5kaW5nUmVzcG9uc2UiSoq1GAQSAhABmrUYCBgAIAAoATAAgtPkkwIwOgEqIisvY29udHJvbC92MS9wZW5kaW5nQmluZGluZ3Mve3VpZD0qKn06YWNjZXB0Eq8BChRSZWZ1c2VQZW5kaW5nQmluZGluZxIzLnBpbmZvbGQuY29udHJvbC5pYW0udjEuUmVmdXNlUGVuZGluZ0JpbmRpbmdSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IkqKtRgEEgIQAZq1GAgYACABKAAwAILT5JMCMDoBKiIrL2NvbnRyb2wvdjEvcGVuZGluZ0JpbmRpbmdzL3t1aWQ9Kip9OnJlZnVzZWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * A role that somebody has given the caller, and that does not count yet.
+ * Role granted to the caller that has not taken effect yet.
  *
  * @generated from message pinfold.control.iam.v1.PendingBinding
  */
 export type PendingBinding = Message<"pinfold.control.iam.v1.PendingBinding"> & {
   /**
-   * The uid of the binding, which starts with that of its group.
+   * The uid of the role binding. It starts with the uid of its group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The name of the organisation.
+   * Name of the organization.
    *
    * @generated from field: string organization = 2;
    */
   organization: string;
 
   /**
-   * The name of the group on which the role is given: the organisation, or a folder of it.
+   * Name of the group on which the role is granted: the organization or one of its folders.
    *
    * @generated from field: string group = 3;
    */
@@ -54,21 +54,21 @@ export type PendingBinding = Message<"pinfold.control.iam.v1.PendingBinding"> & 
   role: string;
 
   /**
-   * The uid of the identity that made the binding.
+   * The uid of the identity that created the role binding.
    *
    * @generated from field: string created_by = 5;
    */
   createdBy: string;
 
   /**
-   * The name of that identity; empty when it is gone.
+   * Name of that identity. Empty if it was deleted.
    *
    * @generated from field: string created_by_name = 6;
    */
   createdByName: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -76,27 +76,27 @@ export type PendingBinding = Message<"pinfold.control.iam.v1.PendingBinding"> & 
 };
 
 /**
- * A role that somebody has given the caller, and that does not count yet.
+ * Role granted to the caller that has not taken effect yet.
  *
  * @generated from message pinfold.control.iam.v1.PendingBinding
  */
 export type PendingBindingJson = {
   /**
-   * The uid of the binding, which starts with that of its group.
+   * The uid of the role binding. It starts with the uid of its group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The name of the organisation.
+   * Name of the organization.
    *
    * @generated from field: string organization = 2;
    */
   organization?: string;
 
   /**
-   * The name of the group on which the role is given: the organisation, or a folder of it.
+   * Name of the group on which the role is granted: the organization or one of its folders.
    *
    * @generated from field: string group = 3;
    */
@@ -110,21 +110,21 @@ export type PendingBindingJson = {
   role?: string;
 
   /**
-   * The uid of the identity that made the binding.
+   * The uid of the identity that created the role binding.
    *
    * @generated from field: string created_by = 5;
    */
   createdBy?: string;
 
   /**
-   * The name of that identity; empty when it is gone.
+   * Name of that identity. Empty if it was deleted.
    *
    * @generated from field: string created_by_name = 6;
    */
   createdByName?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
@@ -139,35 +139,38 @@ export const PendingBindingSchema: GenMessage<PendingBinding, {jsonType: Pending
   messageDesc(file_pinfold_control_iam_v1_pending_bindings, 0);
 
 /**
- * Which page of what waits.
+ * Request to list pending role bindings: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListPendingBindingsRequest
  */
 export type ListPendingBindingsRequest = Message<"pinfold.control.iam.v1.ListPendingBindingsRequest"> & {
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 3;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -175,35 +178,38 @@ export type ListPendingBindingsRequest = Message<"pinfold.control.iam.v1.ListPen
 };
 
 /**
- * Which page of what waits.
+ * Request to list pending role bindings: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListPendingBindingsRequest
  */
 export type ListPendingBindingsRequestJson = {
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken?: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 3;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -218,34 +224,34 @@ export const ListPendingBindingsRequestSchema: GenMessage<ListPendingBindingsReq
   messageDesc(file_pinfold_control_iam_v1_pending_bindings, 1);
 
 /**
- * One page of what waits.
+ * One page of pending role bindings.
  *
  * @generated from message pinfold.control.iam.v1.ListPendingBindingsResponse
  */
 export type ListPendingBindingsResponse = Message<"pinfold.control.iam.v1.ListPendingBindingsResponse"> & {
   /**
-   * The bindings of this page.
+   * The pending role bindings of this page.
    *
    * @generated from field: repeated pinfold.control.iam.v1.PendingBinding pending_bindings = 1;
    */
   pendingBindings: PendingBinding[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many wait in all. `skip` and `page_token` do not change it.
+   * Total number of waiting entries. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -253,34 +259,34 @@ export type ListPendingBindingsResponse = Message<"pinfold.control.iam.v1.ListPe
 };
 
 /**
- * One page of what waits.
+ * One page of pending role bindings.
  *
  * @generated from message pinfold.control.iam.v1.ListPendingBindingsResponse
  */
 export type ListPendingBindingsResponseJson = {
   /**
-   * The bindings of this page.
+   * The pending role bindings of this page.
    *
    * @generated from field: repeated pinfold.control.iam.v1.PendingBinding pending_bindings = 1;
    */
   pendingBindings?: PendingBindingJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * How many wait in all. `skip` and `page_token` do not change it.
+   * Total number of waiting entries. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -295,13 +301,13 @@ export const ListPendingBindingsResponseSchema: GenMessage<ListPendingBindingsRe
   messageDesc(file_pinfold_control_iam_v1_pending_bindings, 2);
 
 /**
- * Which binding to accept.
+ * Request to accept a role binding.
  *
  * @generated from message pinfold.control.iam.v1.AcceptPendingBindingRequest
  */
 export type AcceptPendingBindingRequest = Message<"pinfold.control.iam.v1.AcceptPendingBindingRequest"> & {
   /**
-   * The uid of the binding.
+   * The uid of the role binding.
    *
    * @generated from field: string uid = 1;
    */
@@ -309,13 +315,13 @@ export type AcceptPendingBindingRequest = Message<"pinfold.control.iam.v1.Accept
 };
 
 /**
- * Which binding to accept.
+ * Request to accept a role binding.
  *
  * @generated from message pinfold.control.iam.v1.AcceptPendingBindingRequest
  */
 export type AcceptPendingBindingRequestJson = {
   /**
-   * The uid of the binding.
+   * The uid of the role binding.
    *
    * @generated from field: string uid = 1;
    */
@@ -330,13 +336,13 @@ export const AcceptPendingBindingRequestSchema: GenMessage<AcceptPendingBindingR
   messageDesc(file_pinfold_control_iam_v1_pending_bindings, 3);
 
 /**
- * What counts now.
+ * Result of an acceptance.
  *
  * @generated from message pinfold.control.iam.v1.AcceptPendingBindingResponse
  */
 export type AcceptPendingBindingResponse = Message<"pinfold.control.iam.v1.AcceptPendingBindingResponse"> & {
   /**
-   * The uids of the bindings that were accepted; none when the organisation had been accepted before.
+   * The uids of the accepted role bindings. Empty if the organization was accepted before.
    *
    * @generated from field: repeated string accepted_uids = 1;
    */
@@ -344,13 +350,13 @@ export type AcceptPendingBindingResponse = Message<"pinfold.control.iam.v1.Accep
 };
 
 /**
- * What counts now.
+ * Result of an acceptance.
  *
  * @generated from message pinfold.control.iam.v1.AcceptPendingBindingResponse
  */
 export type AcceptPendingBindingResponseJson = {
   /**
-   * The uids of the bindings that were accepted; none when the organisation had been accepted before.
+   * The uids of the accepted role bindings. Empty if the organization was accepted before.
    *
    * @generated from field: repeated string accepted_uids = 1;
    */
@@ -365,13 +371,13 @@ export const AcceptPendingBindingResponseSchema: GenMessage<AcceptPendingBinding
   messageDesc(file_pinfold_control_iam_v1_pending_bindings, 4);
 
 /**
- * Which binding to refuse.
+ * Request to refuse a role binding.
  *
  * @generated from message pinfold.control.iam.v1.RefusePendingBindingRequest
  */
 export type RefusePendingBindingRequest = Message<"pinfold.control.iam.v1.RefusePendingBindingRequest"> & {
   /**
-   * The uid of the binding.
+   * The uid of the role binding.
    *
    * @generated from field: string uid = 1;
    */
@@ -379,13 +385,13 @@ export type RefusePendingBindingRequest = Message<"pinfold.control.iam.v1.Refuse
 };
 
 /**
- * Which binding to refuse.
+ * Request to refuse a role binding.
  *
  * @generated from message pinfold.control.iam.v1.RefusePendingBindingRequest
  */
 export type RefusePendingBindingRequestJson = {
   /**
-   * The uid of the binding.
+   * The uid of the role binding.
    *
    * @generated from field: string uid = 1;
    */
@@ -400,16 +406,17 @@ export const RefusePendingBindingRequestSchema: GenMessage<RefusePendingBindingR
   messageDesc(file_pinfold_control_iam_v1_pending_bindings, 5);
 
 /**
- * A binding of a person that somebody of an organisation makes gives nothing, and shows nothing of the person but the
- * uid, until the person has accepted the organisation: here, or by redeeming one of its invites. Whoever has accepted one
- * binding of an organisation belongs to it until the last is gone, and further bindings there count at once. Bindings of
- * workloads, and those that the operator makes, count at once.
+ * Pending role bindings. A role binding that an organization creates for a person is pending until the person has
+ * accepted the organization. It grants nothing and shows only the uid of the person. A person accepts with this service
+ * or by redeeming an invite of the organization. After accepting one role binding, the person belongs to the
+ * organization until the last one is deleted. Further role bindings there take effect immediately. Role bindings of
+ * workloads, and those that the operator creates, take effect immediately.
  *
  * @generated from service pinfold.control.iam.v1.PendingBindingsService
  */
 export const PendingBindingsService: GenService<{
   /**
-   * Lists what waits for the caller, in all organisations.
+   * Lists the pending role bindings of the caller in all organizations.
    *
    * @generated from rpc pinfold.control.iam.v1.PendingBindingsService.ListPendingBindings
    */
@@ -419,8 +426,8 @@ export const PendingBindingsService: GenService<{
     output: typeof ListPendingBindingsResponseSchema;
   },
   /**
-   * Accepts a binding, and with it all that waits for the caller in the same organisation; for each there is an event as
-   * of an update. NOT_FOUND for what is not bound to the caller.
+   * Accepts a role binding, and with it all pending role bindings of the caller in the same organization. Each has an
+   * event, as for an update. Returns NOT_FOUND if the role binding is not one of the caller's.
    *
    * @generated from rpc pinfold.control.iam.v1.PendingBindingsService.AcceptPendingBinding
    */
@@ -430,8 +437,8 @@ export const PendingBindingsService: GenService<{
     output: typeof AcceptPendingBindingResponseSchema;
   },
   /**
-   * Deletes a binding that waits for the caller, with the event of a deletion. NOT_FOUND for what does not wait for the
-   * caller.
+   * Deletes a pending role binding of the caller, with the event of a deletion. Returns NOT_FOUND if it is not a
+   * pending role binding of the caller.
    *
    * @generated from rpc pinfold.control.iam.v1.PendingBindingsService.RefusePendingBinding
    */

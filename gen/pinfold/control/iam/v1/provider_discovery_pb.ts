@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/provider_discovery.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// What identity providers publish of themselves.
+// State of the discovery documents of identity providers.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_control_iam_v1_provider_discovery: GenFile = /*@__PURE
   fileDesc("Ci9waW5mb2xkL2NvbnRyb2wvaWFtL3YxL3Byb3ZpZGVyX2Rpc2NvdmVyeS5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSIzChtHZXRQcm92aWRlckRpc2NvdmVyeVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIv8BChFQcm92aWRlckRpc2NvdmVyeRIQCgN1aWQYASABKAlCA+BBAxJDCgVzdGF0ZRgCIAEoDjIvLnBpbmZvbGQuY29udHJvbC5pYW0udjEuUHJvdmlkZXJEaXNjb3ZlcnkuU3RhdGVCA+BBAxIUCgdwcm9ibGVtGAMgASgJQgPgQQMSMwoKY2hlY2tfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJICgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhIKDlNUQVRFX1JFQURBQkxFEAESFAoQU1RBVEVfVU5SRUFEQUJMRRACMt8BChhQcm92aWRlckRpc2NvdmVyeVNlcnZpY2USwgEKFEdldFByb3ZpZGVyRGlzY292ZXJ5EjMucGluZm9sZC5jb250cm9sLmlhbS52MS5HZXRQcm92aWRlckRpc2NvdmVyeVJlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlByb3ZpZGVyRGlzY292ZXJ5IkqKtRgGEgQKApcKmrUYCBgBIAAoATABgtPkkwIuEiwvaWFtL3YyL2lkZW50aXR5UHJvdmlkZXJzL3t1aWQ9Kip9L2Rpc2NvdmVyeWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which identity provider to ask about.
+ * Request for the discovery state of one identity provider.
  *
  * @generated from message pinfold.control.iam.v1.GetProviderDiscoveryRequest
  */
@@ -34,7 +34,7 @@ export type GetProviderDiscoveryRequest = Message<"pinfold.control.iam.v1.GetPro
 };
 
 /**
- * Which identity provider to ask about.
+ * Request for the discovery state of one identity provider.
  *
  * @generated from message pinfold.control.iam.v1.GetProviderDiscoveryRequest
  */
@@ -55,7 +55,7 @@ export const GetProviderDiscoveryRequestSchema: GenMessage<GetProviderDiscoveryR
   messageDesc(file_pinfold_control_iam_v1_provider_discovery, 0);
 
 /**
- * How reading the discovery document went.
+ * Result of reading the discovery document.
  *
  * @generated from message pinfold.control.iam.v1.ProviderDiscovery
  */
@@ -68,21 +68,21 @@ export type ProviderDiscovery = Message<"pinfold.control.iam.v1.ProviderDiscover
   uid: string;
 
   /**
-   * What came of the last attempt.
+   * Result of the last attempt.
    *
    * @generated from field: pinfold.control.iam.v1.ProviderDiscovery.State state = 2;
    */
   state: ProviderDiscovery_State;
 
   /**
-   * Why it is not readable. Empty when it is.
+   * Reason why it is not readable. Empty if it is readable.
    *
    * @generated from field: string problem = 3;
    */
   problem: string;
 
   /**
-   * When it was asked last: RFC 3339, UTC, milliseconds. Unset while it is readable.
+   * Time of the last attempt: RFC 3339, UTC, milliseconds. Not set while it is readable.
    *
    * @generated from field: google.protobuf.Timestamp check_time = 4;
    */
@@ -90,7 +90,7 @@ export type ProviderDiscovery = Message<"pinfold.control.iam.v1.ProviderDiscover
 };
 
 /**
- * How reading the discovery document went.
+ * Result of reading the discovery document.
  *
  * @generated from message pinfold.control.iam.v1.ProviderDiscovery
  */
@@ -103,21 +103,21 @@ export type ProviderDiscoveryJson = {
   uid?: string;
 
   /**
-   * What came of the last attempt.
+   * Result of the last attempt.
    *
    * @generated from field: pinfold.control.iam.v1.ProviderDiscovery.State state = 2;
    */
   state?: ProviderDiscovery_StateJson;
 
   /**
-   * Why it is not readable. Empty when it is.
+   * Reason why it is not readable. Empty if it is readable.
    *
    * @generated from field: string problem = 3;
    */
   problem?: string;
 
   /**
-   * When it was asked last: RFC 3339, UTC, milliseconds. Unset while it is readable.
+   * Time of the last attempt: RFC 3339, UTC, milliseconds. Not set while it is readable.
    *
    * @generated from field: google.protobuf.Timestamp check_time = 4;
    */
@@ -132,7 +132,7 @@ export const ProviderDiscoverySchema: GenMessage<ProviderDiscovery, {jsonType: P
   messageDesc(file_pinfold_control_iam_v1_provider_discovery, 1);
 
 /**
- * What came of it.
+ * State of the discovery document.
  *
  * @generated from enum pinfold.control.iam.v1.ProviderDiscovery.State
  */
@@ -145,14 +145,14 @@ export const ProviderDiscovery_State = {
   UNSPECIFIED: 0,
 
   /**
-   * It could be read, and people can sign in.
+   * The document could be read. Members can sign in.
    *
    * @generated from enum value: STATE_READABLE = 1;
    */
   READABLE: 1,
 
   /**
-   * It could not be read, or is not what signing in takes.
+   * The document could not be read, or lacks data that is needed to sign in.
    *
    * @generated from enum value: STATE_UNREADABLE = 2;
    */
@@ -160,14 +160,14 @@ export const ProviderDiscovery_State = {
 } as const;
 
 /**
- * What came of it.
+ * State of the discovery document.
  *
  * @generated from enum pinfold.control.iam.v1.ProviderDiscovery.State
  */
 export type ProviderDiscovery_State = (typeof ProviderDiscovery_State)[keyof typeof ProviderDiscovery_State] | UnknownEnum;
 
 /**
- * What came of it.
+ * State of the discovery document.
  *
  * @generated from enum pinfold.control.iam.v1.ProviderDiscovery.State
  */
@@ -180,15 +180,15 @@ export const ProviderDiscovery_StateSchema: GenEnum<ProviderDiscovery_State, Pro
   enumDesc(file_pinfold_control_iam_v1_provider_discovery, 1, 0);
 
 /**
- * Whether the discovery document of an identity provider could be read. One whose document cannot be read is stored all the
- * same, since it may be behind a firewall or not there yet; until it can be read, nobody signs in with it.
+ * State of an identity provider's discovery document. A provider is stored even if its document cannot be read, because
+ * it may be behind a firewall or not available yet. Nobody can sign in with it until the document can be read.
  *
  * @generated from service pinfold.control.iam.v1.ProviderDiscoveryService
  */
 export const ProviderDiscoveryService: GenService<{
   /**
-   * Tells how it went the last time. Where it failed, the provider is asked again, at most once in ten seconds. Every
-   * update of such a provider asks it as well.
+   * Returns the result of the last read of the discovery document. If that failed, the document is read again, at most
+   * once in ten seconds. Every update of such a provider also reads it.
    *
    * @generated from rpc pinfold.control.iam.v1.ProviderDiscoveryService.GetProviderDiscovery
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/push_tokens.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// Passwords for the registry that people and workloads make for themselves.
+// Push tokens: registry passwords that people and workloads create for themselves.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,83 +20,84 @@ export const file_pinfold_control_iam_v1_push_tokens: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL3B1c2hfdG9rZW5zLnByb3RvEhZwaW5mb2xkLmNvbnRyb2wuaWFtLnYxIuQCCglQdXNoVG9rZW4SEAoDdWlkGAEgASgJQgPgQQMSGQoMaWRlbnRpdHlfdWlkGAIgASgJQgPgQQMSFgoJdXNlcl9uYW1lGAMgASgJQgPgQQMSEQoEbmFtZRgEIAEoCUID4EEDEhIKBWdyb3VwGAUgASgJQgPgQQMSFgoJcmVwb191aWRzGAYgAygJQgPgQQMSEQoEcHVzaBgHIAEoCEID4EEDEhsKDmxhc3RfdXNlZF9mcm9tGAggASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZXhwaXJlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNwoObGFzdF91c2VkX3RpbWUYZiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMimwEKFkNyZWF0ZVB1c2hUb2tlblJlcXVlc3QSFgoFZ3JvdXAYASABKAlCB+BBAqC1GAESEQoEbmFtZRgCIAEoCUID4EECEhEKBHB1c2gYAyABKAhCA+BBARIWCglyZXBvX3VpZHMYBCADKAlCA+BBARIrCgN0dGwYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBASJgChdDcmVhdGVQdXNoVG9rZW5SZXNwb25zZRI1CgpwdXNoX3Rva2VuGAEgASgLMiEucGluZm9sZC5jb250cm9sLmlhbS52MS5QdXNoVG9rZW4SDgoGc2VjcmV0GAIgASgJInIKFUxpc3RQdXNoVG9rZW5zUmVxdWVzdBIWCglwYWdlX3NpemUYASABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAIgASgJQgPgQQESFQoIb3JkZXJfYnkYAyABKAlCA+BBARIRCgRza2lwGAQgASgFQgPgQQEijwEKFkxpc3RQdXNoVG9rZW5zUmVzcG9uc2USNgoLcHVzaF90b2tlbnMYASADKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlB1c2hUb2tlbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIqChZSZXZva2VQdXNoVG9rZW5SZXF1ZXN0EhAKA3VpZBgBIAEoCUID4EECIo8BChpMaXN0R3JvdXBQdXNoVG9rZW5zUmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECoLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEiUgobUmV2b2tlR3JvdXBQdXNoVG9rZW5SZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhsKDnB1c2hfdG9rZW5fdWlkGAIgASgJQgPgQQIinwEKEFB1c2hUb2tlbkNyZWF0ZWQSNQoKcHVzaF90b2tlbhgBIAEoCzIhLnBpbmZvbGQuY29udHJvbC5pYW0udjEuUHVzaFRva2VuOlS6tRhQCi1kZXYucGluZm9sZC5jb250cm9sLmlhbS5wdXNoX3Rva2VuLmNyZWF0ZWQudjESBWdyb3VwGAEiFi9jb250cm9sL3YxL3B1c2hUb2tlbnMirwEKEFB1c2hUb2tlblJldm9rZWQSNQoKcHVzaF90b2tlbhgBIAEoCzIhLnBpbmZvbGQuY29udHJvbC5pYW0udjEuUHVzaFRva2VuEg4KBnJlYXNvbhgCIAEoCTpUurUYUAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0ucHVzaF90b2tlbi5yZXZva2VkLnYxEgVncm91cBgBIhYvY29udHJvbC92MS9wdXNoVG9rZW5zMokHChFQdXNoVG9rZW5zU2VydmljZRK8AQoPQ3JlYXRlUHVzaFRva2VuEi4ucGluZm9sZC5jb250cm9sLmlhbS52MS5DcmVhdGVQdXNoVG9rZW5SZXF1ZXN0Gi8ucGluZm9sZC5jb250cm9sLmlhbS52MS5DcmVhdGVQdXNoVG9rZW5SZXNwb25zZSJIirUYChIICgbJDM0MwAyatRgKEAEYACAAKAAwAILT5JMCJjoBKiIhL2NvbnRyb2wvdjEvcHVzaFRva2Vucy97Z3JvdXA9Kip9EqMBCg5MaXN0UHVzaFRva2VucxItLnBpbmZvbGQuY29udHJvbC5pYW0udjEuTGlzdFB1c2hUb2tlbnNSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLmlhbS52MS5MaXN0UHVzaFRva2Vuc1Jlc3BvbnNlIjKKtRgEEgIQAZq1GAgYASAAKAEwAILT5JMCGBIWL2NvbnRyb2wvdjEvcHVzaFRva2VucxKWAQoPUmV2b2tlUHVzaFRva2VuEi4ucGluZm9sZC5jb250cm9sLmlhbS52MS5SZXZva2VQdXNoVG9rZW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjuKtRgEEgIQAZq1GAgYACABKAAwAILT5JMCISofL2NvbnRyb2wvdjEvcHVzaFRva2Vucy97dWlkPSoqfRK/AQoTTGlzdEdyb3VwUHVzaFRva2VucxIyLnBpbmZvbGQuY29udHJvbC5pYW0udjEuTGlzdEdyb3VwUHVzaFRva2Vuc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkxpc3RQdXNoVG9rZW5zUmVzcG9uc2UiRIq1GAYSBAoChweatRgIGAEgACgBMACC0+STAigSJi9jb250cm9sL3YxL2dyb3VwUHVzaFRva2Vucy97Z3JvdXA9Kip9ErMBChRSZXZva2VHcm91cFB1c2hUb2tlbhIzLnBpbmZvbGQuY29udHJvbC5pYW0udjEuUmV2b2tlR3JvdXBQdXNoVG9rZW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ik6KtRgGEgQKAogHmrUYCBgAIAEoADAAgtPkkwIyOgEqIi0vY29udHJvbC92MS9ncm91cFB1c2hUb2tlbnMve2dyb3VwPSoqfTpyZXZva2ViBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * A password for the registry. Its secret is told when it is made, and never again.
+ * Push token: a password for the registry. Its secret is shown only on creation.
  *
  * @generated from message pinfold.control.iam.v1.PushToken
  */
 export type PushToken = Message<"pinfold.control.iam.v1.PushToken"> & {
   /**
-   * The uid, which starts with that of the maker. The history of a tag names it as who has moved the tag.
+   * Identifier: starts with the uid of the owner. The tag history names it as the actor of a tag update.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The uid of the maker: an identity, or the operator.
+   * The uid of the owner: an identity, or the operator.
    *
    * @generated from field: string identity_uid = 2;
    */
   identityUid: string;
 
   /**
-   * The user name that goes with the secret, such as `pt-7k3mq9xw`.
+   * User name for the secret, such as `pt-7k3mq9xw`.
    *
    * @generated from field: string user_name = 3;
    */
   userName: string;
 
   /**
-   * What the maker calls it.
+   * Name given by the owner.
    *
    * @generated from field: string name = 4;
    */
   name: string;
 
   /**
-   * The uid of the group that it reaches, with what is below.
+   * The uid of the group that the token has access to, with everything below it.
    *
    * @generated from field: string group = 5;
    */
   group: string;
 
   /**
-   * The uids of the repositories that it is cut to. Empty for all in the group, and those that a push makes there.
+   * The uids of the repos that the token is limited to. Empty for all repos in the group, and those that a push creates
+   * there.
    *
    * @generated from field: repeated string repo_uids = 6;
    */
   repoUids: string[];
 
   /**
-   * It pushes as well, and moves tags. It never deletes.
+   * True if the token can also push and update tags. It can never delete.
    *
    * @generated from field: bool push = 7;
    */
   push: boolean;
 
   /**
-   * From which address it was used last. Empty before its first use.
+   * Address of the last use. Empty before the first use.
    *
    * @generated from field: string last_used_from = 8;
    */
   lastUsedFrom: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Until when it is good.
+   * Expiry of the token.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 101;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * When it was used last, to about a minute. Absent before its first use.
+   * Time of the last use, accurate to about a minute. Absent before the first use.
    *
    * @generated from field: google.protobuf.Timestamp last_used_time = 102;
    */
@@ -104,83 +105,84 @@ export type PushToken = Message<"pinfold.control.iam.v1.PushToken"> & {
 };
 
 /**
- * A password for the registry. Its secret is told when it is made, and never again.
+ * Push token: a password for the registry. Its secret is shown only on creation.
  *
  * @generated from message pinfold.control.iam.v1.PushToken
  */
 export type PushTokenJson = {
   /**
-   * The uid, which starts with that of the maker. The history of a tag names it as who has moved the tag.
+   * Identifier: starts with the uid of the owner. The tag history names it as the actor of a tag update.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The uid of the maker: an identity, or the operator.
+   * The uid of the owner: an identity, or the operator.
    *
    * @generated from field: string identity_uid = 2;
    */
   identityUid?: string;
 
   /**
-   * The user name that goes with the secret, such as `pt-7k3mq9xw`.
+   * User name for the secret, such as `pt-7k3mq9xw`.
    *
    * @generated from field: string user_name = 3;
    */
   userName?: string;
 
   /**
-   * What the maker calls it.
+   * Name given by the owner.
    *
    * @generated from field: string name = 4;
    */
   name?: string;
 
   /**
-   * The uid of the group that it reaches, with what is below.
+   * The uid of the group that the token has access to, with everything below it.
    *
    * @generated from field: string group = 5;
    */
   group?: string;
 
   /**
-   * The uids of the repositories that it is cut to. Empty for all in the group, and those that a push makes there.
+   * The uids of the repos that the token is limited to. Empty for all repos in the group, and those that a push creates
+   * there.
    *
    * @generated from field: repeated string repo_uids = 6;
    */
   repoUids?: string[];
 
   /**
-   * It pushes as well, and moves tags. It never deletes.
+   * True if the token can also push and update tags. It can never delete.
    *
    * @generated from field: bool push = 7;
    */
   push?: boolean;
 
   /**
-   * From which address it was used last. Empty before its first use.
+   * Address of the last use. Empty before the first use.
    *
    * @generated from field: string last_used_from = 8;
    */
   lastUsedFrom?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Until when it is good.
+   * Expiry of the token.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 101;
    */
   expireTime?: TimestampJson;
 
   /**
-   * When it was used last, to about a minute. Absent before its first use.
+   * Time of the last use, accurate to about a minute. Absent before the first use.
    *
    * @generated from field: google.protobuf.Timestamp last_used_time = 102;
    */
@@ -195,41 +197,42 @@ export const PushTokenSchema: GenMessage<PushToken, {jsonType: PushTokenJson}> =
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 0);
 
 /**
- * What a new push token is for.
+ * Request to create a push token.
  *
  * @generated from message pinfold.control.iam.v1.CreatePushTokenRequest
  */
 export type CreatePushTokenRequest = Message<"pinfold.control.iam.v1.CreatePushTokenRequest"> & {
   /**
-   * The uid of the group that it is to reach.
+   * The uid of the group that the token has access to.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * What it is called, such as the machine that it is for: lower-case letters, digits, spaces and `._-`, 255 at most.
+   * Name of the token, such as the machine that uses it: lowercase letters, digits, spaces and `._-`, 255 characters at
+   * most.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Whether it is to push as well.
+   * True: the token can also push.
    *
    * @generated from field: bool push = 3;
    */
   push: boolean;
 
   /**
-   * The uids of the repositories in the group that it is to be cut to, 50 at most; empty for all.
+   * The uids of the repos in the group that the token is limited to, 50 at most. Empty for all.
    *
    * @generated from field: repeated string repo_uids = 4;
    */
   repoUids: string[];
 
   /**
-   * How long it is to be good: 30 days when absent, an hour at least, 365 days at most.
+   * Lifetime of the token: 30 days if absent, an hour at least, 365 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 5;
    */
@@ -237,41 +240,42 @@ export type CreatePushTokenRequest = Message<"pinfold.control.iam.v1.CreatePushT
 };
 
 /**
- * What a new push token is for.
+ * Request to create a push token.
  *
  * @generated from message pinfold.control.iam.v1.CreatePushTokenRequest
  */
 export type CreatePushTokenRequestJson = {
   /**
-   * The uid of the group that it is to reach.
+   * The uid of the group that the token has access to.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * What it is called, such as the machine that it is for: lower-case letters, digits, spaces and `._-`, 255 at most.
+   * Name of the token, such as the machine that uses it: lowercase letters, digits, spaces and `._-`, 255 characters at
+   * most.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Whether it is to push as well.
+   * True: the token can also push.
    *
    * @generated from field: bool push = 3;
    */
   push?: boolean;
 
   /**
-   * The uids of the repositories in the group that it is to be cut to, 50 at most; empty for all.
+   * The uids of the repos in the group that the token is limited to, 50 at most. Empty for all.
    *
    * @generated from field: repeated string repo_uids = 4;
    */
   repoUids?: string[];
 
   /**
-   * How long it is to be good: 30 days when absent, an hour at least, 365 days at most.
+   * Lifetime of the token: 30 days if absent, an hour at least, 365 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 5;
    */
@@ -286,20 +290,20 @@ export const CreatePushTokenRequestSchema: GenMessage<CreatePushTokenRequest, {j
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 1);
 
 /**
- * A new push token, and what it is used with.
+ * The new push token and its secret.
  *
  * @generated from message pinfold.control.iam.v1.CreatePushTokenResponse
  */
 export type CreatePushTokenResponse = Message<"pinfold.control.iam.v1.CreatePushTokenResponse"> & {
   /**
-   * The token; its `user_name` is the user name.
+   * The push token. Its `user_name` is the user name to sign in with.
    *
    * @generated from field: pinfold.control.iam.v1.PushToken push_token = 1;
    */
   pushToken?: PushToken | undefined;
 
   /**
-   * The password. It starts with `pinfold_pt_`, by which scanners of source code find it.
+   * Password. It starts with `pinfold_pt_`, so that source-code scanners can find it.
    *
    * @generated from field: string secret = 2;
    */
@@ -307,20 +311,20 @@ export type CreatePushTokenResponse = Message<"pinfold.control.iam.v1.CreatePush
 };
 
 /**
- * A new push token, and what it is used with.
+ * The new push token and its secret.
  *
  * @generated from message pinfold.control.iam.v1.CreatePushTokenResponse
  */
 export type CreatePushTokenResponseJson = {
   /**
-   * The token; its `user_name` is the user name.
+   * The push token. Its `user_name` is the user name to sign in with.
    *
    * @generated from field: pinfold.control.iam.v1.PushToken push_token = 1;
    */
   pushToken?: PushTokenJson;
 
   /**
-   * The password. It starts with `pinfold_pt_`, by which scanners of source code find it.
+   * Password. It starts with `pinfold_pt_`, so that source-code scanners can find it.
    *
    * @generated from field: string secret = 2;
    */
@@ -335,35 +339,38 @@ export const CreatePushTokenResponseSchema: GenMessage<CreatePushTokenResponse, 
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 2);
 
 /**
- * Which page of the caller's push tokens.
+ * Request to list the caller's push tokens: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListPushTokensRequest
  */
 export type ListPushTokensRequest = Message<"pinfold.control.iam.v1.ListPushTokensRequest"> & {
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 3;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -371,35 +378,38 @@ export type ListPushTokensRequest = Message<"pinfold.control.iam.v1.ListPushToke
 };
 
 /**
- * Which page of the caller's push tokens.
+ * Request to list the caller's push tokens: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListPushTokensRequest
  */
 export type ListPushTokensRequestJson = {
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken?: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 3;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -427,7 +437,7 @@ export type ListPushTokensResponse = Message<"pinfold.control.iam.v1.ListPushTok
   pushTokens: PushToken[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -441,7 +451,7 @@ export type ListPushTokensResponse = Message<"pinfold.control.iam.v1.ListPushTok
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -462,7 +472,7 @@ export type ListPushTokensResponseJson = {
   pushTokens?: PushTokenJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -476,7 +486,7 @@ export type ListPushTokensResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -491,7 +501,7 @@ export const ListPushTokensResponseSchema: GenMessage<ListPushTokensResponse, {j
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 4);
 
 /**
- * Which push token to end.
+ * Request to revoke a push token of the caller.
  *
  * @generated from message pinfold.control.iam.v1.RevokePushTokenRequest
  */
@@ -505,7 +515,7 @@ export type RevokePushTokenRequest = Message<"pinfold.control.iam.v1.RevokePushT
 };
 
 /**
- * Which push token to end.
+ * Request to revoke a push token of the caller.
  *
  * @generated from message pinfold.control.iam.v1.RevokePushTokenRequest
  */
@@ -526,7 +536,7 @@ export const RevokePushTokenRequestSchema: GenMessage<RevokePushTokenRequest, {j
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 5);
 
 /**
- * Which page of a group's push tokens.
+ * Request to list the push tokens of a group: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListGroupPushTokensRequest
  */
@@ -539,29 +549,32 @@ export type ListGroupPushTokensRequest = Message<"pinfold.control.iam.v1.ListGro
   group: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -569,7 +582,7 @@ export type ListGroupPushTokensRequest = Message<"pinfold.control.iam.v1.ListGro
 };
 
 /**
- * Which page of a group's push tokens.
+ * Request to list the push tokens of a group: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListGroupPushTokensRequest
  */
@@ -582,29 +595,32 @@ export type ListGroupPushTokensRequestJson = {
   group?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -619,7 +635,7 @@ export const ListGroupPushTokensRequestSchema: GenMessage<ListGroupPushTokensReq
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 6);
 
 /**
- * Which push token of a group to end.
+ * Request to revoke a push token of a group.
  *
  * @generated from message pinfold.control.iam.v1.RevokeGroupPushTokenRequest
  */
@@ -640,7 +656,7 @@ export type RevokeGroupPushTokenRequest = Message<"pinfold.control.iam.v1.Revoke
 };
 
 /**
- * Which push token of a group to end.
+ * Request to revoke a push token of a group.
  *
  * @generated from message pinfold.control.iam.v1.RevokeGroupPushTokenRequest
  */
@@ -668,7 +684,7 @@ export const RevokeGroupPushTokenRequestSchema: GenMessage<RevokeGroupPushTokenR
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 7);
 
 /**
- * Somebody has made a push token.
+ * Creation of a push token.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenCreated
  */
@@ -682,7 +698,7 @@ export type PushTokenCreated = Message<"pinfold.control.iam.v1.PushTokenCreated"
 };
 
 /**
- * Somebody has made a push token.
+ * Creation of a push token.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenCreated
  */
@@ -703,7 +719,7 @@ export const PushTokenCreatedSchema: GenMessage<PushTokenCreated, {jsonType: Pus
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 8);
 
 /**
- * A push token has been ended before its time.
+ * End of a push token before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenRevoked
  */
@@ -716,8 +732,8 @@ export type PushTokenRevoked = Message<"pinfold.control.iam.v1.PushTokenRevoked"
   pushToken?: PushToken | undefined;
 
   /**
-   * `revoked` by a call, `provider` when the identity provider has given up its maker, or was deleted, `session` with the
-   * session that it was made in.
+   * Reason for the end. `revoked`: revoked by a call. `provider`: the identity provider removed the owner or was
+   * deleted. `session`: it ended together with the session in which it was created.
    *
    * @generated from field: string reason = 2;
    */
@@ -725,7 +741,7 @@ export type PushTokenRevoked = Message<"pinfold.control.iam.v1.PushTokenRevoked"
 };
 
 /**
- * A push token has been ended before its time.
+ * End of a push token before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenRevoked
  */
@@ -738,8 +754,8 @@ export type PushTokenRevokedJson = {
   pushToken?: PushTokenJson;
 
   /**
-   * `revoked` by a call, `provider` when the identity provider has given up its maker, or was deleted, `session` with the
-   * session that it was made in.
+   * Reason for the end. `revoked`: revoked by a call. `provider`: the identity provider removed the owner or was
+   * deleted. `session`: it ended together with the session in which it was created.
    *
    * @generated from field: string reason = 2;
    */
@@ -754,20 +770,21 @@ export const PushTokenRevokedSchema: GenMessage<PushTokenRevoked, {jsonType: Pus
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 9);
 
 /**
- * A push token is for a laptop or a cron job: a user name and a secret that `docker login` and what is like it take. It
- * acts as whoever has made it, in one group or in some of its repositories, to pull or to push as well, and never does what
- * its maker may not do at that moment. It is good for the registry alone, and ends at its time, when it is revoked, when
- * its maker is deleted, and when the identity provider through which its maker had signed in gives the maker up or is
- * deleted; all that is in force within a second.
+ * Push tokens: a user name and a secret for `docker login` and similar tools, for use on a laptop or in a cron job. A
+ * push token acts as its owner, in one group or in some of its repos, to pull or also to push. It never has more
+ * permissions than its owner has at that moment. It works for the registry only. It ends when it expires, is revoked,
+ * or its owner is deleted. It also ends when the identity provider of the owner's sign-in removes the owner or is
+ * deleted. Each of these takes effect within a second.
  *
  * @generated from service pinfold.control.iam.v1.PushTokensService
  */
 export const PushTokensService: GenService<{
   /**
-   * Makes a push token for the caller and tells its secret, once. The caller must hold on the group, by role bindings, what
-   * the token is for: to pull, and `manifest.create` and `tag.create` to push; a workload needs `identity.create` as well.
-   * PERMISSION_DENIED for a token that scopes or capabilities have narrowed, FAILED_PRECONDITION for rights of external
-   * groups, RESOURCE_EXHAUSTED when the caller has 100 or the organisation 10,000.
+   * Creates a push token for the caller and shows its secret only once. The caller needs role bindings on the group for
+   * the use of the token: permission to pull, and `manifest.create` and `tag.create` to push. A workload also needs
+   * `identity.create`. Returns PERMISSION_DENIED if the caller's own token is narrowed by scopes or capabilities.
+   * Returns FAILED_PRECONDITION for permissions from external groups. Returns RESOURCE_EXHAUSTED if the caller has 100
+   * push tokens or the organization 10,000.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.CreatePushToken
    */
@@ -777,8 +794,8 @@ export const PushTokensService: GenService<{
     output: typeof CreatePushTokenResponseSchema;
   },
   /**
-   * Lists the push tokens that the caller has made, and those of the last thirty days that have expired. In a session that
-   * an organisation's provider vouches for, those of the same organisation only.
+   * Lists the push tokens of the caller, including those that expired in the last thirty days. In a session of an
+   * organization's identity provider, lists only those of the same organization.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.ListPushTokens
    */
@@ -788,7 +805,7 @@ export const PushTokensService: GenService<{
     output: typeof ListPushTokensResponseSchema;
   },
   /**
-   * Ends a push token of the caller. NOT_FOUND for those of others.
+   * Revokes a push token of the caller. Returns NOT_FOUND for push tokens of others.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.RevokePushToken
    */
@@ -798,7 +815,7 @@ export const PushTokensService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the push tokens that reach a group or something below it, whoever has made them.
+   * Lists the push tokens of all owners that have access to a group or anything below it.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.ListGroupPushTokens
    */
@@ -808,7 +825,8 @@ export const PushTokensService: GenService<{
     output: typeof ListPushTokensResponseSchema;
   },
   /**
-   * Ends a push token that reaches the group or something below it, whoever has made it. NOT_FOUND for others.
+   * Revokes a push token of any owner that has access to the group or anything below it. Returns NOT_FOUND for other
+   * push tokens.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.RevokeGroupPushToken
    */

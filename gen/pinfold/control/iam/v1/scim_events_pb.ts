@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/scim_events.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// Changes that an identity provider makes to its people and groups over SCIM, as the bodies of events.
+// Bodies of the events for SCIM changes to people and groups.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,7 +16,7 @@ export const file_pinfold_control_iam_v1_scim_events: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL3NjaW1fZXZlbnRzLnByb3RvEhZwaW5mb2xkLmNvbnRyb2wuaWFtLnYxIoMBChRTY2ltVXNlckNyZWF0ZWRFdmVudBIuCgR1c2VyGAEgASgLMiAucGluZm9sZC5jb250cm9sLmlhbS52MS5TY2ltVXNlcjo7urUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV91c2VyLmNyZWF0ZWQudjESBWdyb3VwGAEigwEKFFNjaW1Vc2VyVXBkYXRlZEV2ZW50Ei4KBHVzZXIYASABKAsyIC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Vc2VyOju6tRg3CixkZXYucGluZm9sZC5jb250cm9sLmlhbS5zY2ltX3VzZXIudXBkYXRlZC52MRIFZ3JvdXAYASKDAQoUU2NpbVVzZXJEZWxldGVkRXZlbnQSLgoEdXNlchgBIAEoCzIgLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU2NpbVVzZXI6O7q1GDcKLGRldi5waW5mb2xkLmNvbnRyb2wuaWFtLnNjaW1fdXNlci5kZWxldGVkLnYxEgVncm91cBgBIm0KCFNjaW1Vc2VyEgoKAmlkGAEgASgJEh0KFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgCIAEoCRIRCgl1c2VyX25hbWUYAyABKAkSEwoLZXh0ZXJuYWxfaWQYBCABKAkSDgoGYWN0aXZlGAUgASgIIocBChVTY2ltR3JvdXBDcmVhdGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC5jcmVhdGVkLnYxEgVncm91cBgBIocBChVTY2ltR3JvdXBVcGRhdGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC51cGRhdGVkLnYxEgVncm91cBgBIocBChVTY2ltR3JvdXBEZWxldGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC5kZWxldGVkLnYxEgVncm91cBgBIvABCglTY2ltR3JvdXASCgoCaWQYASABKAkSHQoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRITCgtleHRlcm5hbF9pZBgEIAEoCRIZChFleHRlcm5hbF9ncm91cF9pZBgFIAEoCRIUCgxtZW1iZXJfY291bnQYBiABKAUSEwoLYWRkZWRfY291bnQYByABKAUSFgoOYWRkZWRfdXNlcl9pZHMYCCADKAkSFQoNcmVtb3ZlZF9jb3VudBgJIAEoBRIYChByZW1vdmVkX3VzZXJfaWRzGAogAygJYgZwcm90bzM", [file_pinfold_annotations_annotations]);
 
 /**
- * A person was provisioned.
+ * Provisioning of a person.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserCreatedEvent
  */
@@ -30,7 +30,7 @@ export type ScimUserCreatedEvent = Message<"pinfold.control.iam.v1.ScimUserCreat
 };
 
 /**
- * A person was provisioned.
+ * Provisioning of a person.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserCreatedEvent
  */
@@ -51,13 +51,13 @@ export const ScimUserCreatedEventSchema: GenMessage<ScimUserCreatedEvent, {jsonT
   messageDesc(file_pinfold_control_iam_v1_scim_events, 0);
 
 /**
- * A provisioned person was changed; `active` may have been switched.
+ * Change of a provisioned person. `active` may also have changed.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserUpdatedEvent
  */
 export type ScimUserUpdatedEvent = Message<"pinfold.control.iam.v1.ScimUserUpdatedEvent"> & {
   /**
-   * The person as they are now.
+   * The person after the change.
    *
    * @generated from field: pinfold.control.iam.v1.ScimUser user = 1;
    */
@@ -65,13 +65,13 @@ export type ScimUserUpdatedEvent = Message<"pinfold.control.iam.v1.ScimUserUpdat
 };
 
 /**
- * A provisioned person was changed; `active` may have been switched.
+ * Change of a provisioned person. `active` may also have changed.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserUpdatedEvent
  */
 export type ScimUserUpdatedEventJson = {
   /**
-   * The person as they are now.
+   * The person after the change.
    *
    * @generated from field: pinfold.control.iam.v1.ScimUser user = 1;
    */
@@ -86,13 +86,13 @@ export const ScimUserUpdatedEventSchema: GenMessage<ScimUserUpdatedEvent, {jsonT
   messageDesc(file_pinfold_control_iam_v1_scim_events, 1);
 
 /**
- * A person was deprovisioned, and can no longer sign in through the identity provider.
+ * Deprovisioning of a person, who can then no longer sign in through the identity provider.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserDeletedEvent
  */
 export type ScimUserDeletedEvent = Message<"pinfold.control.iam.v1.ScimUserDeletedEvent"> & {
   /**
-   * The person as they were.
+   * The person before the deletion.
    *
    * @generated from field: pinfold.control.iam.v1.ScimUser user = 1;
    */
@@ -100,13 +100,13 @@ export type ScimUserDeletedEvent = Message<"pinfold.control.iam.v1.ScimUserDelet
 };
 
 /**
- * A person was deprovisioned, and can no longer sign in through the identity provider.
+ * Deprovisioning of a person, who can then no longer sign in through the identity provider.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserDeletedEvent
  */
 export type ScimUserDeletedEventJson = {
   /**
-   * The person as they were.
+   * The person before the deletion.
    *
    * @generated from field: pinfold.control.iam.v1.ScimUser user = 1;
    */
@@ -121,13 +121,13 @@ export const ScimUserDeletedEventSchema: GenMessage<ScimUserDeletedEvent, {jsonT
   messageDesc(file_pinfold_control_iam_v1_scim_events, 2);
 
 /**
- * A person as an identity provider has provisioned them; what else it says of them is kept, and told to nobody else.
+ * Person as provisioned by an identity provider. Other data from the provider is stored, but not shared.
  *
  * @generated from message pinfold.control.iam.v1.ScimUser
  */
 export type ScimUser = Message<"pinfold.control.iam.v1.ScimUser"> & {
   /**
-   * The id that SCIM knows the person by: a UUID.
+   * SCIM id of the person: a UUID.
    *
    * @generated from field: string id = 1;
    */
@@ -141,21 +141,21 @@ export type ScimUser = Message<"pinfold.control.iam.v1.ScimUser"> & {
   identityProviderUid: string;
 
   /**
-   * The name that the provider signs the person in by.
+   * User name at the identity provider.
    *
    * @generated from field: string user_name = 3;
    */
   userName: string;
 
   /**
-   * What a sign-in is compared with; empty when the provider has sent none.
+   * Value that a sign-in is compared with. Empty if the provider has sent none.
    *
    * @generated from field: string external_id = 4;
    */
   externalId: string;
 
   /**
-   * Whether the person may sign in.
+   * True if the person can sign in.
    *
    * @generated from field: bool active = 5;
    */
@@ -163,13 +163,13 @@ export type ScimUser = Message<"pinfold.control.iam.v1.ScimUser"> & {
 };
 
 /**
- * A person as an identity provider has provisioned them; what else it says of them is kept, and told to nobody else.
+ * Person as provisioned by an identity provider. Other data from the provider is stored, but not shared.
  *
  * @generated from message pinfold.control.iam.v1.ScimUser
  */
 export type ScimUserJson = {
   /**
-   * The id that SCIM knows the person by: a UUID.
+   * SCIM id of the person: a UUID.
    *
    * @generated from field: string id = 1;
    */
@@ -183,21 +183,21 @@ export type ScimUserJson = {
   identityProviderUid?: string;
 
   /**
-   * The name that the provider signs the person in by.
+   * User name at the identity provider.
    *
    * @generated from field: string user_name = 3;
    */
   userName?: string;
 
   /**
-   * What a sign-in is compared with; empty when the provider has sent none.
+   * Value that a sign-in is compared with. Empty if the provider has sent none.
    *
    * @generated from field: string external_id = 4;
    */
   externalId?: string;
 
   /**
-   * Whether the person may sign in.
+   * True if the person can sign in.
    *
    * @generated from field: bool active = 5;
    */
@@ -212,7 +212,7 @@ export const ScimUserSchema: GenMessage<ScimUser, {jsonType: ScimUserJson}> = /*
   messageDesc(file_pinfold_control_iam_v1_scim_events, 3);
 
 /**
- * A group was pushed by an identity provider.
+ * Group that an identity provider has pushed.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupCreatedEvent
  */
@@ -226,7 +226,7 @@ export type ScimGroupCreatedEvent = Message<"pinfold.control.iam.v1.ScimGroupCre
 };
 
 /**
- * A group was pushed by an identity provider.
+ * Group that an identity provider has pushed.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupCreatedEvent
  */
@@ -247,13 +247,13 @@ export const ScimGroupCreatedEventSchema: GenMessage<ScimGroupCreatedEvent, {jso
   messageDesc(file_pinfold_control_iam_v1_scim_events, 4);
 
 /**
- * A pushed group was changed: its name, or its members.
+ * Change of a pushed group: its name or its members.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupUpdatedEvent
  */
 export type ScimGroupUpdatedEvent = Message<"pinfold.control.iam.v1.ScimGroupUpdatedEvent"> & {
   /**
-   * The group as it is now.
+   * The group after the change.
    *
    * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
    */
@@ -261,13 +261,13 @@ export type ScimGroupUpdatedEvent = Message<"pinfold.control.iam.v1.ScimGroupUpd
 };
 
 /**
- * A pushed group was changed: its name, or its members.
+ * Change of a pushed group: its name or its members.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupUpdatedEvent
  */
 export type ScimGroupUpdatedEventJson = {
   /**
-   * The group as it is now.
+   * The group after the change.
    *
    * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
    */
@@ -282,13 +282,13 @@ export const ScimGroupUpdatedEventSchema: GenMessage<ScimGroupUpdatedEvent, {jso
   messageDesc(file_pinfold_control_iam_v1_scim_events, 5);
 
 /**
- * A pushed group was deleted; it gives no roles any more.
+ * Deletion of a pushed group. It no longer grants roles.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupDeletedEvent
  */
 export type ScimGroupDeletedEvent = Message<"pinfold.control.iam.v1.ScimGroupDeletedEvent"> & {
   /**
-   * The group as it was.
+   * The group before the deletion.
    *
    * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
    */
@@ -296,13 +296,13 @@ export type ScimGroupDeletedEvent = Message<"pinfold.control.iam.v1.ScimGroupDel
 };
 
 /**
- * A pushed group was deleted; it gives no roles any more.
+ * Deletion of a pushed group. It no longer grants roles.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupDeletedEvent
  */
 export type ScimGroupDeletedEventJson = {
   /**
-   * The group as it was.
+   * The group before the deletion.
    *
    * @generated from field: pinfold.control.iam.v1.ScimGroup group = 1;
    */
@@ -317,13 +317,13 @@ export const ScimGroupDeletedEventSchema: GenMessage<ScimGroupDeletedEvent, {jso
   messageDesc(file_pinfold_control_iam_v1_scim_events, 6);
 
 /**
- * A group that an identity provider has pushed, with the change of its members.
+ * Group that an identity provider has pushed, with the changes of its members.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroup
  */
 export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
   /**
-   * The id that SCIM knows the group by: a UUID.
+   * SCIM id of the group: a UUID.
    *
    * @generated from field: string id = 1;
    */
@@ -337,21 +337,21 @@ export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
   identityProviderUid: string;
 
   /**
-   * The name that the provider shows.
+   * Display name at the provider.
    *
    * @generated from field: string display_name = 3;
    */
   displayName: string;
 
   /**
-   * The provider's own id of the group; empty when the provider has sent none.
+   * Id of the group at the provider. Empty if the provider has sent none.
    *
    * @generated from field: string external_id = 4;
    */
   externalId: string;
 
   /**
-   * The name that role mappings know the group by: the external id, or the display name if there is none.
+   * Name of the group in role mappings: the external id, or the display name if there is none.
    *
    * @generated from field: string external_group_id = 5;
    */
@@ -372,7 +372,7 @@ export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
   addedCount: number;
 
   /**
-   * The SCIM ids of members who were added; the first 100.
+   * SCIM ids of the members that were added; the first 100.
    *
    * @generated from field: repeated string added_user_ids = 8;
    */
@@ -386,7 +386,7 @@ export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
   removedCount: number;
 
   /**
-   * The SCIM ids of members who were removed; the first 100.
+   * SCIM ids of the members that were removed; the first 100.
    *
    * @generated from field: repeated string removed_user_ids = 10;
    */
@@ -394,13 +394,13 @@ export type ScimGroup = Message<"pinfold.control.iam.v1.ScimGroup"> & {
 };
 
 /**
- * A group that an identity provider has pushed, with the change of its members.
+ * Group that an identity provider has pushed, with the changes of its members.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroup
  */
 export type ScimGroupJson = {
   /**
-   * The id that SCIM knows the group by: a UUID.
+   * SCIM id of the group: a UUID.
    *
    * @generated from field: string id = 1;
    */
@@ -414,21 +414,21 @@ export type ScimGroupJson = {
   identityProviderUid?: string;
 
   /**
-   * The name that the provider shows.
+   * Display name at the provider.
    *
    * @generated from field: string display_name = 3;
    */
   displayName?: string;
 
   /**
-   * The provider's own id of the group; empty when the provider has sent none.
+   * Id of the group at the provider. Empty if the provider has sent none.
    *
    * @generated from field: string external_id = 4;
    */
   externalId?: string;
 
   /**
-   * The name that role mappings know the group by: the external id, or the display name if there is none.
+   * Name of the group in role mappings: the external id, or the display name if there is none.
    *
    * @generated from field: string external_group_id = 5;
    */
@@ -449,7 +449,7 @@ export type ScimGroupJson = {
   addedCount?: number;
 
   /**
-   * The SCIM ids of members who were added; the first 100.
+   * SCIM ids of the members that were added; the first 100.
    *
    * @generated from field: repeated string added_user_ids = 8;
    */
@@ -463,7 +463,7 @@ export type ScimGroupJson = {
   removedCount?: number;
 
   /**
-   * The SCIM ids of members who were removed; the first 100.
+   * SCIM ids of the members that were removed; the first 100.
    *
    * @generated from field: repeated string removed_user_ids = 10;
    */

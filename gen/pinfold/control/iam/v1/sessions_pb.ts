@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/iam/v1/sessions.proto (package pinfold.control.iam.v1, syntax proto3)
 /* eslint-disable */
 
-// Who is signed in, and how that ends.
+// Sessions of signed-in people.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,27 +20,27 @@ export const file_pinfold_control_iam_v1_sessions: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL3Nlc3Npb25zLnByb3RvEhZwaW5mb2xkLmNvbnRyb2wuaWFtLnYxIskDCgdTZXNzaW9uEhAKA3VpZBgBIAEoCUID4EEDEhEKBGtpbmQYAiABKAlCA+BBAxIVCghwcm92aWRlchgDIAEoCUID4EEDEhkKDG9yZ2FuaXphdGlvbhgEIAEoCUID4EEDEhEKBG5hbWUYBSABKAlCA+BBAxISCgVlbWFpbBgGIAEoCUID4EEDEhsKDnJlbW90ZV9hZGRyZXNzGAcgASgJQgPgQQMSFwoKdXNlcl9hZ2VudBgIIAEoCUID4EEDEhwKD2hhc19ncm91cF9yb2xlcxgJIAEoCEID4EEDEhQKB2N1cnJlbnQYCiABKAhCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI3Cg5sYXN0X3VzZWRfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghlbmRfdGltZRhmIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtleHBpcmVfdGltZRhnIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJwChNMaXN0U2Vzc2lvbnNSZXF1ZXN0EhYKCXBhZ2Vfc2l6ZRgBIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAiABKAlCA+BBARIVCghvcmRlcl9ieRgDIAEoCUID4EEBEhEKBHNraXAYBCABKAVCA+BBASKbAQofTGlzdE9yZ2FuaXphdGlvblNlc3Npb25zUmVxdWVzdBIdCgxvcmdhbml6YXRpb24YASABKAlCB+BBAqC1GAESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBEhUKCG9yZGVyX2J5GAQgASgJQgPgQQESEQoEc2tpcBgFIAEoBUID4EEBIogBChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIxCghzZXNzaW9ucxgBIAMoCzIfLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIlChFFbmRTZXNzaW9uUmVxdWVzdBIQCgN1aWQYASABKAlCA+BBAiJYCh1FbmRPcmdhbml6YXRpb25TZXNzaW9uUmVxdWVzdBIdCgxvcmdhbml6YXRpb24YASABKAlCB+BBAqC1GAESGAoLc2Vzc2lvbl91aWQYAiABKAlCA+BBAiIaChhDcmVhdGVDb25zb2xlQ29kZVJlcXVlc3QiaAoLQ29uc29sZUNvZGUSEQoEY29kZRgBIAEoCUID4EEDEhAKA3VybBgCIAEoCUID4EEDEjQKC2V4cGlyZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIkcKCUdyb3VwUm9sZRINCgVzY29wZRgBIAEoCRIQCghyb2xlX3VpZBgCIAEoCRIZChFleHRlcm5hbF9ncm91cF9pZBgDIAEoCSLkAQoOU2Vzc2lvblN0YXJ0ZWQSMAoHc2Vzc2lvbhgBIAEoCzIfLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU2Vzc2lvbhI2Cgtncm91cF9yb2xlcxgCIAMoCzIhLnBpbmZvbGQuY29udHJvbC5pYW0udjEuR3JvdXBSb2xlEhcKD2dyb3Vwc19sZWZ0X291dBgDIAEoCDpPurUYSwoqZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2Vzc2lvbi5zdGFydGVkLnYxEgVncm91cBgBIhQvY29udHJvbC92MS9zZXNzaW9ucyKQAQoMU2Vzc2lvbkVuZGVkEgsKA3VpZBgBIAEoCRIUCgxvcmdhbml6YXRpb24YAiABKAkSDgoGcmVhc29uGAMgASgJOk26tRhJCihkZXYucGluZm9sZC5jb250cm9sLmlhbS5zZXNzaW9uLmVuZGVkLnYxEgVncm91cBgBIhQvY29udHJvbC92MS9zZXNzaW9uczKABwoPU2Vzc2lvbnNTZXJ2aWNlEpsBCgxMaXN0U2Vzc2lvbnMSKy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIjCKtRgEEgIQAZq1GAgYASAAKAEwAILT5JMCFhIUL2NvbnRyb2wvdjEvc2Vzc2lvbnMSigEKCkVuZFNlc3Npb24SKS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjmKtRgEEgIQAZq1GAgYACABKAAwAILT5JMCHyodL2NvbnRyb2wvdjEvc2Vzc2lvbnMve3VpZD0qKn0S0wEKGExpc3RPcmdhbml6YXRpb25TZXNzaW9ucxI3LnBpbmZvbGQuY29udHJvbC5pYW0udjEuTGlzdE9yZ2FuaXphdGlvblNlc3Npb25zUmVxdWVzdBosLnBpbmZvbGQuY29udHJvbC5pYW0udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiUIq1GAYSBAoClwqatRgIGAEgACgBMACC0+STAjQSMi9jb250cm9sL3YxL29yZ2FuaXphdGlvblNlc3Npb25zL3tvcmdhbml6YXRpb249Kip9EsABChZFbmRPcmdhbml6YXRpb25TZXNzaW9uEjUucGluZm9sZC5jb250cm9sLmlhbS52MS5FbmRPcmdhbml6YXRpb25TZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJXirUYBhIECgKWCpq1GAgYACABKAAwAILT5JMCOzoBKiI2L2NvbnRyb2wvdjEvb3JnYW5pemF0aW9uU2Vzc2lvbnMve29yZ2FuaXphdGlvbj0qKn06ZW5kEqgBChFDcmVhdGVDb25zb2xlQ29kZRIwLnBpbmZvbGQuY29udHJvbC5pYW0udjEuQ3JlYXRlQ29uc29sZUNvZGVSZXF1ZXN0GiMucGluZm9sZC5jb250cm9sLmlhbS52MS5Db25zb2xlQ29kZSI8irUYBxIFCgECEAGatRgKEAEYACAAKAAwAILT5JMCHToBKiIYL2NvbnRyb2wvdjEvY29uc29sZUNvZGVzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * That somebody is signed in.
+ * Session of a signed-in person.
  *
  * @generated from message pinfold.control.iam.v1.Session
  */
 export type Session = Message<"pinfold.control.iam.v1.Session"> & {
   /**
-   * The uid, which starts with that of the person.
+   * Identifier: starts with the uid of the person.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * `browser`, or `client` for a command line.
+   * Kind of session: `browser`, or `client` for a command line.
    *
    * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
-   * Whom the person signed in with: the uid of an organisation's identity provider, or the name of a provider of the
+   * Provider of the sign-in: the uid of an organization's identity provider, or the name of a provider from the server
    * settings. Empty for the operator.
    *
    * @generated from field: string provider = 3;
@@ -48,77 +48,77 @@ export type Session = Message<"pinfold.control.iam.v1.Session"> & {
   provider: string;
 
   /**
-   * The organisation that the session does not reach beyond. Empty when there is none.
+   * Organization that the session is limited to. Empty if there is none.
    *
    * @generated from field: string organization = 4;
    */
   organization: string;
 
   /**
-   * What the provider calls the person.
+   * Name of the person, from the provider.
    *
    * @generated from field: string name = 5;
    */
   name: string;
 
   /**
-   * The e-mail address that the provider has named.
+   * Email address of the person, from the provider.
    *
    * @generated from field: string email = 6;
    */
   email: string;
 
   /**
-   * Where the session began.
+   * Address where the session started.
    *
    * @generated from field: string remote_address = 7;
    */
   remoteAddress: string;
 
   /**
-   * What the browser or the program called itself then.
+   * User agent of the browser or program at the start.
    *
    * @generated from field: string user_agent = 8;
    */
   userAgent: string;
 
   /**
-   * External groups have added roles to the session.
+   * True if external groups have added roles to the session.
    *
    * @generated from field: bool has_group_roles = 9;
    */
   hasGroupRoles: boolean;
 
   /**
-   * It is the session that asks.
+   * True for the session of this request.
    *
    * @generated from field: bool current = 10;
    */
   current: boolean;
 
   /**
-   * When it began: RFC 3339, UTC, milliseconds.
+   * Start time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last used, to about a minute.
+   * Time of the last use, accurate to about a minute.
    *
    * @generated from field: google.protobuf.Timestamp last_used_time = 101;
    */
   lastUsedTime?: Timestamp | undefined;
 
   /**
-   * When it ends unless it is used before.
+   * Time when it ends unless it is used before.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 102;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * When it ends however much it is used.
+   * Time when it ends, even if it is used.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 103;
    */
@@ -126,27 +126,27 @@ export type Session = Message<"pinfold.control.iam.v1.Session"> & {
 };
 
 /**
- * That somebody is signed in.
+ * Session of a signed-in person.
  *
  * @generated from message pinfold.control.iam.v1.Session
  */
 export type SessionJson = {
   /**
-   * The uid, which starts with that of the person.
+   * Identifier: starts with the uid of the person.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * `browser`, or `client` for a command line.
+   * Kind of session: `browser`, or `client` for a command line.
    *
    * @generated from field: string kind = 2;
    */
   kind?: string;
 
   /**
-   * Whom the person signed in with: the uid of an organisation's identity provider, or the name of a provider of the
+   * Provider of the sign-in: the uid of an organization's identity provider, or the name of a provider from the server
    * settings. Empty for the operator.
    *
    * @generated from field: string provider = 3;
@@ -154,77 +154,77 @@ export type SessionJson = {
   provider?: string;
 
   /**
-   * The organisation that the session does not reach beyond. Empty when there is none.
+   * Organization that the session is limited to. Empty if there is none.
    *
    * @generated from field: string organization = 4;
    */
   organization?: string;
 
   /**
-   * What the provider calls the person.
+   * Name of the person, from the provider.
    *
    * @generated from field: string name = 5;
    */
   name?: string;
 
   /**
-   * The e-mail address that the provider has named.
+   * Email address of the person, from the provider.
    *
    * @generated from field: string email = 6;
    */
   email?: string;
 
   /**
-   * Where the session began.
+   * Address where the session started.
    *
    * @generated from field: string remote_address = 7;
    */
   remoteAddress?: string;
 
   /**
-   * What the browser or the program called itself then.
+   * User agent of the browser or program at the start.
    *
    * @generated from field: string user_agent = 8;
    */
   userAgent?: string;
 
   /**
-   * External groups have added roles to the session.
+   * True if external groups have added roles to the session.
    *
    * @generated from field: bool has_group_roles = 9;
    */
   hasGroupRoles?: boolean;
 
   /**
-   * It is the session that asks.
+   * True for the session of this request.
    *
    * @generated from field: bool current = 10;
    */
   current?: boolean;
 
   /**
-   * When it began: RFC 3339, UTC, milliseconds.
+   * Start time: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last used, to about a minute.
+   * Time of the last use, accurate to about a minute.
    *
    * @generated from field: google.protobuf.Timestamp last_used_time = 101;
    */
   lastUsedTime?: TimestampJson;
 
   /**
-   * When it ends unless it is used before.
+   * Time when it ends unless it is used before.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 102;
    */
   endTime?: TimestampJson;
 
   /**
-   * When it ends however much it is used.
+   * Time when it ends, even if it is used.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 103;
    */
@@ -239,35 +239,38 @@ export const SessionSchema: GenMessage<Session, {jsonType: SessionJson}> = /*@__
   messageDesc(file_pinfold_control_iam_v1_sessions, 0);
 
 /**
- * Which page of the caller's sessions.
+ * Request to list the caller's sessions: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListSessionsRequest
  */
 export type ListSessionsRequest = Message<"pinfold.control.iam.v1.ListSessionsRequest"> & {
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 3;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -275,35 +278,38 @@ export type ListSessionsRequest = Message<"pinfold.control.iam.v1.ListSessionsRe
 };
 
 /**
- * Which page of the caller's sessions.
+ * Request to list the caller's sessions: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListSessionsRequest
  */
 export type ListSessionsRequestJson = {
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken?: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 3;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 4;
    */
@@ -318,42 +324,45 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest, {jsonTyp
   messageDesc(file_pinfold_control_iam_v1_sessions, 1);
 
 /**
- * Which page of an organisation's sessions.
+ * Request to list the sessions of an organization: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListOrganizationSessionsRequest
  */
 export type ListOrganizationSessionsRequest = Message<"pinfold.control.iam.v1.ListOrganizationSessionsRequest"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -361,42 +370,45 @@ export type ListOrganizationSessionsRequest = Message<"pinfold.control.iam.v1.Li
 };
 
 /**
- * Which page of an organisation's sessions.
+ * Request to list the sessions of an organization: order and page.
  *
  * @generated from message pinfold.control.iam.v1.ListOrganizationSessionsRequest
  */
 export type ListOrganizationSessionsRequestJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -424,7 +436,7 @@ export type ListSessionsResponse = Message<"pinfold.control.iam.v1.ListSessionsR
   sessions: Session[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -438,7 +450,7 @@ export type ListSessionsResponse = Message<"pinfold.control.iam.v1.ListSessionsR
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -459,7 +471,7 @@ export type ListSessionsResponseJson = {
   sessions?: SessionJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -473,7 +485,7 @@ export type ListSessionsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -488,7 +500,7 @@ export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse, {jsonT
   messageDesc(file_pinfold_control_iam_v1_sessions, 3);
 
 /**
- * Which session to end.
+ * Request to end a session of the caller.
  *
  * @generated from message pinfold.control.iam.v1.EndSessionRequest
  */
@@ -502,7 +514,7 @@ export type EndSessionRequest = Message<"pinfold.control.iam.v1.EndSessionReques
 };
 
 /**
- * Which session to end.
+ * Request to end a session of the caller.
  *
  * @generated from message pinfold.control.iam.v1.EndSessionRequest
  */
@@ -523,13 +535,13 @@ export const EndSessionRequestSchema: GenMessage<EndSessionRequest, {jsonType: E
   messageDesc(file_pinfold_control_iam_v1_sessions, 4);
 
 /**
- * Which session of an organisation to end.
+ * Request to end a session of an organization.
  *
  * @generated from message pinfold.control.iam.v1.EndOrganizationSessionRequest
  */
 export type EndOrganizationSessionRequest = Message<"pinfold.control.iam.v1.EndOrganizationSessionRequest"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
@@ -544,13 +556,13 @@ export type EndOrganizationSessionRequest = Message<"pinfold.control.iam.v1.EndO
 };
 
 /**
- * Which session of an organisation to end.
+ * Request to end a session of an organization.
  *
  * @generated from message pinfold.control.iam.v1.EndOrganizationSessionRequest
  */
 export type EndOrganizationSessionRequestJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
@@ -572,7 +584,7 @@ export const EndOrganizationSessionRequestSchema: GenMessage<EndOrganizationSess
   messageDesc(file_pinfold_control_iam_v1_sessions, 5);
 
 /**
- * A code for the operator's browser.
+ * Request for a sign-in code for the operator's browser.
  *
  * @generated from message pinfold.control.iam.v1.CreateConsoleCodeRequest
  */
@@ -580,7 +592,7 @@ export type CreateConsoleCodeRequest = Message<"pinfold.control.iam.v1.CreateCon
 };
 
 /**
- * A code for the operator's browser.
+ * Request for a sign-in code for the operator's browser.
  *
  * @generated from message pinfold.control.iam.v1.CreateConsoleCodeRequest
  */
@@ -595,27 +607,27 @@ export const CreateConsoleCodeRequestSchema: GenMessage<CreateConsoleCodeRequest
   messageDesc(file_pinfold_control_iam_v1_sessions, 6);
 
 /**
- * A code that is good for one sign-in as the operator.
+ * Code for one sign-in as the operator.
  *
  * @generated from message pinfold.control.iam.v1.ConsoleCode
  */
 export type ConsoleCode = Message<"pinfold.control.iam.v1.ConsoleCode"> & {
   /**
-   * The code.
+   * Code.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * The page that takes it.
+   * URL of the page that accepts the code.
    *
    * @generated from field: string url = 2;
    */
   url: string;
 
   /**
-   * Until when it is good: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 100;
    */
@@ -623,27 +635,27 @@ export type ConsoleCode = Message<"pinfold.control.iam.v1.ConsoleCode"> & {
 };
 
 /**
- * A code that is good for one sign-in as the operator.
+ * Code for one sign-in as the operator.
  *
  * @generated from message pinfold.control.iam.v1.ConsoleCode
  */
 export type ConsoleCodeJson = {
   /**
-   * The code.
+   * Code.
    *
    * @generated from field: string code = 1;
    */
   code?: string;
 
   /**
-   * The page that takes it.
+   * URL of the page that accepts the code.
    *
    * @generated from field: string url = 2;
    */
   url?: string;
 
   /**
-   * Until when it is good: RFC 3339, UTC, milliseconds.
+   * Expiry of the code: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 100;
    */
@@ -658,13 +670,13 @@ export const ConsoleCodeSchema: GenMessage<ConsoleCode, {jsonType: ConsoleCodeJs
   messageDesc(file_pinfold_control_iam_v1_sessions, 7);
 
 /**
- * A role that an external group has given for one session.
+ * Role that an external group has granted for one session.
  *
  * @generated from message pinfold.control.iam.v1.GroupRole
  */
 export type GroupRole = Message<"pinfold.control.iam.v1.GroupRole"> & {
   /**
-   * The uid of the group that the role holds on.
+   * The uid of the group on which the role is granted.
    *
    * @generated from field: string scope = 1;
    */
@@ -678,7 +690,7 @@ export type GroupRole = Message<"pinfold.control.iam.v1.GroupRole"> & {
   roleUid: string;
 
   /**
-   * The external group, as the provider spells it.
+   * External group, as spelled by the provider.
    *
    * @generated from field: string external_group_id = 3;
    */
@@ -686,13 +698,13 @@ export type GroupRole = Message<"pinfold.control.iam.v1.GroupRole"> & {
 };
 
 /**
- * A role that an external group has given for one session.
+ * Role that an external group has granted for one session.
  *
  * @generated from message pinfold.control.iam.v1.GroupRole
  */
 export type GroupRoleJson = {
   /**
-   * The uid of the group that the role holds on.
+   * The uid of the group on which the role is granted.
    *
    * @generated from field: string scope = 1;
    */
@@ -706,7 +718,7 @@ export type GroupRoleJson = {
   roleUid?: string;
 
   /**
-   * The external group, as the provider spells it.
+   * External group, as spelled by the provider.
    *
    * @generated from field: string external_group_id = 3;
    */
@@ -721,7 +733,7 @@ export const GroupRoleSchema: GenMessage<GroupRole, {jsonType: GroupRoleJson}> =
   messageDesc(file_pinfold_control_iam_v1_sessions, 8);
 
 /**
- * Somebody has signed in.
+ * Start of a session: a person has signed in.
  *
  * @generated from message pinfold.control.iam.v1.SessionStarted
  */
@@ -734,14 +746,15 @@ export type SessionStarted = Message<"pinfold.control.iam.v1.SessionStarted"> & 
   session?: Session | undefined;
 
   /**
-   * What external groups have added to it.
+   * Roles that external groups have added to the session.
    *
    * @generated from field: repeated pinfold.control.iam.v1.GroupRole group_roles = 2;
    */
   groupRoles: GroupRole[];
 
   /**
-   * The provider has left out groups of the person, since they are too many for its answer, so that they give no roles.
+   * True if the provider left out groups of the person because they were too many for its answer. The missing groups
+   * grant no roles.
    *
    * @generated from field: bool groups_left_out = 3;
    */
@@ -749,7 +762,7 @@ export type SessionStarted = Message<"pinfold.control.iam.v1.SessionStarted"> & 
 };
 
 /**
- * Somebody has signed in.
+ * Start of a session: a person has signed in.
  *
  * @generated from message pinfold.control.iam.v1.SessionStarted
  */
@@ -762,14 +775,15 @@ export type SessionStartedJson = {
   session?: SessionJson;
 
   /**
-   * What external groups have added to it.
+   * Roles that external groups have added to the session.
    *
    * @generated from field: repeated pinfold.control.iam.v1.GroupRole group_roles = 2;
    */
   groupRoles?: GroupRoleJson[];
 
   /**
-   * The provider has left out groups of the person, since they are too many for its answer, so that they give no roles.
+   * True if the provider left out groups of the person because they were too many for its answer. The missing groups
+   * grant no roles.
    *
    * @generated from field: bool groups_left_out = 3;
    */
@@ -784,7 +798,7 @@ export const SessionStartedSchema: GenMessage<SessionStarted, {jsonType: Session
   messageDesc(file_pinfold_control_iam_v1_sessions, 9);
 
 /**
- * A session has been ended before its time.
+ * End of a session before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.SessionEnded
  */
@@ -797,17 +811,17 @@ export type SessionEnded = Message<"pinfold.control.iam.v1.SessionEnded"> & {
   uid: string;
 
   /**
-   * The organisation that it did not reach beyond. Empty when there was none.
+   * Organization that the session was limited to. Empty if there was none.
    *
    * @generated from field: string organization = 2;
    */
   organization: string;
 
   /**
-   * `signed-out` at the page, `ended` by a call, `provider` when that has said so, `reused` when an old refresh token was
-   * or a code of a sign-in was shown again, `too-many` when newer sessions took its place, `deactivated` when the account
-   * was, `deleted` when the person or the operator has deleted it, `provider-removed` when the settings do not name the
-   * provider any more.
+   * Reason for the end. `signed-out`: sign-out on the page. `ended`: ended by a call. `provider`: ended by the
+   * provider. `reused`: an old refresh token or a used sign-in code was sent again. `too-many`: replaced by newer
+   * sessions. `deactivated`: the account was deactivated. `deleted`: the person or the operator deleted the account.
+   * `provider-removed`: the server settings no longer name the provider.
    *
    * @generated from field: string reason = 3;
    */
@@ -815,7 +829,7 @@ export type SessionEnded = Message<"pinfold.control.iam.v1.SessionEnded"> & {
 };
 
 /**
- * A session has been ended before its time.
+ * End of a session before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.SessionEnded
  */
@@ -828,17 +842,17 @@ export type SessionEndedJson = {
   uid?: string;
 
   /**
-   * The organisation that it did not reach beyond. Empty when there was none.
+   * Organization that the session was limited to. Empty if there was none.
    *
    * @generated from field: string organization = 2;
    */
   organization?: string;
 
   /**
-   * `signed-out` at the page, `ended` by a call, `provider` when that has said so, `reused` when an old refresh token was
-   * or a code of a sign-in was shown again, `too-many` when newer sessions took its place, `deactivated` when the account
-   * was, `deleted` when the person or the operator has deleted it, `provider-removed` when the settings do not name the
-   * provider any more.
+   * Reason for the end. `signed-out`: sign-out on the page. `ended`: ended by a call. `provider`: ended by the
+   * provider. `reused`: an old refresh token or a used sign-in code was sent again. `too-many`: replaced by newer
+   * sessions. `deactivated`: the account was deactivated. `deleted`: the person or the operator deleted the account.
+   * `provider-removed`: the server settings no longer name the provider.
    *
    * @generated from field: string reason = 3;
    */
@@ -853,16 +867,16 @@ export const SessionEndedSchema: GenMessage<SessionEnded, {jsonType: SessionEnde
   messageDesc(file_pinfold_control_iam_v1_sessions, 10);
 
 /**
- * A session begins when a person signs in, in a browser or from a command line, and lasts until it is ended, has not been
- * used for too long, or is too old. When one ends, its cookie, its refresh token and its access tokens are refused within
- * a second. Only people have sessions.
+ * Sessions. A session starts when a person signs in, in a browser or from a command line. It lasts until it is ended,
+ * was not used for too long, or reaches its maximum age. Its cookie, refresh token and access tokens are then refused
+ * within a second. Only people have sessions.
  *
  * @generated from service pinfold.control.iam.v1.SessionsService
  */
 export const SessionsService: GenService<{
   /**
-   * Lists the sessions of the caller. In a session that an organisation's provider vouches for, those of the same
-   * organisation only.
+   * Lists the sessions of the caller. In a session of an organization's identity provider, lists only those of the same
+   * organization.
    *
    * @generated from rpc pinfold.control.iam.v1.SessionsService.ListSessions
    */
@@ -872,7 +886,8 @@ export const SessionsService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Ends a session of the caller, which may be the one that asks. NOT_FOUND for those of others, and for what has ended.
+   * Ends a session of the caller, also the current one. Returns NOT_FOUND for sessions of others and for ended
+   * sessions.
    *
    * @generated from rpc pinfold.control.iam.v1.SessionsService.EndSession
    */
@@ -882,8 +897,8 @@ export const SessionsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the sessions that the identity providers of an organisation vouch for. Sessions by other providers are not the
-   * organisation's, whoever's they are.
+   * Lists the sessions that were started with the identity providers of an organization. Sessions that its members
+   * started with other providers are not included.
    *
    * @generated from rpc pinfold.control.iam.v1.SessionsService.ListOrganizationSessions
    */
@@ -893,7 +908,7 @@ export const SessionsService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Ends a session of the organisation. NOT_FOUND for those that are not its own, and for what has ended.
+   * Ends a session of the organization. Returns NOT_FOUND for sessions of others and for ended sessions.
    *
    * @generated from rpc pinfold.control.iam.v1.SessionsService.EndOrganizationSession
    */
@@ -903,7 +918,8 @@ export const SessionsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Makes a code that lets one browser in as the operator, once and within five minutes; the session ends after an hour.
+   * Creates a code with which one browser can sign in as the operator. The code works once and for five minutes. The
+   * session ends after an hour.
    *
    * @generated from rpc pinfold.control.iam.v1.SessionsService.CreateConsoleCode
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/libraries/v1/artifacts.proto (package pinfold.control.libraries.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with libraries. The public contract only reads them.
+// Operator methods for libraries. The public contract only reads them.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,20 +22,20 @@ export const file_pinfold_control_libraries_v1_artifacts: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvbGlicmFyaWVzL3YxL2FydGlmYWN0cy5wcm90bxIccGluZm9sZC5jb250cm9sLmxpYnJhcmllcy52MSKjAQoWSW1wb3J0QXJ0aWZhY3RzUmVxdWVzdBJGCglhcnRpZmFjdHMYASADKAsyLi5waW5mb2xkLmNvbnRyb2wubGlicmFyaWVzLnYxLkltcG9ydGVkQXJ0aWZhY3RCA+BBARJBCgNydW4YAiABKAsyLy5waW5mb2xkLmNvbnRyb2wubGlicmFyaWVzLnYxLkFydGlmYWN0SW1wb3J0UnVuQgPgQQEitQEKEEltcG9ydGVkQXJ0aWZhY3QSQAoJZWNvc3lzdGVtGAEgASgOMigucGluZm9sZC5wbGF0Zm9ybS5saWJyYXJpZXMudjIuRWNvc3lzdGVtQgPgQQISEQoEbmFtZRgCIAEoCUID4EECEkwKCHZlcnNpb25zGAMgAygLMjUucGluZm9sZC5jb250cm9sLmxpYnJhcmllcy52MS5JbXBvcnRlZEFydGlmYWN0VmVyc2lvbkID4EECIugBChdJbXBvcnRlZEFydGlmYWN0VmVyc2lvbhIUCgd2ZXJzaW9uGAEgASgJQgPgQQISGAoLZGVzY3JpcHRpb24YAiABKAlCA+BBARIXCgpzaXplX2J5dGVzGAMgASgDQgPgQQESFwoKcmVtZWRpYXRlZBgEIAEoCEID4EEBEjUKDHJlbGVhc2VfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARI0CgtjaGFuZ2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBASKeAQoXSW1wb3J0QXJ0aWZhY3RzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBRIYChB2ZXJzaW9uc19jcmVhdGVkGAQgASgFEhgKEHZlcnNpb25zX3VwZGF0ZWQYBSABKAUSGgoSdmVyc2lvbnNfdW5jaGFuZ2VkGAYgASgFIi4KG0dldEFydGlmYWN0SW1wb3J0UnVuUmVxdWVzdBIPCgJpZBgBIAEoCUID4EECIjgKEUFydGlmYWN0SW1wb3J0UnVuEg8KAmlkGAEgASgJQgPgQQISEgoFYWZ0ZXIYAiABKAlCA+BBATKYAwoWQXJ0aWZhY3RDb250cm9sU2VydmljZRK4AQoPSW1wb3J0QXJ0aWZhY3RzEjQucGluZm9sZC5jb250cm9sLmxpYnJhcmllcy52MS5JbXBvcnRBcnRpZmFjdHNSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLmxpYnJhcmllcy52MS5JbXBvcnRBcnRpZmFjdHNSZXNwb25zZSI4irUYBxIFCgECEAGatRgCEAGC0+STAiE6ASoiHC9jb250cm9sL3YxL2FydGlmYWN0czppbXBvcnQSwgEKFEdldEFydGlmYWN0SW1wb3J0UnVuEjkucGluZm9sZC5jb250cm9sLmxpYnJhcmllcy52MS5HZXRBcnRpZmFjdEltcG9ydFJ1blJlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wubGlicmFyaWVzLnYxLkFydGlmYWN0SW1wb3J0UnVuIj6KtRgHEgUKAQIQAZq1GAIQAYLT5JMCJxIlL2NvbnRyb2wvdjEvYXJ0aWZhY3RJbXBvcnRSdW5zL3tpZD0qfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_libraries_v2_artifacts]);
 
 /**
- * Libraries to take in.
+ * Request to import libraries.
  *
  * @generated from message pinfold.control.libraries.v1.ImportArtifactsRequest
  */
 export type ImportArtifactsRequest = Message<"pinfold.control.libraries.v1.ImportArtifactsRequest"> & {
   /**
-   * At most 1000, with at most 50000 versions together.
+   * The libraries, at most 1000, with at most 50000 versions in total.
    *
    * @generated from field: repeated pinfold.control.libraries.v1.ImportedArtifact artifacts = 1;
    */
   artifacts: ImportedArtifact[];
 
   /**
-   * The run that this request is part of, kept in the same transaction.
+   * Import run that this request belongs to, stored in the same transaction.
    *
    * @generated from field: pinfold.control.libraries.v1.ArtifactImportRun run = 2;
    */
@@ -43,20 +43,20 @@ export type ImportArtifactsRequest = Message<"pinfold.control.libraries.v1.Impor
 };
 
 /**
- * Libraries to take in.
+ * Request to import libraries.
  *
  * @generated from message pinfold.control.libraries.v1.ImportArtifactsRequest
  */
 export type ImportArtifactsRequestJson = {
   /**
-   * At most 1000, with at most 50000 versions together.
+   * The libraries, at most 1000, with at most 50000 versions in total.
    *
    * @generated from field: repeated pinfold.control.libraries.v1.ImportedArtifact artifacts = 1;
    */
   artifacts?: ImportedArtifactJson[];
 
   /**
-   * The run that this request is part of, kept in the same transaction.
+   * Import run that this request belongs to, stored in the same transaction.
    *
    * @generated from field: pinfold.control.libraries.v1.ArtifactImportRun run = 2;
    */
@@ -71,27 +71,27 @@ export const ImportArtifactsRequestSchema: GenMessage<ImportArtifactsRequest, {j
   messageDesc(file_pinfold_control_libraries_v1_artifacts, 0);
 
 /**
- * One library and the versions that a source has of it.
+ * Library with its versions in a source.
  *
  * @generated from message pinfold.control.libraries.v1.ImportedArtifact
  */
 export type ImportedArtifact = Message<"pinfold.control.libraries.v1.ImportedArtifact"> & {
   /**
-   * The ecosystem it belongs to.
+   * Ecosystem of the library.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 1;
    */
   ecosystem: Ecosystem;
 
   /**
-   * The name in its ecosystem; of Java `group:artifact`.
+   * Name in its ecosystem. For Java: `group:artifact`.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * At least one. Of a version that is named twice, both count.
+   * Versions, at least one. If a version is named twice, both entries are merged.
    *
    * @generated from field: repeated pinfold.control.libraries.v1.ImportedArtifactVersion versions = 3;
    */
@@ -99,27 +99,27 @@ export type ImportedArtifact = Message<"pinfold.control.libraries.v1.ImportedArt
 };
 
 /**
- * One library and the versions that a source has of it.
+ * Library with its versions in a source.
  *
  * @generated from message pinfold.control.libraries.v1.ImportedArtifact
  */
 export type ImportedArtifactJson = {
   /**
-   * The ecosystem it belongs to.
+   * Ecosystem of the library.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 1;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * The name in its ecosystem; of Java `group:artifact`.
+   * Name in its ecosystem. For Java: `group:artifact`.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * At least one. Of a version that is named twice, both count.
+   * Versions, at least one. If a version is named twice, both entries are merged.
    *
    * @generated from field: repeated pinfold.control.libraries.v1.ImportedArtifactVersion versions = 3;
    */
@@ -134,48 +134,48 @@ export const ImportedArtifactSchema: GenMessage<ImportedArtifact, {jsonType: Imp
   messageDesc(file_pinfold_control_libraries_v1_artifacts, 1);
 
 /**
- * One version of a library.
+ * Version of a library.
  *
  * @generated from message pinfold.control.libraries.v1.ImportedArtifactVersion
  */
 export type ImportedArtifactVersion = Message<"pinfold.control.libraries.v1.ImportedArtifactVersion"> & {
   /**
-   * The version, as its ecosystem writes it.
+   * Version, as written in its ecosystem.
    *
    * @generated from field: string version = 1;
    */
   version: string;
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * The size of its files together, in bytes; 0 when it is not known.
+   * Total size of its files in bytes. 0 if unknown.
    *
    * @generated from field: int64 size_bytes = 3;
    */
   sizeBytes: bigint;
 
   /**
-   * It is a build in which vulnerabilities were remedied.
+   * True if vulnerabilities were fixed in this build.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated: boolean;
 
   /**
-   * When its first file appeared; absent when it is not known.
+   * Time when its first file appeared. Absent if unknown.
    *
    * @generated from field: google.protobuf.Timestamp release_time = 5;
    */
   releaseTime?: Timestamp | undefined;
 
   /**
-   * When its last file appeared; absent when it is not known.
+   * Time when its last file appeared. Absent if unknown.
    *
    * @generated from field: google.protobuf.Timestamp change_time = 6;
    */
@@ -183,48 +183,48 @@ export type ImportedArtifactVersion = Message<"pinfold.control.libraries.v1.Impo
 };
 
 /**
- * One version of a library.
+ * Version of a library.
  *
  * @generated from message pinfold.control.libraries.v1.ImportedArtifactVersion
  */
 export type ImportedArtifactVersionJson = {
   /**
-   * The version, as its ecosystem writes it.
+   * Version, as written in its ecosystem.
    *
    * @generated from field: string version = 1;
    */
   version?: string;
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * The size of its files together, in bytes; 0 when it is not known.
+   * Total size of its files in bytes. 0 if unknown.
    *
    * @generated from field: int64 size_bytes = 3;
    */
   sizeBytes?: string;
 
   /**
-   * It is a build in which vulnerabilities were remedied.
+   * True if vulnerabilities were fixed in this build.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated?: boolean;
 
   /**
-   * When its first file appeared; absent when it is not known.
+   * Time when its first file appeared. Absent if unknown.
    *
    * @generated from field: google.protobuf.Timestamp release_time = 5;
    */
   releaseTime?: TimestampJson;
 
   /**
-   * When its last file appeared; absent when it is not known.
+   * Time when its last file appeared. Absent if unknown.
    *
    * @generated from field: google.protobuf.Timestamp change_time = 6;
    */
@@ -239,48 +239,48 @@ export const ImportedArtifactVersionSchema: GenMessage<ImportedArtifactVersion, 
   messageDesc(file_pinfold_control_libraries_v1_artifacts, 2);
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.libraries.v1.ImportArtifactsResponse
  */
 export type ImportArtifactsResponse = Message<"pinfold.control.libraries.v1.ImportArtifactsResponse"> & {
   /**
-   * Libraries that were new.
+   * Number of new libraries.
    *
    * @generated from field: int32 created = 1;
    */
   created: number;
 
   /**
-   * Libraries that were known and got a new version, or a version with new facts.
+   * Number of known libraries with a new version or with new data for a version.
    *
    * @generated from field: int32 updated = 2;
    */
   updated: number;
 
   /**
-   * Libraries of which everything was known.
+   * Number of libraries without any new data.
    *
    * @generated from field: int32 unchanged = 3;
    */
   unchanged: number;
 
   /**
-   * Versions that were new.
+   * Number of new versions.
    *
    * @generated from field: int32 versions_created = 4;
    */
   versionsCreated: number;
 
   /**
-   * Versions that were known and of which something was not.
+   * Number of known versions with new data.
    *
    * @generated from field: int32 versions_updated = 5;
    */
   versionsUpdated: number;
 
   /**
-   * Versions of which everything was known.
+   * Number of versions without any new data.
    *
    * @generated from field: int32 versions_unchanged = 6;
    */
@@ -288,48 +288,48 @@ export type ImportArtifactsResponse = Message<"pinfold.control.libraries.v1.Impo
 };
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.libraries.v1.ImportArtifactsResponse
  */
 export type ImportArtifactsResponseJson = {
   /**
-   * Libraries that were new.
+   * Number of new libraries.
    *
    * @generated from field: int32 created = 1;
    */
   created?: number;
 
   /**
-   * Libraries that were known and got a new version, or a version with new facts.
+   * Number of known libraries with a new version or with new data for a version.
    *
    * @generated from field: int32 updated = 2;
    */
   updated?: number;
 
   /**
-   * Libraries of which everything was known.
+   * Number of libraries without any new data.
    *
    * @generated from field: int32 unchanged = 3;
    */
   unchanged?: number;
 
   /**
-   * Versions that were new.
+   * Number of new versions.
    *
    * @generated from field: int32 versions_created = 4;
    */
   versionsCreated?: number;
 
   /**
-   * Versions that were known and of which something was not.
+   * Number of known versions with new data.
    *
    * @generated from field: int32 versions_updated = 5;
    */
   versionsUpdated?: number;
 
   /**
-   * Versions of which everything was known.
+   * Number of versions without any new data.
    *
    * @generated from field: int32 versions_unchanged = 6;
    */
@@ -344,13 +344,13 @@ export const ImportArtifactsResponseSchema: GenMessage<ImportArtifactsResponse, 
   messageDesc(file_pinfold_control_libraries_v1_artifacts, 3);
 
 /**
- * Which run.
+ * Request for the progress of an import run.
  *
  * @generated from message pinfold.control.libraries.v1.GetArtifactImportRunRequest
  */
 export type GetArtifactImportRunRequest = Message<"pinfold.control.libraries.v1.GetArtifactImportRunRequest"> & {
   /**
-   * Its id.
+   * Id of the run.
    *
    * @generated from field: string id = 1;
    */
@@ -358,13 +358,13 @@ export type GetArtifactImportRunRequest = Message<"pinfold.control.libraries.v1.
 };
 
 /**
- * Which run.
+ * Request for the progress of an import run.
  *
  * @generated from message pinfold.control.libraries.v1.GetArtifactImportRunRequest
  */
 export type GetArtifactImportRunRequestJson = {
   /**
-   * Its id.
+   * Id of the run.
    *
    * @generated from field: string id = 1;
    */
@@ -379,20 +379,21 @@ export const GetArtifactImportRunRequestSchema: GenMessage<GetArtifactImportRunR
   messageDesc(file_pinfold_control_libraries_v1_artifacts, 4);
 
 /**
- * A long import in several requests, which can go on where it was broken off.
+ * Import with several requests that can continue after an interruption.
  *
  * @generated from message pinfold.control.libraries.v1.ArtifactImportRun
  */
 export type ArtifactImportRun = Message<"pinfold.control.libraries.v1.ArtifactImportRun"> & {
   /**
-   * 64 hex digits that whoever imports makes of what it imports, so that the same import has the same id.
+   * Id of the run: 64 hex digits that the importer computes from the imported data, so that the same import has the
+   * same id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name up to which everything is taken in; empty when the run has ended.
+   * Name up to which all libraries are imported. Empty if the run has ended.
    *
    * @generated from field: string after = 2;
    */
@@ -400,20 +401,21 @@ export type ArtifactImportRun = Message<"pinfold.control.libraries.v1.ArtifactIm
 };
 
 /**
- * A long import in several requests, which can go on where it was broken off.
+ * Import with several requests that can continue after an interruption.
  *
  * @generated from message pinfold.control.libraries.v1.ArtifactImportRun
  */
 export type ArtifactImportRunJson = {
   /**
-   * 64 hex digits that whoever imports makes of what it imports, so that the same import has the same id.
+   * Id of the run: 64 hex digits that the importer computes from the imported data, so that the same import has the
+   * same id.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * The name up to which everything is taken in; empty when the run has ended.
+   * Name up to which all libraries are imported. Empty if the run has ended.
    *
    * @generated from field: string after = 2;
    */
@@ -428,15 +430,15 @@ export const ArtifactImportRunSchema: GenMessage<ArtifactImportRun, {jsonType: A
   messageDesc(file_pinfold_control_libraries_v1_artifacts, 5);
 
 /**
- * The way in for libraries, for imports from files and for copies of an index.
+ * Import of libraries from files and from copies of an index.
  *
  * @generated from service pinfold.control.libraries.v1.ArtifactControlService
  */
 export const ArtifactControlService: GenService<{
   /**
-   * Takes in what a source says of libraries, next to what is known already: versions are added and never taken away,
-   * the earliest release, the latest change and the largest size count. All of a request or nothing: one wrong value is
-   * INVALID_ARGUMENT, with its place in the list. To send the same again changes nothing.
+   * Imports libraries from a source and merges them with the known data. Versions are added and never removed. The
+   * earliest release, the latest change and the largest size are kept. The request is applied completely or not at all.
+   * Returns INVALID_ARGUMENT with the list position of an invalid value. Sending the same data again changes nothing.
    *
    * @generated from rpc pinfold.control.libraries.v1.ArtifactControlService.ImportArtifacts
    */
@@ -446,8 +448,8 @@ export const ArtifactControlService: GenService<{
     output: typeof ImportArtifactsResponseSchema;
   },
   /**
-   * How far a run of several requests has come. Nothing is an answer too: `after` is empty for a run that has not
-   * begun or has ended.
+   * Returns the progress of an import run with several requests. `after` is empty for a run that has not started or has
+   * ended.
    *
    * @generated from rpc pinfold.control.libraries.v1.ArtifactControlService.GetArtifactImportRun
    */

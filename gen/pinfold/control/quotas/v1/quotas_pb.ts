@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/quotas/v1/quotas.proto (package pinfold.control.quotas.v1, syntax proto3)
 /* eslint-disable */
 
-// How much of what an organisation may have.
+// Quotas of organizations.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,13 +18,13 @@ export const file_pinfold_control_quotas_v1_quotas: GenFile = /*@__PURE__*/
   fileDesc("CiZwaW5mb2xkL2NvbnRyb2wvcXVvdGFzL3YxL3F1b3Rhcy5wcm90bxIZcGluZm9sZC5jb250cm9sLnF1b3Rhcy52MSIxChBHZXRRdW90YXNSZXF1ZXN0Eh0KDG9yZ2FuaXphdGlvbhgBIAEoCUIH4EECoLUYASJaCgZRdW90YXMSGQoMb3JnYW5pemF0aW9uGAEgASgJQgPgQQMSNQoGcXVvdGFzGAIgAygLMiAucGluZm9sZC5jb250cm9sLnF1b3Rhcy52MS5RdW90YUID4EEDInAKBVF1b3RhEhEKBG5hbWUYASABKAlCA+BBAxIXCgVsaW1pdBgCIAEoA0ID4EEDSACIAQESFgoEdXNlZBgDIAEoA0ID4EEDSAGIAQESEAoDb3duGAQgASgIQgPgQQNCCAoGX2xpbWl0QgcKBV91c2VkImkKEFNldFF1b3Rhc1JlcXVlc3QSGQoMb3JnYW5pemF0aW9uGAEgASgJQgPgQQISOgoGbGltaXRzGAIgAygLMiUucGluZm9sZC5jb250cm9sLnF1b3Rhcy52MS5RdW90YUxpbWl0QgPgQQIiQgoKUXVvdGFMaW1pdBIRCgRuYW1lGAEgASgJQgPgQQISFwoFbGltaXQYAiABKANCA+BBAUgAiAEBQggKBl9saW1pdDL2AgoNUXVvdGFzU2VydmljZRKaAQoJR2V0UXVvdGFzEisucGluZm9sZC5jb250cm9sLnF1b3Rhcy52MS5HZXRRdW90YXNSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnF1b3Rhcy52MS5RdW90YXMiPYq1GAUSAwoBZ5q1GAgYASAAKAEwAILT5JMCIhIgL2lhbS92Mi9xdW90YXMve29yZ2FuaXphdGlvbj0qKn0SxwEKCVNldFF1b3RhcxIrLnBpbmZvbGQuY29udHJvbC5xdW90YXMudjEuU2V0UXVvdGFzUmVxdWVzdBohLnBpbmZvbGQuY29udHJvbC5xdW90YXMudjEuUXVvdGFzImqKtRgHEgUKAQIQAZK1GCwKIWRldi5waW5mb2xkLmNvbnRyb2wucXVvdGFzLnNldC52MRIFZ3JvdXAYAZq1GAoQARgAIAAoATAAgtPkkwIbOgEqIhYvY29udHJvbC92MS9xdW90YXM6c2V0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Whose quotas to read.
+ * Request to read the quotas of one organization.
  *
  * @generated from message pinfold.control.quotas.v1.GetQuotasRequest
  */
 export type GetQuotasRequest = Message<"pinfold.control.quotas.v1.GetQuotasRequest"> & {
   /**
-   * The uid of the organisation, 40 hex digits.
+   * The uid of the organization, 40 hex digits.
    *
    * @generated from field: string organization = 1;
    */
@@ -32,13 +32,13 @@ export type GetQuotasRequest = Message<"pinfold.control.quotas.v1.GetQuotasReque
 };
 
 /**
- * Whose quotas to read.
+ * Request to read the quotas of one organization.
  *
  * @generated from message pinfold.control.quotas.v1.GetQuotasRequest
  */
 export type GetQuotasRequestJson = {
   /**
-   * The uid of the organisation, 40 hex digits.
+   * The uid of the organization, 40 hex digits.
    *
    * @generated from field: string organization = 1;
    */
@@ -53,20 +53,20 @@ export const GetQuotasRequestSchema: GenMessage<GetQuotasRequest, {jsonType: Get
   messageDesc(file_pinfold_control_quotas_v1_quotas, 0);
 
 /**
- * The quotas of an organisation.
+ * Quotas of an organization.
  *
  * @generated from message pinfold.control.quotas.v1.Quotas
  */
 export type Quotas = Message<"pinfold.control.quotas.v1.Quotas"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization: string;
 
   /**
-   * All of them.
+   * The scanners.
    *
    * @generated from field: repeated pinfold.control.quotas.v1.Quota quotas = 2;
    */
@@ -74,20 +74,20 @@ export type Quotas = Message<"pinfold.control.quotas.v1.Quotas"> & {
 };
 
 /**
- * The quotas of an organisation.
+ * Quotas of an organization.
  *
  * @generated from message pinfold.control.quotas.v1.Quotas
  */
 export type QuotasJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization?: string;
 
   /**
-   * All of them.
+   * The scanners.
    *
    * @generated from field: repeated pinfold.control.quotas.v1.Quota quotas = 2;
    */
@@ -102,37 +102,37 @@ export const QuotasSchema: GenMessage<Quotas, {jsonType: QuotasJson}> = /*@__PUR
   messageDesc(file_pinfold_control_quotas_v1_quotas, 1);
 
 /**
- * One quota of an organisation.
+ * Quota of an organization.
  *
  * @generated from message pinfold.control.quotas.v1.Quota
  */
 export type Quota = Message<"pinfold.control.quotas.v1.Quota"> & {
   /**
-   * `bytes`: what its repos store: each blob once, however many of them have it, each manifest once for each repo that has
-   * it, and what has come of open uploads. `repositories`. `groups`: its folders. `uploads`: open uploads.
-   * `upload_pieces`: the pieces of one upload. `subscriptions`: to events. `sink_subscriptions`: its subscriptions to one
-   * sink. `pending_deliveries`: the deliveries to its subscriptions that are stored and have not ended.
+   * Name of the quota. `bytes`: storage of its repos. It counts each blob once even if several repos have it, each
+   * manifest once per repo, and the received part of open uploads. `repositories`: repos. `groups`: folders. `uploads`:
+   * open uploads. `upload_pieces`: pieces of one upload. `subscriptions`: event subscriptions. `sink_subscriptions`:
+   * event subscriptions with the same sink. `pending_deliveries`: stored event deliveries that have not ended.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The limit that is in force. Absent when there is none.
+   * Current limit. Absent if there is none.
    *
    * @generated from field: optional int64 limit = 2;
    */
   limit?: bigint | undefined;
 
   /**
-   * How much is used. Absent where the limit is about each upload or each sink.
+   * Current use. Absent if the limit applies to each upload or each sink.
    *
    * @generated from field: optional int64 used = 3;
    */
   used?: bigint | undefined;
 
   /**
-   * The limit is the organisation's own, and not that of the settings.
+   * True if the organization has a limit of its own. False if the settings apply.
    *
    * @generated from field: bool own = 4;
    */
@@ -140,37 +140,37 @@ export type Quota = Message<"pinfold.control.quotas.v1.Quota"> & {
 };
 
 /**
- * One quota of an organisation.
+ * Quota of an organization.
  *
  * @generated from message pinfold.control.quotas.v1.Quota
  */
 export type QuotaJson = {
   /**
-   * `bytes`: what its repos store: each blob once, however many of them have it, each manifest once for each repo that has
-   * it, and what has come of open uploads. `repositories`. `groups`: its folders. `uploads`: open uploads.
-   * `upload_pieces`: the pieces of one upload. `subscriptions`: to events. `sink_subscriptions`: its subscriptions to one
-   * sink. `pending_deliveries`: the deliveries to its subscriptions that are stored and have not ended.
+   * Name of the quota. `bytes`: storage of its repos. It counts each blob once even if several repos have it, each
+   * manifest once per repo, and the received part of open uploads. `repositories`: repos. `groups`: folders. `uploads`:
+   * open uploads. `upload_pieces`: pieces of one upload. `subscriptions`: event subscriptions. `sink_subscriptions`:
+   * event subscriptions with the same sink. `pending_deliveries`: stored event deliveries that have not ended.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The limit that is in force. Absent when there is none.
+   * Current limit. Absent if there is none.
    *
    * @generated from field: optional int64 limit = 2;
    */
   limit?: string;
 
   /**
-   * How much is used. Absent where the limit is about each upload or each sink.
+   * Current use. Absent if the limit applies to each upload or each sink.
    *
    * @generated from field: optional int64 used = 3;
    */
   used?: string;
 
   /**
-   * The limit is the organisation's own, and not that of the settings.
+   * True if the organization has a limit of its own. False if the settings apply.
    *
    * @generated from field: bool own = 4;
    */
@@ -185,20 +185,20 @@ export const QuotaSchema: GenMessage<Quota, {jsonType: QuotaJson}> = /*@__PURE__
   messageDesc(file_pinfold_control_quotas_v1_quotas, 2);
 
 /**
- * New limits of an organisation.
+ * Request to set limits of an organization.
  *
  * @generated from message pinfold.control.quotas.v1.SetQuotasRequest
  */
 export type SetQuotasRequest = Message<"pinfold.control.quotas.v1.SetQuotasRequest"> & {
   /**
-   * The uid of the organisation, 40 hex digits.
+   * The uid of the organization, 40 hex digits.
    *
    * @generated from field: string organization = 1;
    */
   organization: string;
 
   /**
-   * At least one, no two with the same name.
+   * Limits, at least one. No two can have the same name.
    *
    * @generated from field: repeated pinfold.control.quotas.v1.QuotaLimit limits = 2;
    */
@@ -206,20 +206,20 @@ export type SetQuotasRequest = Message<"pinfold.control.quotas.v1.SetQuotasReque
 };
 
 /**
- * New limits of an organisation.
+ * Request to set limits of an organization.
  *
  * @generated from message pinfold.control.quotas.v1.SetQuotasRequest
  */
 export type SetQuotasRequestJson = {
   /**
-   * The uid of the organisation, 40 hex digits.
+   * The uid of the organization, 40 hex digits.
    *
    * @generated from field: string organization = 1;
    */
   organization?: string;
 
   /**
-   * At least one, no two with the same name.
+   * Limits, at least one. No two can have the same name.
    *
    * @generated from field: repeated pinfold.control.quotas.v1.QuotaLimit limits = 2;
    */
@@ -234,21 +234,21 @@ export const SetQuotasRequestSchema: GenMessage<SetQuotasRequest, {jsonType: Set
   messageDesc(file_pinfold_control_quotas_v1_quotas, 3);
 
 /**
- * A limit to set.
+ * Limit to set.
  *
  * @generated from message pinfold.control.quotas.v1.QuotaLimit
  */
 export type QuotaLimit = Message<"pinfold.control.quotas.v1.QuotaLimit"> & {
   /**
-   * The name of the quota, as `Quota` has it.
+   * Name of the quota, as in `Quota`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The organisation's own limit; 0 for none, whatever the settings say. At most 9007199254740991 bytes, and 2147483647 of
-   * anything else. Absent: the settings apply again.
+   * Limit of the organization. 0 means no limit, even if the settings have one. At most 9007199254740991 bytes, and
+   * 2147483647 for all others. Absent: the settings apply again.
    *
    * @generated from field: optional int64 limit = 2;
    */
@@ -256,21 +256,21 @@ export type QuotaLimit = Message<"pinfold.control.quotas.v1.QuotaLimit"> & {
 };
 
 /**
- * A limit to set.
+ * Limit to set.
  *
  * @generated from message pinfold.control.quotas.v1.QuotaLimit
  */
 export type QuotaLimitJson = {
   /**
-   * The name of the quota, as `Quota` has it.
+   * Name of the quota, as in `Quota`.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The organisation's own limit; 0 for none, whatever the settings say. At most 9007199254740991 bytes, and 2147483647 of
-   * anything else. Absent: the settings apply again.
+   * Limit of the organization. 0 means no limit, even if the settings have one. At most 9007199254740991 bytes, and
+   * 2147483647 for all others. Absent: the settings apply again.
    *
    * @generated from field: optional int64 limit = 2;
    */
@@ -285,16 +285,16 @@ export const QuotaLimitSchema: GenMessage<QuotaLimit, {jsonType: QuotaLimitJson}
   messageDesc(file_pinfold_control_quotas_v1_quotas, 4);
 
 /**
- * The quotas of organisations. Each has a default in the settings, and an organisation may have a limit of its own. What
- * would exceed a limit is RESOURCE_EXHAUSTED with RESOURCE_LIMIT_EXCEEDED, whose ErrorInfo has `quota`, `used` and
- * `limit`; at the registry it is 403 with DENIED. An organisation above a new limit keeps what it has, may delete and be
- * pulled from, and cannot add to it. Limits hold for everybody, the operator included.
+ * Quotas of organizations. Each quota has a default in the settings, and an organization can have a limit of its own. A
+ * call that would exceed a limit returns RESOURCE_EXHAUSTED with RESOURCE_LIMIT_EXCEEDED, and its ErrorInfo has
+ * `quota`, `used` and `limit`. The registry returns 403 with DENIED. An organization above a new limit keeps its
+ * content and can still delete and pull, but cannot add anything. Limits apply to everyone, including the operator.
  *
  * @generated from service pinfold.control.quotas.v1.QuotasService
  */
 export const QuotasService: GenService<{
   /**
-   * Reads the limits of an organisation and how much of each is used. NOT_FOUND when the uid is that of no organisation.
+   * Returns the limits of an organization and the use of each. Returns NOT_FOUND if no organization has this uid.
    *
    * @generated from rpc pinfold.control.quotas.v1.QuotasService.GetQuotas
    */
@@ -304,8 +304,8 @@ export const QuotasService: GenService<{
     output: typeof QuotasSchema;
   },
   /**
-   * Gives an organisation limits of its own, or takes them away. Quotas that the request does not name stay as they are.
-   * The answer has the limits, and not what is used.
+   * Sets or removes limits of an organization. Quotas that are not in the request do not change. The answer has the
+   * limits, but not their use.
    *
    * @generated from rpc pinfold.control.quotas.v1.QuotasService.SetQuotas
    */

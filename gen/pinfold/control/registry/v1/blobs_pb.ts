@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/blobs.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with the content of the registry.
+// Operator methods for the stored content of the registry.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,21 +18,21 @@ export const file_pinfold_control_registry_v1_blobs: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvYmxvYnMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSI8ChNDb2xsZWN0QmxvYnNSZXF1ZXN0EhQKB2RyeV9ydW4YASABKAhCA+BBARIPCgJpZBgCIAEoCUID4EEBIo8BCg5CbG9iQ29sbGVjdGlvbhIKCgJpZBgBIAEoCRIQCghmaW5pc2hlZBgCIAEoCBINCgVsaW5rcxgDIAEoAxINCgVibG9icxgEIAEoAxINCgVieXRlcxgFIAEoAxIPCgd1cGxvYWRzGAYgASgDEg0KBWZpbGVzGAcgASgDEhIKCmZpbGVfYnl0ZXMYCCABKAMyuwEKEkJsb2JDb250cm9sU2VydmljZRKkAQoMQ29sbGVjdEJsb2JzEjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNvbGxlY3RCbG9ic1JlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQmxvYkNvbGxlY3Rpb24iNYq1GAcSBQoBAhABmrUYAhABgtPkkwIeOgEqIhkvY29udHJvbC92MS9ibG9iczpjb2xsZWN0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Which collection to start, or to ask about.
+ * Request to start a collection or to read its progress.
  *
  * @generated from message pinfold.control.registry.v1.CollectBlobsRequest
  */
 export type CollectBlobsRequest = Message<"pinfold.control.registry.v1.CollectBlobsRequest"> & {
   /**
-   * Only counts what would go.
+   * True: only counts the content that would be deleted.
    *
    * @generated from field: bool dry_run = 1;
    */
   dryRun: boolean;
 
   /**
-   * The collection to ask about, whichever server runs it; empty starts one, or joins one that does the same and has not
-   * ended. One that failed answers ABORTED.
+   * The id of a running collection, on any server. Empty starts a collection, or joins a running one with the same
+   * settings. A failed collection returns ABORTED.
    *
    * @generated from field: string id = 2;
    */
@@ -40,21 +40,21 @@ export type CollectBlobsRequest = Message<"pinfold.control.registry.v1.CollectBl
 };
 
 /**
- * Which collection to start, or to ask about.
+ * Request to start a collection or to read its progress.
  *
  * @generated from message pinfold.control.registry.v1.CollectBlobsRequest
  */
 export type CollectBlobsRequestJson = {
   /**
-   * Only counts what would go.
+   * True: only counts the content that would be deleted.
    *
    * @generated from field: bool dry_run = 1;
    */
   dryRun?: boolean;
 
   /**
-   * The collection to ask about, whichever server runs it; empty starts one, or joins one that does the same and has not
-   * ended. One that failed answers ABORTED.
+   * The id of a running collection, on any server. Empty starts a collection, or joins a running one with the same
+   * settings. A failed collection returns ABORTED.
    *
    * @generated from field: string id = 2;
    */
@@ -69,62 +69,62 @@ export const CollectBlobsRequestSchema: GenMessage<CollectBlobsRequest, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_blobs, 0);
 
 /**
- * A collection and what it has removed, or would remove.
+ * Collection, with the content that it has deleted or, in a dry run, would delete.
  *
  * @generated from message pinfold.control.registry.v1.BlobCollection
  */
 export type BlobCollection = Message<"pinfold.control.registry.v1.BlobCollection"> & {
   /**
-   * Its id, to ask about it.
+   * Collection id, to ask for the progress.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Whether it has ended.
+   * True if the collection has finished.
    *
    * @generated from field: bool finished = 2;
    */
   finished: boolean;
 
   /**
-   * Blobs that a repository had and none of its manifests needs.
+   * Number of blobs removed from a repo because none of its manifests needs them.
    *
    * @generated from field: int64 links = 3;
    */
   links: bigint;
 
   /**
-   * Blobs that no repository has any more.
+   * Number of blobs deleted because no repo has them any more.
    *
    * @generated from field: int64 blobs = 4;
    */
   blobs: bigint;
 
   /**
-   * Their size together, in bytes.
+   * Total size in bytes.
    *
    * @generated from field: int64 bytes = 5;
    */
   bytes: bigint;
 
   /**
-   * Uploads that nobody went on with.
+   * Number of abandoned uploads.
    *
    * @generated from field: int64 uploads = 6;
    */
   uploads: bigint;
 
   /**
-   * Files that belong to nothing, such as what a server that was killed had not finished.
+   * Number of orphaned files, such as unfinished files of a server that was killed.
    *
    * @generated from field: int64 files = 7;
    */
   files: bigint;
 
   /**
-   * Their size together, in bytes.
+   * Total size in bytes.
    *
    * @generated from field: int64 file_bytes = 8;
    */
@@ -132,62 +132,62 @@ export type BlobCollection = Message<"pinfold.control.registry.v1.BlobCollection
 };
 
 /**
- * A collection and what it has removed, or would remove.
+ * Collection, with the content that it has deleted or, in a dry run, would delete.
  *
  * @generated from message pinfold.control.registry.v1.BlobCollection
  */
 export type BlobCollectionJson = {
   /**
-   * Its id, to ask about it.
+   * Collection id, to ask for the progress.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Whether it has ended.
+   * True if the collection has finished.
    *
    * @generated from field: bool finished = 2;
    */
   finished?: boolean;
 
   /**
-   * Blobs that a repository had and none of its manifests needs.
+   * Number of blobs removed from a repo because none of its manifests needs them.
    *
    * @generated from field: int64 links = 3;
    */
   links?: string;
 
   /**
-   * Blobs that no repository has any more.
+   * Number of blobs deleted because no repo has them any more.
    *
    * @generated from field: int64 blobs = 4;
    */
   blobs?: string;
 
   /**
-   * Their size together, in bytes.
+   * Total size in bytes.
    *
    * @generated from field: int64 bytes = 5;
    */
   bytes?: string;
 
   /**
-   * Uploads that nobody went on with.
+   * Number of abandoned uploads.
    *
    * @generated from field: int64 uploads = 6;
    */
   uploads?: string;
 
   /**
-   * Files that belong to nothing, such as what a server that was killed had not finished.
+   * Number of orphaned files, such as unfinished files of a server that was killed.
    *
    * @generated from field: int64 files = 7;
    */
   files?: string;
 
   /**
-   * Their size together, in bytes.
+   * Total size in bytes.
    *
    * @generated from field: int64 file_bytes = 8;
    */
@@ -202,16 +202,16 @@ export const BlobCollectionSchema: GenMessage<BlobCollection, {jsonType: BlobCol
   messageDesc(file_pinfold_control_registry_v1_blobs, 1);
 
 /**
- * The removal of blobs that nothing needs.
+ * Garbage collection of blobs.
  *
  * @generated from service pinfold.control.registry.v1.BlobControlService
  */
 export const BlobControlService: GenService<{
   /**
-   * Removes blobs that no manifest needs, uploads that nobody went on with, and files that belong to nothing. All of
-   * them have been untouched for the time of grace. Pushes and pulls go on meanwhile. Answers when it has ended, or
-   * after ten seconds with what it has done so far; then ask again with its id. The server does the same on its own
-   * every hour.
+   * Deletes blobs that no manifest needs, abandoned uploads, and orphaned files. Only content that was unchanged for
+   * the grace period is deleted. Pushes and pulls continue during a collection. Answers when the collection has
+   * finished, or after ten seconds with the progress so far. To get the result, call again with its `id`. The server
+   * also runs a collection every hour.
    *
    * @generated from rpc pinfold.control.registry.v1.BlobControlService.CollectBlobs
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/digests.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What refers to a manifest, who pulls it, and what nobody does.
+// Referrers and pulls of a manifest, and manifests that nobody pulls.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,7 +22,7 @@ export const file_pinfold_control_registry_v1_digests: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZGlnZXN0cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIqEBChRMaXN0UmVmZXJyZXJzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQESFQoIb3JkZXJfYnkYBSABKAlCA+BBARIRCgRza2lwGAYgASgFQgPgQQEikAEKFUxpc3RSZWZlcnJlcnNSZXNwb25zZRI4CglyZWZlcnJlcnMYASADKAsyJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVmZXJyZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiUwoIUmVmZXJyZXISDgoGZGlnZXN0GAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSFQoNYXJ0aWZhY3RfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDIkcKFUdldERpZ2VzdFB1bGxzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJ4CgtEaWdlc3RQdWxscxItCglsYXN0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKB3B1bGxlcnMYAiADKAsyKS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGlnZXN0UHVsbGVyIoABCgxEaWdlc3RQdWxsZXISDgoGY2FsbGVyGAEgASgJEhMKC2NhbGxlcl9uYW1lGAIgASgJEi0KCWxhc3RfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZ2V0cxgEIAEoAxIOCgZjaGVja3MYBSABKAMiugEKGkxpc3RVbnB1bGxlZERpZ2VzdHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhEKBGRheXMYAiABKAVCA+BBARITCgZleGNlcHQYAyADKAlCA+BBARIWCglwYWdlX3NpemUYBCABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAUgASgJQgPgQQESFQoIb3JkZXJfYnkYBiABKAlCA+BBARIRCgRza2lwGAcgASgFQgPgQQEirwEKG0xpc3RVbnB1bGxlZERpZ2VzdHNSZXNwb25zZRI8CgdkaWdlc3RzGAEgAygLMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVucHVsbGVkRGlnZXN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IqYDCg5VbnB1bGxlZERpZ2VzdBIOCgZkaWdlc3QYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIMCgR0YWdzGAMgAygJEgwKBHNpemUYBCABKAMSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmxhc3RfcHVsbF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtsYXN0X3B1bGxlchgHIAEoCRIYChBsYXN0X3B1bGxlcl9uYW1lGAggASgJEjMKD2xhc3RfY2hlY2tfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcGFydF9vZhgKIAEoCRI8CgdrZXB0X2J5GAsgASgOMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlByb21pc2UuUmVhc29uEi4KCmtlcHRfdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHNhZmUYDSABKAgyhgUKDkRpZ2VzdHNTZXJ2aWNlEtMBCg1MaXN0UmVmZXJyZXJzEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RSZWZlcnJlcnNSZXF1ZXN0GjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RSZWZlcnJlcnNSZXNwb25zZSJbirUYBhIECgLQDJq1GAgYASAAKAEwAILT5JMCPxI9L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3JlZmVycmVycxLHAQoOR2V0RGlnZXN0UHVsbHMSMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0RGlnZXN0UHVsbHNSZXF1ZXN0GigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRpZ2VzdFB1bGxzIleKtRgGEgQKAskMmrUYCBgBIAAoATAAgtPkkwI7EjkvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vcHVsbHMS0wEKE0xpc3RVbnB1bGxlZERpZ2VzdHMSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFVucHVsbGVkRGlnZXN0c1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFVucHVsbGVkRGlnZXN0c1Jlc3BvbnNlIkmKtRgIEgYKBMUMyQyatRgIGAEgACgBMACC0+STAisSKS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3VucHVsbGVkYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_registry_v1_retention]);
 
 /**
- * What to list the referrers of.
+ * Request to list the referrers of a digest.
  *
  * @generated from message pinfold.control.registry.v1.ListReferrersRequest
  */
@@ -42,28 +42,31 @@ export type ListReferrersRequest = Message<"pinfold.control.registry.v1.ListRefe
   digest: string;
 
   /**
-   * Referrers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Referrers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, for the same digest; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, for the same digest. Empty for the first page. Tokens are valid for
+   * three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `digest`, optionally followed by a space and `asc` or `desc`. Default: `digest`. An unknown field
+   * is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -71,7 +74,7 @@ export type ListReferrersRequest = Message<"pinfold.control.registry.v1.ListRefe
 };
 
 /**
- * What to list the referrers of.
+ * Request to list the referrers of a digest.
  *
  * @generated from message pinfold.control.registry.v1.ListReferrersRequest
  */
@@ -91,28 +94,31 @@ export type ListReferrersRequestJson = {
   digest?: string;
 
   /**
-   * Referrers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Referrers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, for the same digest; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, for the same digest. Empty for the first page. Tokens are valid for
+   * three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `digest`, optionally followed by a space and `asc` or `desc`. Default: `digest`. An unknown field
+   * is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -140,7 +146,7 @@ export type ListReferrersResponse = Message<"pinfold.control.registry.v1.ListRef
   referrers: Referrer[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -154,7 +160,7 @@ export type ListReferrersResponse = Message<"pinfold.control.registry.v1.ListRef
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -175,7 +181,7 @@ export type ListReferrersResponseJson = {
   referrers?: ReferrerJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -189,7 +195,7 @@ export type ListReferrersResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -204,34 +210,34 @@ export const ListReferrersResponseSchema: GenMessage<ListReferrersResponse, {jso
   messageDesc(file_pinfold_control_registry_v1_digests, 1);
 
 /**
- * A manifest that is about another one.
+ * Manifest that refers to another one.
  *
  * @generated from message pinfold.control.registry.v1.Referrer
  */
 export type Referrer = Message<"pinfold.control.registry.v1.Referrer"> & {
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * What kind of manifest it is.
+   * Media type of the manifest.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType: string;
 
   /**
-   * What it is, as whoever pushed it says; empty where they do not.
+   * Artifact type, as set by the client that pushed it. Empty if not set.
    *
    * @generated from field: string artifact_type = 3;
    */
   artifactType: string;
 
   /**
-   * The bytes of the manifest, without what it lists.
+   * Size of the manifest itself in bytes, without the content that it lists.
    *
    * @generated from field: int64 size = 4;
    */
@@ -239,34 +245,34 @@ export type Referrer = Message<"pinfold.control.registry.v1.Referrer"> & {
 };
 
 /**
- * A manifest that is about another one.
+ * Manifest that refers to another one.
  *
  * @generated from message pinfold.control.registry.v1.Referrer
  */
 export type ReferrerJson = {
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * What kind of manifest it is.
+   * Media type of the manifest.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType?: string;
 
   /**
-   * What it is, as whoever pushed it says; empty where they do not.
+   * Artifact type, as set by the client that pushed it. Empty if not set.
    *
    * @generated from field: string artifact_type = 3;
    */
   artifactType?: string;
 
   /**
-   * The bytes of the manifest, without what it lists.
+   * Size of the manifest itself in bytes, without the content that it lists.
    *
    * @generated from field: int64 size = 4;
    */
@@ -281,7 +287,7 @@ export const ReferrerSchema: GenMessage<Referrer, {jsonType: ReferrerJson}> = /*
   messageDesc(file_pinfold_control_registry_v1_digests, 2);
 
 /**
- * What to look at.
+ * Request for the pulls of a digest.
  *
  * @generated from message pinfold.control.registry.v1.GetDigestPullsRequest
  */
@@ -302,7 +308,7 @@ export type GetDigestPullsRequest = Message<"pinfold.control.registry.v1.GetDige
 };
 
 /**
- * What to look at.
+ * Request for the pulls of a digest.
  *
  * @generated from message pinfold.control.registry.v1.GetDigestPullsRequest
  */
@@ -330,22 +336,21 @@ export const GetDigestPullsRequestSchema: GenMessage<GetDigestPullsRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_digests, 3);
 
 /**
- * Who has pulled a manifest, by any name.
+ * Pulls of a manifest, by any name.
  *
  * @generated from message pinfold.control.registry.v1.DigestPulls
  */
 export type DigestPulls = Message<"pinfold.control.registry.v1.DigestPulls"> & {
   /**
-   * When it was last pulled, or asked for with HEAD; not set when that is not known, as after ninety days or before this
-   * was counted.
+   * Time of the last pull or HEAD request. Not set if unknown: after ninety days, or before pulls were counted.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 1;
    */
   lastTime?: Timestamp | undefined;
 
   /**
-   * Who did so on the last seven days on which anybody did, whoever was last first: 100 at most. Empty for a caller who does
-   * not hold `identity.list` at the repo.
+   * Callers on the last seven days with a pull, latest first: 100 at most. Empty for a caller who does not hold
+   * `identity.list` on the repo.
    *
    * @generated from field: repeated pinfold.control.registry.v1.DigestPuller pullers = 2;
    */
@@ -353,22 +358,21 @@ export type DigestPulls = Message<"pinfold.control.registry.v1.DigestPulls"> & {
 };
 
 /**
- * Who has pulled a manifest, by any name.
+ * Pulls of a manifest, by any name.
  *
  * @generated from message pinfold.control.registry.v1.DigestPulls
  */
 export type DigestPullsJson = {
   /**
-   * When it was last pulled, or asked for with HEAD; not set when that is not known, as after ninety days or before this
-   * was counted.
+   * Time of the last pull or HEAD request. Not set if unknown: after ninety days, or before pulls were counted.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 1;
    */
   lastTime?: TimestampJson;
 
   /**
-   * Who did so on the last seven days on which anybody did, whoever was last first: 100 at most. Empty for a caller who does
-   * not hold `identity.list` at the repo.
+   * Callers on the last seven days with a pull, latest first: 100 at most. Empty for a caller who does not hold
+   * `identity.list` on the repo.
    *
    * @generated from field: repeated pinfold.control.registry.v1.DigestPuller pullers = 2;
    */
@@ -383,42 +387,42 @@ export const DigestPullsSchema: GenMessage<DigestPulls, {jsonType: DigestPullsJs
   messageDesc(file_pinfold_control_registry_v1_digests, 4);
 
 /**
- * Somebody who has pulled a manifest.
+ * Caller that has pulled a manifest.
  *
  * @generated from message pinfold.control.registry.v1.DigestPuller
  */
 export type DigestPuller = Message<"pinfold.control.registry.v1.DigestPuller"> & {
   /**
-   * The uid of the identity, or of its push token. Empty for whoever has shown no credential, and `*` for all who have no
-   * number of their own: those of a day with more than a hundred, and those of more than a week ago.
+   * The uid of the identity or of its push token. Empty for anonymous callers. `*` for callers that are not counted
+   * individually, because the day had more than a hundred callers or is more than a week ago.
    *
    * @generated from field: string caller = 1;
    */
   caller: string;
 
   /**
-   * What it is called now, as in the history of tags; empty for one that is gone.
+   * Current name of the caller, as in the tag history. Empty if the identity was deleted.
    *
    * @generated from field: string caller_name = 2;
    */
   callerName: string;
 
   /**
-   * When it last did.
+   * Time of the caller's last pull.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 3;
    */
   lastTime?: Timestamp | undefined;
 
   /**
-   * How often with GET.
+   * Number of GET requests.
    *
    * @generated from field: int64 gets = 4;
    */
   gets: bigint;
 
   /**
-   * How often with HEAD.
+   * Number of HEAD requests.
    *
    * @generated from field: int64 checks = 5;
    */
@@ -426,42 +430,42 @@ export type DigestPuller = Message<"pinfold.control.registry.v1.DigestPuller"> &
 };
 
 /**
- * Somebody who has pulled a manifest.
+ * Caller that has pulled a manifest.
  *
  * @generated from message pinfold.control.registry.v1.DigestPuller
  */
 export type DigestPullerJson = {
   /**
-   * The uid of the identity, or of its push token. Empty for whoever has shown no credential, and `*` for all who have no
-   * number of their own: those of a day with more than a hundred, and those of more than a week ago.
+   * The uid of the identity or of its push token. Empty for anonymous callers. `*` for callers that are not counted
+   * individually, because the day had more than a hundred callers or is more than a week ago.
    *
    * @generated from field: string caller = 1;
    */
   caller?: string;
 
   /**
-   * What it is called now, as in the history of tags; empty for one that is gone.
+   * Current name of the caller, as in the tag history. Empty if the identity was deleted.
    *
    * @generated from field: string caller_name = 2;
    */
   callerName?: string;
 
   /**
-   * When it last did.
+   * Time of the caller's last pull.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 3;
    */
   lastTime?: TimestampJson;
 
   /**
-   * How often with GET.
+   * Number of GET requests.
    *
    * @generated from field: int64 gets = 4;
    */
   gets?: string;
 
   /**
-   * How often with HEAD.
+   * Number of HEAD requests.
    *
    * @generated from field: int64 checks = 5;
    */
@@ -476,7 +480,7 @@ export const DigestPullerSchema: GenMessage<DigestPuller, {jsonType: DigestPulle
   messageDesc(file_pinfold_control_registry_v1_digests, 5);
 
 /**
- * What counts as not pulled.
+ * Request to list manifests that were not pulled for a number of days.
  *
  * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsRequest
  */
@@ -489,42 +493,45 @@ export type ListUnpulledDigestsRequest = Message<"pinfold.control.registry.v1.Li
   repoUid: string;
 
   /**
-   * For how many days: 30 when 0 or absent, 90 at most, since pulls are not known for longer.
+   * Number of days without a pull: 30 when 0 or absent, 90 at most, because older pulls are not known.
    *
    * @generated from field: int32 days = 2;
    */
   days: number;
 
   /**
-   * Identities whose pulls do not count, such as those of scanners, with their push tokens: 20 uids at most.
+   * Identities whose pulls do not count, such as scanners, together with their push tokens: 20 uids at most.
    *
    * @generated from field: repeated string except = 3;
    */
   except: string[];
 
   /**
-   * Manifests per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Manifests per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, for the same request; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, for the same request. Empty for the first page. Tokens are valid for
+   * three days.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `digest`, optionally followed by a space and `asc` or `desc`. Default: `digest`. An unknown field
+   * is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -532,7 +539,7 @@ export type ListUnpulledDigestsRequest = Message<"pinfold.control.registry.v1.Li
 };
 
 /**
- * What counts as not pulled.
+ * Request to list manifests that were not pulled for a number of days.
  *
  * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsRequest
  */
@@ -545,42 +552,45 @@ export type ListUnpulledDigestsRequestJson = {
   repoUid?: string;
 
   /**
-   * For how many days: 30 when 0 or absent, 90 at most, since pulls are not known for longer.
+   * Number of days without a pull: 30 when 0 or absent, 90 at most, because older pulls are not known.
    *
    * @generated from field: int32 days = 2;
    */
   days?: number;
 
   /**
-   * Identities whose pulls do not count, such as those of scanners, with their push tokens: 20 uids at most.
+   * Identities whose pulls do not count, such as scanners, together with their push tokens: 20 uids at most.
    *
    * @generated from field: repeated string except = 3;
    */
   except?: string[];
 
   /**
-   * Manifests per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Manifests per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, for the same request; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, for the same request. Empty for the first page. Tokens are valid for
+   * three days.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken?: string;
 
   /**
-   * `digest`, then optionally a space and `asc` or `desc`. Default `digest`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `digest`, optionally followed by a space and `asc` or `desc`. Default: `digest`. An unknown field
+   * is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -595,7 +605,7 @@ export const ListUnpulledDigestsRequestSchema: GenMessage<ListUnpulledDigestsReq
   messageDesc(file_pinfold_control_registry_v1_digests, 6);
 
 /**
- * One page of what nobody has pulled.
+ * One page of manifests that were not pulled.
  *
  * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsResponse
  */
@@ -608,22 +618,21 @@ export type ListUnpulledDigestsResponse = Message<"pinfold.control.registry.v1.L
   digests: UnpulledDigest[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
-   * manifests.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if the repo has more than 10,000 manifests.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -631,7 +640,7 @@ export type ListUnpulledDigestsResponse = Message<"pinfold.control.registry.v1.L
 };
 
 /**
- * One page of what nobody has pulled.
+ * One page of manifests that were not pulled.
  *
  * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsResponse
  */
@@ -644,22 +653,21 @@ export type ListUnpulledDigestsResponseJson = {
   digests?: UnpulledDigestJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when the repo has more than 10,000
-   * manifests.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if the repo has more than 10,000 manifests.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -674,97 +682,98 @@ export const ListUnpulledDigestsResponseSchema: GenMessage<ListUnpulledDigestsRe
   messageDesc(file_pinfold_control_registry_v1_digests, 7);
 
 /**
- * A manifest that nobody has pulled for so long.
+ * Manifest that was not pulled for the requested number of days.
  *
  * @generated from message pinfold.control.registry.v1.UnpulledDigest
  */
 export type UnpulledDigest = Message<"pinfold.control.registry.v1.UnpulledDigest"> & {
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * What kind of manifest it is.
+   * Media type of the manifest.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType: string;
 
   /**
-   * Some of the tags that point to it: 10 at most.
+   * Tags that point to the manifest: 10 at most.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * The bytes of the manifest, without what it lists.
+   * Size of the manifest itself in bytes, without the content that it lists.
    *
    * @generated from field: int64 size = 4;
    */
   size: bigint;
 
   /**
-   * When the repo got it.
+   * Time when the repo got the manifest.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last pulled with GET, or later on the same day asked for with HEAD; not set when no pull is known.
+   * Time of the last pull with GET, or of a later HEAD request on the same day. Not set if no pull is known.
    *
    * @generated from field: google.protobuf.Timestamp last_pull_time = 6;
    */
   lastPullTime?: Timestamp | undefined;
 
   /**
-   * The uid of who did, as in DigestPuller; empty for a caller who does not hold `identity.list` at the repo.
+   * The uid of the last caller, as in DigestPuller. Empty for a caller who does not hold `identity.list` on the repo.
    *
    * @generated from field: string last_puller = 7;
    */
   lastPuller: string;
 
   /**
-   * What it is called now; empty for one that is gone.
+   * Current name of the last caller. Empty if the identity was deleted.
    *
    * @generated from field: string last_puller_name = 8;
    */
   lastPullerName: string;
 
   /**
-   * When it was last asked for with HEAD, by anybody; not set when that is not known.
+   * Time of the last HEAD request by any caller. Not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp last_check_time = 9;
    */
   lastCheckTime?: Timestamp | undefined;
 
   /**
-   * A manifest of the repo that this one belongs to: an index that lists it, or what it is about, such as a signature.
+   * Manifest of the repo that this manifest belongs to: an index that lists it, or its subject if it is, for example, a
+   * signature.
    *
    * @generated from field: string part_of = 10;
    */
   partOf: string;
 
   /**
-   * What keeps it.
+   * Reason that prevents the deletion.
    *
    * @generated from field: pinfold.control.registry.v1.Promise.Reason kept_by = 11;
    */
   keptBy: Promise_Reason;
 
   /**
-   * Until when; not set without an end, or when nothing keeps it.
+   * End of the retention. Not set if it has no end, or if nothing retains the manifest.
    *
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
   keptUntil?: Timestamp | undefined;
 
   /**
-   * Whether nothing speaks against its deletion: it is part of nothing that the repo has, and nothing keeps it.
+   * True if the manifest can be deleted safely: nothing in the repo needs it, and nothing retains it.
    *
    * @generated from field: bool safe = 13;
    */
@@ -772,97 +781,98 @@ export type UnpulledDigest = Message<"pinfold.control.registry.v1.UnpulledDigest
 };
 
 /**
- * A manifest that nobody has pulled for so long.
+ * Manifest that was not pulled for the requested number of days.
  *
  * @generated from message pinfold.control.registry.v1.UnpulledDigest
  */
 export type UnpulledDigestJson = {
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * What kind of manifest it is.
+   * Media type of the manifest.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType?: string;
 
   /**
-   * Some of the tags that point to it: 10 at most.
+   * Tags that point to the manifest: 10 at most.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * The bytes of the manifest, without what it lists.
+   * Size of the manifest itself in bytes, without the content that it lists.
    *
    * @generated from field: int64 size = 4;
    */
   size?: string;
 
   /**
-   * When the repo got it.
+   * Time when the repo got the manifest.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last pulled with GET, or later on the same day asked for with HEAD; not set when no pull is known.
+   * Time of the last pull with GET, or of a later HEAD request on the same day. Not set if no pull is known.
    *
    * @generated from field: google.protobuf.Timestamp last_pull_time = 6;
    */
   lastPullTime?: TimestampJson;
 
   /**
-   * The uid of who did, as in DigestPuller; empty for a caller who does not hold `identity.list` at the repo.
+   * The uid of the last caller, as in DigestPuller. Empty for a caller who does not hold `identity.list` on the repo.
    *
    * @generated from field: string last_puller = 7;
    */
   lastPuller?: string;
 
   /**
-   * What it is called now; empty for one that is gone.
+   * Current name of the last caller. Empty if the identity was deleted.
    *
    * @generated from field: string last_puller_name = 8;
    */
   lastPullerName?: string;
 
   /**
-   * When it was last asked for with HEAD, by anybody; not set when that is not known.
+   * Time of the last HEAD request by any caller. Not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp last_check_time = 9;
    */
   lastCheckTime?: TimestampJson;
 
   /**
-   * A manifest of the repo that this one belongs to: an index that lists it, or what it is about, such as a signature.
+   * Manifest of the repo that this manifest belongs to: an index that lists it, or its subject if it is, for example, a
+   * signature.
    *
    * @generated from field: string part_of = 10;
    */
   partOf?: string;
 
   /**
-   * What keeps it.
+   * Reason that prevents the deletion.
    *
    * @generated from field: pinfold.control.registry.v1.Promise.Reason kept_by = 11;
    */
   keptBy?: Promise_ReasonJson;
 
   /**
-   * Until when; not set without an end, or when nothing keeps it.
+   * End of the retention. Not set if it has no end, or if nothing retains the manifest.
    *
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
   keptUntil?: TimestampJson;
 
   /**
-   * Whether nothing speaks against its deletion: it is part of nothing that the repo has, and nothing keeps it.
+   * True if the manifest can be deleted safely: nothing in the repo needs it, and nothing retains it.
    *
    * @generated from field: bool safe = 13;
    */
@@ -877,15 +887,15 @@ export const UnpulledDigestSchema: GenMessage<UnpulledDigest, {jsonType: Unpulle
   messageDesc(file_pinfold_control_registry_v1_digests, 8);
 
 /**
- * One manifest of a repo, by its digest.
+ * Referrers and pulls of one manifest of a repo, by its digest.
  *
  * @generated from service pinfold.control.registry.v1.DigestsService
  */
 export const DigestsService: GenService<{
   /**
-   * Lists the manifests whose subject is the digest, with or without a tag. They are signatures, SBOMs and attestations, in
-   * the order of their digests, as the registry lists them; it has their annotations too. Empty for a digest that the repo
-   * does not hold.
+   * Lists the referrers of a digest: the manifests that have it as their subject, with or without a tag. They are
+   * signatures, SBOMs and attestations, sorted by digest, as in the registry's own list. That list also has their
+   * annotations. Empty for a digest that the repo does not contain.
    *
    * @generated from rpc pinfold.control.registry.v1.DigestsService.ListReferrers
    */
@@ -895,8 +905,8 @@ export const DigestsService: GenService<{
     output: typeof ListReferrersResponseSchema;
   },
   /**
-   * Says when a manifest was last pulled, and by whom, as far back as that is known. Pulls of blobs are not counted, and
-   * those of the last seconds may be missing.
+   * Returns the last known pull of a manifest, and its callers. Pulls of blobs are not counted. Pulls of the last
+   * seconds can be missing.
    *
    * @generated from rpc pinfold.control.registry.v1.DigestsService.GetDigestPulls
    */
@@ -906,10 +916,11 @@ export const DigestsService: GenService<{
     output: typeof DigestPullsSchema;
   },
   /**
-   * Lists the manifests of a repo that nobody has pulled for some days. Pulls with GET count, by tag and by digest. It says who
-   * did last, and whether anything speaks against deleting them. Manifests that came later are not among them. A thousand manifests are
-   * looked at for one page, in the order of their digests: a page may hold fewer than asked for, or none, and still lead to
-   * more. Nodes that run an image which they have already pull nothing.
+   * Lists the manifests of a repo that nobody has pulled for a number of days. Pulls with GET count, by tag and by
+   * digest. The answer shows the last caller, and anything that prevents a safe deletion. Manifests pushed within these
+   * days are not listed. The server examines a thousand manifests for one page, sorted by digest. A page can therefore
+   * have fewer items than requested, or none, and still have a next page. Nodes do not pull an image again that they
+   * already have.
    *
    * @generated from rpc pinfold.control.registry.v1.DigestsService.ListUnpulledDigests
    */

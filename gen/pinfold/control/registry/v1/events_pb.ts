@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/events.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What the registry's own protocol deletes, as the bodies of events tell it.
+// Bodies of the events for content deleted with the registry protocol.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,13 +16,13 @@ export const file_pinfold_control_registry_v1_events: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZXZlbnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEioAEKE0NvbnRlbnREZWxldGVkRXZlbnQSEgoKcmVwb3NpdG9yeRgBIAEoCRIPCgdyZXBvX2lkGAIgASgJEg4KBmRpZ2VzdBgDIAEoCRIMCgR0eXBlGAQgASgJOka6tRhCCi9kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmNvbnRlbnQuZGVsZXRlZC52MRIFZ3JvdXASBmRpZ2VzdBgBYgZwcm90bzM", [file_pinfold_annotations_annotations]);
 
 /**
- * A manifest or a blob was deleted by its digest. The tags that pointed to a manifest have events of their own.
+ * Deletion of a manifest or a blob by its digest. Tags that pointed to the manifest have events of their own.
  *
  * @generated from message pinfold.control.registry.v1.ContentDeletedEvent
  */
 export type ContentDeletedEvent = Message<"pinfold.control.registry.v1.ContentDeletedEvent"> & {
   /**
-   * The path of the repo in names.
+   * Path of the repo in image references.
    *
    * @generated from field: string repository = 1;
    */
@@ -36,14 +36,14 @@ export type ContentDeletedEvent = Message<"pinfold.control.registry.v1.ContentDe
   repoId: string;
 
   /**
-   * The digest of what was deleted.
+   * Digest of the deleted content.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * `manifest` or `blob`.
+   * Type of the content: `manifest` or `blob`.
    *
    * @generated from field: string type = 4;
    */
@@ -51,13 +51,13 @@ export type ContentDeletedEvent = Message<"pinfold.control.registry.v1.ContentDe
 };
 
 /**
- * A manifest or a blob was deleted by its digest. The tags that pointed to a manifest have events of their own.
+ * Deletion of a manifest or a blob by its digest. Tags that pointed to the manifest have events of their own.
  *
  * @generated from message pinfold.control.registry.v1.ContentDeletedEvent
  */
 export type ContentDeletedEventJson = {
   /**
-   * The path of the repo in names.
+   * Path of the repo in image references.
    *
    * @generated from field: string repository = 1;
    */
@@ -71,14 +71,14 @@ export type ContentDeletedEventJson = {
   repoId?: string;
 
   /**
-   * The digest of what was deleted.
+   * Digest of the deleted content.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * `manifest` or `blob`.
+   * Type of the content: `manifest` or `blob`.
    *
    * @generated from field: string type = 4;
    */

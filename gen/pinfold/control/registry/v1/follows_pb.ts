@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/follows.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// Repos that follow repositories of registries elsewhere.
+// Repos that mirror repositories of other registries.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_control_registry_v1_follows: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZm9sbG93cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIqIICgZGb2xsb3cSGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESGQoMdXBzdHJlYW1fdWlkGAIgASgJQgPgQQMSEQoEcGF0aBgDIAEoCUID4EEDEjsKBG1vZGUYBCABKA4yKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lk1vZGVCA+BBAxIRCgR0YWdzGAUgAygJQgPgQQMSMAoIaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxI9CgVzdGF0ZRgHIAEoDjIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuU3RhdGVCA+BBAxIUCgdwcm9ibGVtGAggASgJQgPgQQMSFgoJdGFnX2NvdW50GAkgASgFQgPgQQMSMwoKc3RhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghkdWVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCglzdGFsZV9mb3IYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxIaCg13YWl0aW5nX2NvdW50GA0gASgFQgPgQQMSGgoNZmV0Y2hfcHJvYmxlbRgOIAEoCUID4EEDEhYKCXBsYXRmb3JtcxgPIAMoCUID4EEDEkEKB2hpc3RvcnkYECABKA4yKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lkhpc3RvcnlCA+BBAxIiChVoaXN0b3J5X3dhaXRpbmdfY291bnQYESABKAVCA+BBAxIcCg9oaXN0b3J5X3Byb2JsZW0YEiABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJPCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIOCgpNT0RFX1dBVENIEAESEgoOTU9ERV9PTl9ERU1BTkQQAhINCglNT0RFX0ZVTEwQAyJVCgVTdGF0ZRIRCg1TVEFURV9XQUlUSU5HEAASEAoMU1RBVEVfUVVFVUVEEAESFQoRU1RBVEVfSU5fUFJPR1JFU1MQAhIQCgxTVEFURV9GQUlMRUQQAyJcCgdIaXN0b3J5EhcKE0hJU1RPUllfVU5TUEVDSUZJRUQQABITCg9ISVNUT1JZX1NFUlZJQ0UQARIRCg1ISVNUT1JZX0RSQUZUEAISEAoMSElTVE9SWV9OT05FEAMiqQIKEUZvbGxvd1JlcG9SZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhkKDHVwc3RyZWFtX3VpZBgCIAEoCUID4EECEhEKBHBhdGgYAyABKAlCA+BBAhI7CgRtb2RlGAQgASgOMigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdy5Nb2RlQgPgQQESEQoEdGFncxgFIAMoCUID4EEBEjAKCGludGVydmFsGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQESMQoJc3RhbGVfZm9yGAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQESFgoJcGxhdGZvcm1zGAggAygJQgPgQQEiLQoQR2V0Rm9sbG93UmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYASKHAQoSTGlzdEZvbGxvd3NSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKKAQoTTGlzdEZvbGxvd3NSZXNwb25zZRI0Cgdmb2xsb3dzGAEgAygLMiMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIvChJDaGVja0ZvbGxvd1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiMAoTVW5mb2xsb3dSZXBvUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYASKuAgoNVXBzdHJlYW1Nb3ZlZBIQCghyZXBvX3VpZBgBIAEoCRIUCgx1cHN0cmVhbV91aWQYAiABKAkSDAoEcGF0aBgDIAEoCRILCgN0YWcYBCABKAkSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRIoCgR0aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5jaGVja2VkX2JlZm9yZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6U7q1GE8KLmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudXBzdHJlYW0ubW92ZWQudjESBWdyb3VwGAEiFC9yZWdpc3RyeS92Mi9mb2xsb3dzMu0HCg5Gb2xsb3dzU2VydmljZRLpAQoKRm9sbG93UmVwbxIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3dSZXBvUmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cihQGKtRgGEgQKApQNkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5mb2xsb3cudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAEwAYLT5JMCLDoBKiInL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93EqYBCglHZXRGb2xsb3cSLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0Rm9sbG93UmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3ciRYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAikSJy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdxKvAQoLTGlzdEZvbGxvd3MSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEZvbGxvd3NSZXF1ZXN0GjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RGb2xsb3dzUmVzcG9uc2UiPYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAiESHy9yZWdpc3RyeS92Mi9mb2xsb3dzL3tncm91cD0qKn0SswEKC0NoZWNrRm9sbG93Ei8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNoZWNrRm9sbG93UmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3ciToq1GAYSBAoClA2atRgIGAAgACgBMAGC0+STAjI6ASoiLS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdzpjaGVjaxLdAQoMVW5mb2xsb3dSZXBvEjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVuZm9sbG93UmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiggGKtRgGEgQKApQNkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5mb2xsb3cuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKSonL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * What a repo follows, and how that goes.
+ * Mirror settings and state of a repo.
  *
  * @generated from message pinfold.control.registry.v1.Follow
  */
@@ -40,128 +40,130 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
   upstreamUid: string;
 
   /**
-   * The path of the repository there, below the prefix of the upstream.
+   * Path of the repository at the upstream, below the prefix of the upstream.
    *
    * @generated from field: string path = 3;
    */
   path: string;
 
   /**
-   * What is taken over.
+   * Content that is copied.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.Mode mode = 4;
    */
   mode: Follow_Mode;
 
   /**
-   * Which tags: names, and regular expressions in RE2 syntax for whole names. Empty for all.
+   * Tags to mirror: names, and regular expressions in RE2 syntax for whole names. Empty for all.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags: string[];
 
   /**
-   * How often each tag is looked at.
+   * Time between two checks of a tag.
    *
    * @generated from field: google.protobuf.Duration interval = 6;
    */
   interval?: Duration | undefined;
 
   /**
-   * How it goes.
+   * State of the mirror.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.State state = 7;
    */
   state: Follow_State;
 
   /**
-   * Why the last look failed. Otherwise which pattern of `tags`, from before the limits of patterns, is above them, and
-   * which tags it still matches; not in lists. Empty when neither.
+   * Reason why the last check failed. If it succeeded: a pattern of `tags` that was stored before the current pattern
+   * limits and exceeds them, with the tags that it still matches (not in lists). Empty if there is no problem.
    *
    * @generated from field: string problem = 8;
    */
   problem: string;
 
   /**
-   * How many tags are looked at.
+   * Number of tags that are checked.
    *
    * @generated from field: int32 tag_count = 9;
    */
   tagCount: number;
 
   /**
-   * Since when the state is what it is.
+   * Time of the last change of state.
    *
    * @generated from field: google.protobuf.Timestamp state_time = 10;
    */
   stateTime?: Timestamp | undefined;
 
   /**
-   * When something is to be looked at next, as far as is known.
+   * Time of the next check, if known.
    *
    * @generated from field: google.protobuf.Timestamp due_time = 11;
    */
   dueTime?: Timestamp | undefined;
 
   /**
-   * For how long a tag is served as it was last seen while the upstream does not answer. MODE_WATCH does not ask for it.
+   * Time that the last known state of a tag is served while the upstream does not answer. Not used with MODE_WATCH.
    *
    * @generated from field: google.protobuf.Duration stale_for = 12;
    */
   staleFor?: Duration | undefined;
 
   /**
-   * How many manifests are still to be brought, with what they list. Not in lists.
+   * Number of manifests that are still to be copied with their content. Not in lists.
    *
    * @generated from field: int32 waiting_count = 13;
    */
   waitingCount: number;
 
   /**
-   * Why one of them, or what is about one, was not; empty when none failed. It is tried again. Not
-   * in lists.
+   * Reason why a manifest or one of its referrers was not copied. Empty if none failed. The copy is retried. Not in
+   * lists.
    *
    * @generated from field: string fetch_problem = 14;
    */
   fetchProblem: string;
 
   /**
-   * Of which platforms the images of an index come beforehand; empty for all. Those of others come with their pull.
+   * Platforms of an index that are copied in advance. Empty for all. Images of other platforms are copied when they are
+   * pulled.
    *
    * @generated from field: repeated string platforms = 15;
    */
   platforms: string[];
 
   /**
-   * How the upstream tells of the past of its tags, which `TagHistoryService.ListToldTagHistory` shows.
+   * Interface that the upstream offers for the history of its tags. `TagHistoryService.ListToldTagHistory` shows that
+   * history.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.History history = 16;
    */
   history: Follow_History;
 
   /**
-   * Of how many tags the past is still to be asked for. Not in lists.
+   * Number of tags whose history is still to be requested. Not in lists.
    *
    * @generated from field: int32 history_waiting_count = 17;
    */
   historyWaitingCount: number;
 
   /**
-   * Why it was not had of one of them, or of any; empty when nothing failed. It is tried again. Not in lists.
+   * Reason why the history of one or all tags could not be read. Empty if nothing failed. It is retried. Not in lists.
    *
    * @generated from field: string history_problem = 18;
    */
   historyProblem: string;
 
   /**
-   * Since when it follows this.
+   * Time when mirroring of this repository started.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When what it follows was last changed.
+   * Time of the last change of the mirror settings.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -169,7 +171,7 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
 };
 
 /**
- * What a repo follows, and how that goes.
+ * Mirror settings and state of a repo.
  *
  * @generated from message pinfold.control.registry.v1.Follow
  */
@@ -189,128 +191,130 @@ export type FollowJson = {
   upstreamUid?: string;
 
   /**
-   * The path of the repository there, below the prefix of the upstream.
+   * Path of the repository at the upstream, below the prefix of the upstream.
    *
    * @generated from field: string path = 3;
    */
   path?: string;
 
   /**
-   * What is taken over.
+   * Content that is copied.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.Mode mode = 4;
    */
   mode?: Follow_ModeJson;
 
   /**
-   * Which tags: names, and regular expressions in RE2 syntax for whole names. Empty for all.
+   * Tags to mirror: names, and regular expressions in RE2 syntax for whole names. Empty for all.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags?: string[];
 
   /**
-   * How often each tag is looked at.
+   * Time between two checks of a tag.
    *
    * @generated from field: google.protobuf.Duration interval = 6;
    */
   interval?: DurationJson;
 
   /**
-   * How it goes.
+   * State of the mirror.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.State state = 7;
    */
   state?: Follow_StateJson;
 
   /**
-   * Why the last look failed. Otherwise which pattern of `tags`, from before the limits of patterns, is above them, and
-   * which tags it still matches; not in lists. Empty when neither.
+   * Reason why the last check failed. If it succeeded: a pattern of `tags` that was stored before the current pattern
+   * limits and exceeds them, with the tags that it still matches (not in lists). Empty if there is no problem.
    *
    * @generated from field: string problem = 8;
    */
   problem?: string;
 
   /**
-   * How many tags are looked at.
+   * Number of tags that are checked.
    *
    * @generated from field: int32 tag_count = 9;
    */
   tagCount?: number;
 
   /**
-   * Since when the state is what it is.
+   * Time of the last change of state.
    *
    * @generated from field: google.protobuf.Timestamp state_time = 10;
    */
   stateTime?: TimestampJson;
 
   /**
-   * When something is to be looked at next, as far as is known.
+   * Time of the next check, if known.
    *
    * @generated from field: google.protobuf.Timestamp due_time = 11;
    */
   dueTime?: TimestampJson;
 
   /**
-   * For how long a tag is served as it was last seen while the upstream does not answer. MODE_WATCH does not ask for it.
+   * Time that the last known state of a tag is served while the upstream does not answer. Not used with MODE_WATCH.
    *
    * @generated from field: google.protobuf.Duration stale_for = 12;
    */
   staleFor?: DurationJson;
 
   /**
-   * How many manifests are still to be brought, with what they list. Not in lists.
+   * Number of manifests that are still to be copied with their content. Not in lists.
    *
    * @generated from field: int32 waiting_count = 13;
    */
   waitingCount?: number;
 
   /**
-   * Why one of them, or what is about one, was not; empty when none failed. It is tried again. Not
-   * in lists.
+   * Reason why a manifest or one of its referrers was not copied. Empty if none failed. The copy is retried. Not in
+   * lists.
    *
    * @generated from field: string fetch_problem = 14;
    */
   fetchProblem?: string;
 
   /**
-   * Of which platforms the images of an index come beforehand; empty for all. Those of others come with their pull.
+   * Platforms of an index that are copied in advance. Empty for all. Images of other platforms are copied when they are
+   * pulled.
    *
    * @generated from field: repeated string platforms = 15;
    */
   platforms?: string[];
 
   /**
-   * How the upstream tells of the past of its tags, which `TagHistoryService.ListToldTagHistory` shows.
+   * Interface that the upstream offers for the history of its tags. `TagHistoryService.ListToldTagHistory` shows that
+   * history.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.History history = 16;
    */
   history?: Follow_HistoryJson;
 
   /**
-   * Of how many tags the past is still to be asked for. Not in lists.
+   * Number of tags whose history is still to be requested. Not in lists.
    *
    * @generated from field: int32 history_waiting_count = 17;
    */
   historyWaitingCount?: number;
 
   /**
-   * Why it was not had of one of them, or of any; empty when nothing failed. It is tried again. Not in lists.
+   * Reason why the history of one or all tags could not be read. Empty if nothing failed. It is retried. Not in lists.
    *
    * @generated from field: string history_problem = 18;
    */
   historyProblem?: string;
 
   /**
-   * Since when it follows this.
+   * Time when mirroring of this repository started.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When what it follows was last changed.
+   * Time of the last change of the mirror settings.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -325,7 +329,7 @@ export const FollowSchema: GenMessage<Follow, {jsonType: FollowJson}> = /*@__PUR
   messageDesc(file_pinfold_control_registry_v1_follows, 0);
 
 /**
- * What is taken over of the upstream.
+ * Content that is copied from the upstream.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.Mode
  */
@@ -338,22 +342,24 @@ export const Follow_Mode = {
   UNSPECIFIED: 0,
 
   /**
-   * The digests of tags only, so that it is known when they moved; nothing can be pulled that is not here otherwise.
+   * Records only the digests of tags, to know when they were updated. Clients can pull only content that the repo
+   * already has.
    *
    * @generated from enum value: MODE_WATCH = 1;
    */
   WATCH: 1,
 
   /**
-   * Content comes with the first pull of it, and stays. A tag that is pulled is looked at first, unless that was done in
-   * the last five minutes; those that were pulled before are also looked at in each interval.
+   * Pull-through cache: content is copied with its first pull and kept. A pull of a tag checks the upstream first,
+   * unless it was checked in the last five minutes. Tags that were pulled before are also checked in each interval.
    *
    * @generated from enum value: MODE_ON_DEMAND = 2;
    */
   ON_DEMAND: 2,
 
   /**
-   * The content of every tag that is looked at comes beforehand, and stays; what is not here yet comes with its pull.
+   * Full mirror: the content of every checked tag is copied in advance and kept. Content that is still missing is
+   * copied when it is pulled.
    *
    * @generated from enum value: MODE_FULL = 3;
    */
@@ -361,14 +367,14 @@ export const Follow_Mode = {
 } as const;
 
 /**
- * What is taken over of the upstream.
+ * Content that is copied from the upstream.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.Mode
  */
 export type Follow_Mode = (typeof Follow_Mode)[keyof typeof Follow_Mode] | UnknownEnum;
 
 /**
- * What is taken over of the upstream.
+ * Content that is copied from the upstream.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.Mode
  */
@@ -381,34 +387,34 @@ export const Follow_ModeSchema: GenEnum<Follow_Mode, Follow_ModeJson> = /*@__PUR
   enumDesc(file_pinfold_control_registry_v1_follows, 0, 0);
 
 /**
- * How the following goes.
+ * State of a mirror.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.State
  */
 export const Follow_State = {
   /**
-   * It waits until it is due again.
+   * Waits for the next scheduled check.
    *
    * @generated from enum value: STATE_WAITING = 0;
    */
   WAITING: 0,
 
   /**
-   * It is to be looked at next.
+   * Queued for the next check.
    *
    * @generated from enum value: STATE_QUEUED = 1;
    */
   QUEUED: 1,
 
   /**
-   * A look is under way.
+   * Check in progress.
    *
    * @generated from enum value: STATE_IN_PROGRESS = 2;
    */
   IN_PROGRESS: 2,
 
   /**
-   * The last look failed; `problem` says why, and it is tried again.
+   * The last check failed. `problem` has the reason, and the check is retried.
    *
    * @generated from enum value: STATE_FAILED = 3;
    */
@@ -416,14 +422,14 @@ export const Follow_State = {
 } as const;
 
 /**
- * How the following goes.
+ * State of a mirror.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.State
  */
 export type Follow_State = (typeof Follow_State)[keyof typeof Follow_State] | UnknownEnum;
 
 /**
- * How the following goes.
+ * State of a mirror.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.State
  */
@@ -436,34 +442,34 @@ export const Follow_StateSchema: GenEnum<Follow_State, Follow_StateJson> = /*@__
   enumDesc(file_pinfold_control_registry_v1_follows, 0, 1);
 
 /**
- * How an upstream tells of what its tags were before they were followed, and between two looks.
+ * Interface that an upstream offers for the history of its tags: before mirroring started, and between two checks.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.History
  */
 export const Follow_History = {
   /**
-   * Nobody has asked yet.
+   * The upstream was not asked yet.
    *
    * @generated from enum value: HISTORY_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * By `_svc/history`, as this server does.
+   * The interface `_svc/history`, as on this server.
    *
    * @generated from enum value: HISTORY_SERVICE = 1;
    */
   SERVICE: 1,
 
   /**
-   * By the draft of pull request 606 of the distribution specification.
+   * The draft of pull request 606 of the distribution specification.
    *
    * @generated from enum value: HISTORY_DRAFT = 2;
    */
   DRAFT: 2,
 
   /**
-   * It tells nothing of it, or nothing to us. After a day it is asked again, with the next move of a tag.
+   * The upstream offers no history, or not to this account. It is asked again after a day, at the next tag update.
    *
    * @generated from enum value: HISTORY_NONE = 3;
    */
@@ -471,14 +477,14 @@ export const Follow_History = {
 } as const;
 
 /**
- * How an upstream tells of what its tags were before they were followed, and between two looks.
+ * Interface that an upstream offers for the history of its tags: before mirroring started, and between two checks.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.History
  */
 export type Follow_History = (typeof Follow_History)[keyof typeof Follow_History] | UnknownEnum;
 
 /**
- * How an upstream tells of what its tags were before they were followed, and between two looks.
+ * Interface that an upstream offers for the history of its tags: before mirroring started, and between two checks.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.History
  */
@@ -491,7 +497,7 @@ export const Follow_HistorySchema: GenEnum<Follow_History, Follow_HistoryJson> =
   enumDesc(file_pinfold_control_registry_v1_follows, 0, 2);
 
 /**
- * What a repo is to follow.
+ * Mirror settings of a repo.
  *
  * @generated from message pinfold.control.registry.v1.FollowRepoRequest
  */
@@ -504,53 +510,53 @@ export type FollowRepoRequest = Message<"pinfold.control.registry.v1.FollowRepoR
   repoUid: string;
 
   /**
-   * The uid of an upstream of the repo's group, or of one above it.
+   * The uid of an upstream of the repo's group, or of a group above it.
    *
    * @generated from field: string upstream_uid = 2;
    */
   upstreamUid: string;
 
   /**
-   * The path of the repository there, below the prefix of the upstream, such as `team/app`.
+   * Path of the repository at the upstream, below the prefix of the upstream, such as `team/app`.
    *
    * @generated from field: string path = 3;
    */
   path: string;
 
   /**
-   * What to take over; MODE_WATCH when not set.
+   * Content to copy. MODE_WATCH if not set.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.Mode mode = 4;
    */
   mode: Follow_Mode;
 
   /**
-   * Which tags to follow: names such as `1.27`, which are looked at without asking for the list of tags, and regular
-   * expressions in RE2 syntax for whole names, such as `3\.[0-9]+`. 100 at most; empty for all. At most 5000 tags match.
+   * Tags to mirror, 100 entries at most. Empty for all. A name such as `1.27` is checked without reading the list of
+   * tags. An entry such as `3\.[0-9]+` is a regular expression in RE2 syntax for whole names. At most 5000 tags match.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags: string[];
 
   /**
-   * How often to look at each tag: an hour when absent, five minutes at least, seven days at most.
+   * Time between two checks of a tag: an hour if absent, five minutes at least, seven days at most.
    *
    * @generated from field: google.protobuf.Duration interval = 6;
    */
   interval?: Duration | undefined;
 
   /**
-   * For how long a tag is served as it was last seen while the upstream does not answer: 30 days when absent, ten years at
-   * most. Not for MODE_WATCH.
+   * Time that the last known state of a tag is served while the upstream does not answer: 30 days if absent, ten years
+   * at most. Not for MODE_WATCH.
    *
    * @generated from field: google.protobuf.Duration stale_for = 7;
    */
   staleFor?: Duration | undefined;
 
   /**
-   * Of which platforms the images of an index are to come beforehand: `linux/amd64`, or `linux/arm/v7` with a variant; 20 at
-   * most, empty for all. What is no image of a platform, such as an SBOM that an index lists, comes as well. Images of other
-   * platforms come with their pull. For MODE_FULL alone.
+   * Platforms of an index to copy in advance: `linux/amd64`, or `linux/arm/v7` with a variant; 20 at most, empty for
+   * all. Content that is not an image of a platform, such as an SBOM listed in an index, is also copied. Images of
+   * other platforms are copied when they are pulled. Only for MODE_FULL.
    *
    * @generated from field: repeated string platforms = 8;
    */
@@ -558,7 +564,7 @@ export type FollowRepoRequest = Message<"pinfold.control.registry.v1.FollowRepoR
 };
 
 /**
- * What a repo is to follow.
+ * Mirror settings of a repo.
  *
  * @generated from message pinfold.control.registry.v1.FollowRepoRequest
  */
@@ -571,53 +577,53 @@ export type FollowRepoRequestJson = {
   repoUid?: string;
 
   /**
-   * The uid of an upstream of the repo's group, or of one above it.
+   * The uid of an upstream of the repo's group, or of a group above it.
    *
    * @generated from field: string upstream_uid = 2;
    */
   upstreamUid?: string;
 
   /**
-   * The path of the repository there, below the prefix of the upstream, such as `team/app`.
+   * Path of the repository at the upstream, below the prefix of the upstream, such as `team/app`.
    *
    * @generated from field: string path = 3;
    */
   path?: string;
 
   /**
-   * What to take over; MODE_WATCH when not set.
+   * Content to copy. MODE_WATCH if not set.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.Mode mode = 4;
    */
   mode?: Follow_ModeJson;
 
   /**
-   * Which tags to follow: names such as `1.27`, which are looked at without asking for the list of tags, and regular
-   * expressions in RE2 syntax for whole names, such as `3\.[0-9]+`. 100 at most; empty for all. At most 5000 tags match.
+   * Tags to mirror, 100 entries at most. Empty for all. A name such as `1.27` is checked without reading the list of
+   * tags. An entry such as `3\.[0-9]+` is a regular expression in RE2 syntax for whole names. At most 5000 tags match.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags?: string[];
 
   /**
-   * How often to look at each tag: an hour when absent, five minutes at least, seven days at most.
+   * Time between two checks of a tag: an hour if absent, five minutes at least, seven days at most.
    *
    * @generated from field: google.protobuf.Duration interval = 6;
    */
   interval?: DurationJson;
 
   /**
-   * For how long a tag is served as it was last seen while the upstream does not answer: 30 days when absent, ten years at
-   * most. Not for MODE_WATCH.
+   * Time that the last known state of a tag is served while the upstream does not answer: 30 days if absent, ten years
+   * at most. Not for MODE_WATCH.
    *
    * @generated from field: google.protobuf.Duration stale_for = 7;
    */
   staleFor?: DurationJson;
 
   /**
-   * Of which platforms the images of an index are to come beforehand: `linux/amd64`, or `linux/arm/v7` with a variant; 20 at
-   * most, empty for all. What is no image of a platform, such as an SBOM that an index lists, comes as well. Images of other
-   * platforms come with their pull. For MODE_FULL alone.
+   * Platforms of an index to copy in advance: `linux/amd64`, or `linux/arm/v7` with a variant; 20 at most, empty for
+   * all. Content that is not an image of a platform, such as an SBOM listed in an index, is also copied. Images of
+   * other platforms are copied when they are pulled. Only for MODE_FULL.
    *
    * @generated from field: repeated string platforms = 8;
    */
@@ -632,7 +638,7 @@ export const FollowRepoRequestSchema: GenMessage<FollowRepoRequest, {jsonType: F
   messageDesc(file_pinfold_control_registry_v1_follows, 1);
 
 /**
- * Which repo to look at.
+ * Request to read the mirror settings and state of one repo.
  *
  * @generated from message pinfold.control.registry.v1.GetFollowRequest
  */
@@ -646,7 +652,7 @@ export type GetFollowRequest = Message<"pinfold.control.registry.v1.GetFollowReq
 };
 
 /**
- * Which repo to look at.
+ * Request to read the mirror settings and state of one repo.
  *
  * @generated from message pinfold.control.registry.v1.GetFollowRequest
  */
@@ -667,7 +673,7 @@ export const GetFollowRequestSchema: GenMessage<GetFollowRequest, {jsonType: Get
   messageDesc(file_pinfold_control_registry_v1_follows, 2);
 
 /**
- * Which page of the repos that follow something.
+ * Request to list mirrors: order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListFollowsRequest
  */
@@ -680,29 +686,30 @@ export type ListFollowsRequest = Message<"pinfold.control.registry.v1.ListFollow
   group: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page. Empty for the first page. Tokens are valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`, which is that of the
-   * repo. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid` of the repo, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -710,7 +717,7 @@ export type ListFollowsRequest = Message<"pinfold.control.registry.v1.ListFollow
 };
 
 /**
- * Which page of the repos that follow something.
+ * Request to list mirrors: order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListFollowsRequest
  */
@@ -723,29 +730,30 @@ export type ListFollowsRequestJson = {
   group?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page. Empty for the first page. Tokens are valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`, which is that of the
-   * repo. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `uid` of the repo, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -760,20 +768,20 @@ export const ListFollowsRequestSchema: GenMessage<ListFollowsRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_follows, 3);
 
 /**
- * One page of the repos that follow something.
+ * One page of mirrors.
  *
  * @generated from message pinfold.control.registry.v1.ListFollowsResponse
  */
 export type ListFollowsResponse = Message<"pinfold.control.registry.v1.ListFollowsResponse"> & {
   /**
-   * What they follow.
+   * The mirrors of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.Follow follows = 1;
    */
   follows: Follow[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -787,7 +795,7 @@ export type ListFollowsResponse = Message<"pinfold.control.registry.v1.ListFollo
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -795,20 +803,20 @@ export type ListFollowsResponse = Message<"pinfold.control.registry.v1.ListFollo
 };
 
 /**
- * One page of the repos that follow something.
+ * One page of mirrors.
  *
  * @generated from message pinfold.control.registry.v1.ListFollowsResponse
  */
 export type ListFollowsResponseJson = {
   /**
-   * What they follow.
+   * The mirrors of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.Follow follows = 1;
    */
   follows?: FollowJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -822,7 +830,7 @@ export type ListFollowsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -837,7 +845,7 @@ export const ListFollowsResponseSchema: GenMessage<ListFollowsResponse, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_follows, 4);
 
 /**
- * Which repo to have looked at.
+ * Request to check the upstream of one mirror.
  *
  * @generated from message pinfold.control.registry.v1.CheckFollowRequest
  */
@@ -851,7 +859,7 @@ export type CheckFollowRequest = Message<"pinfold.control.registry.v1.CheckFollo
 };
 
 /**
- * Which repo to have looked at.
+ * Request to check the upstream of one mirror.
  *
  * @generated from message pinfold.control.registry.v1.CheckFollowRequest
  */
@@ -872,7 +880,7 @@ export const CheckFollowRequestSchema: GenMessage<CheckFollowRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_follows, 5);
 
 /**
- * Which repo is to follow nothing.
+ * Request to stop mirroring in one repo.
  *
  * @generated from message pinfold.control.registry.v1.UnfollowRepoRequest
  */
@@ -886,7 +894,7 @@ export type UnfollowRepoRequest = Message<"pinfold.control.registry.v1.UnfollowR
 };
 
 /**
- * Which repo is to follow nothing.
+ * Request to stop mirroring in one repo.
  *
  * @generated from message pinfold.control.registry.v1.UnfollowRepoRequest
  */
@@ -907,13 +915,13 @@ export const UnfollowRepoRequestSchema: GenMessage<UnfollowRepoRequest, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_follows, 6);
 
 /**
- * A tag moved at an upstream, or came or went there. The tag's own event says the same of the repo here.
+ * Tag update, creation or deletion at an upstream. The tag's own event reports the same change in the mirror.
  *
  * @generated from message pinfold.control.registry.v1.UpstreamMoved
  */
 export type UpstreamMoved = Message<"pinfold.control.registry.v1.UpstreamMoved"> & {
   /**
-   * The uid of the repo that follows.
+   * The uid of the mirror.
    *
    * @generated from field: string repo_uid = 1;
    */
@@ -927,7 +935,7 @@ export type UpstreamMoved = Message<"pinfold.control.registry.v1.UpstreamMoved">
   upstreamUid: string;
 
   /**
-   * The path of the repository there, with the prefix of the upstream.
+   * Path of the repository at the upstream, including the prefix of the upstream.
    *
    * @generated from field: string path = 3;
    */
@@ -941,28 +949,28 @@ export type UpstreamMoved = Message<"pinfold.control.registry.v1.UpstreamMoved">
   tag: string;
 
   /**
-   * What it points to now; empty when it is gone.
+   * Current digest of the tag. Empty if the tag was deleted.
    *
    * @generated from field: string digest = 5;
    */
   digest: string;
 
   /**
-   * What it pointed to before; empty when it was not there.
+   * Previous digest of the tag. Empty if the tag did not exist.
    *
    * @generated from field: string previous_digest = 6;
    */
   previousDigest: string;
 
   /**
-   * When that was seen, which is the time in the history of the tag.
+   * Time when the change was detected. The tag history has the same time.
    *
    * @generated from field: google.protobuf.Timestamp time = 7;
    */
   time?: Timestamp | undefined;
 
   /**
-   * The last look that saw it as before: it moved between the two. Not set when nobody had looked before.
+   * Time of the last check before the change: the tag changed between this and `time`. Not set for the first check.
    *
    * @generated from field: google.protobuf.Timestamp checked_before = 8;
    */
@@ -970,13 +978,13 @@ export type UpstreamMoved = Message<"pinfold.control.registry.v1.UpstreamMoved">
 };
 
 /**
- * A tag moved at an upstream, or came or went there. The tag's own event says the same of the repo here.
+ * Tag update, creation or deletion at an upstream. The tag's own event reports the same change in the mirror.
  *
  * @generated from message pinfold.control.registry.v1.UpstreamMoved
  */
 export type UpstreamMovedJson = {
   /**
-   * The uid of the repo that follows.
+   * The uid of the mirror.
    *
    * @generated from field: string repo_uid = 1;
    */
@@ -990,7 +998,7 @@ export type UpstreamMovedJson = {
   upstreamUid?: string;
 
   /**
-   * The path of the repository there, with the prefix of the upstream.
+   * Path of the repository at the upstream, including the prefix of the upstream.
    *
    * @generated from field: string path = 3;
    */
@@ -1004,28 +1012,28 @@ export type UpstreamMovedJson = {
   tag?: string;
 
   /**
-   * What it points to now; empty when it is gone.
+   * Current digest of the tag. Empty if the tag was deleted.
    *
    * @generated from field: string digest = 5;
    */
   digest?: string;
 
   /**
-   * What it pointed to before; empty when it was not there.
+   * Previous digest of the tag. Empty if the tag did not exist.
    *
    * @generated from field: string previous_digest = 6;
    */
   previousDigest?: string;
 
   /**
-   * When that was seen, which is the time in the history of the tag.
+   * Time when the change was detected. The tag history has the same time.
    *
    * @generated from field: google.protobuf.Timestamp time = 7;
    */
   time?: TimestampJson;
 
   /**
-   * The last look that saw it as before: it moved between the two. Not set when nobody had looked before.
+   * Time of the last check before the change: the tag changed between this and `time`. Not set for the first check.
    *
    * @generated from field: google.protobuf.Timestamp checked_before = 8;
    */
@@ -1040,16 +1048,17 @@ export const UpstreamMovedSchema: GenMessage<UpstreamMoved, {jsonType: UpstreamM
   messageDesc(file_pinfold_control_registry_v1_follows, 7);
 
 /**
- * A repo that follows an upstream has its tags, and remembers how they moved there. Nobody else changes it meanwhile:
- * pushes and deletions at the registry are refused with 405, and its tags are not changed by the API.
+ * Mirrors: repos that copy tags and their updates from an upstream. A mirror is read-only for clients: the registry
+ * refuses pushes and deletions with 405, and the API does not change its tags.
  *
  * @generated from service pinfold.control.registry.v1.FollowsService
  */
 export const FollowsService: GenService<{
   /**
-   * Makes a repo follow a repository elsewhere, or changes how it does; what is left out gets its usual value. The caller
-   * holds `registry.settings.update` on the upstream as well. FAILED_PRECONDITION for a repo that is copied from another,
-   * and with `TAGS_GUARDED` for one with tags that a rule or a hold keeps, unless it follows the same already.
+   * Makes a repo a mirror of an upstream repository, or changes its mirror settings. A setting that is left out gets
+   * its default. The caller also needs `registry.settings.update` on the upstream. Returns FAILED_PRECONDITION for a
+   * repo that is copied from another repo. Returns FAILED_PRECONDITION with `TAGS_GUARDED` for a repo with tags
+   * protected by a rule or a legal hold, unless it already mirrors the same repository.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.FollowRepo
    */
@@ -1059,7 +1068,7 @@ export const FollowsService: GenService<{
     output: typeof FollowSchema;
   },
   /**
-   * Shows what a repo follows, and how that goes. NOT_FOUND when it follows nothing.
+   * Returns the mirror settings and state of a repo. Returns NOT_FOUND if the repo is not a mirror.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.GetFollow
    */
@@ -1069,7 +1078,7 @@ export const FollowsService: GenService<{
     output: typeof FollowSchema;
   },
   /**
-   * Lists the repos of a group, and of what is below it, that follow something, in the order of their uids.
+   * Lists the mirrors in a group and below it, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.ListFollows
    */
@@ -1079,8 +1088,7 @@ export const FollowsService: GenService<{
     output: typeof ListFollowsResponseSchema;
   },
   /**
-   * Has the upstream of a repo looked at as soon as possible, and not when it is due. More often than once a minute that
-   * changes nothing.
+   * Schedules an immediate check of the upstream of a mirror. Has no effect within a minute of the last check.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.CheckFollow
    */
@@ -1090,7 +1098,7 @@ export const FollowsService: GenService<{
     output: typeof FollowSchema;
   },
   /**
-   * Makes a repo one of its own again. Its tags, with their history, stay as they are.
+   * Stops mirroring and makes the repo writable again. Its tags and their history stay unchanged.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.UnfollowRepo
    */

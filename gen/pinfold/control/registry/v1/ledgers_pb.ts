@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/ledgers.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// The ledgers of repos that were deleted.
+// Tag histories of deleted repos, and their transparency logs.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,48 +22,48 @@ export const file_pinfold_control_registry_v1_ledgers: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyItChVHZXREZWxldGVkUmVwb1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIr8BChdMaXN0RGVsZXRlZFJlcG9zUmVxdWVzdBI2CgR1aWRwGAEgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlckID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBARIRCgRwYXRoGAYgASgJQgPgQQEimgEKGExpc3REZWxldGVkUmVwb3NSZXNwb25zZRI/Cg1kZWxldGVkX3JlcG9zGAEgAygLMigucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRlbGV0ZWRSZXBvEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFIisKEkVyYXNlTGVkZ2VyUmVxdWVzdBIVCghyZXBvX3VpZBgBIAEoCUID4EECIkcKE0VyYXNlTGVkZ2VyUmVzcG9uc2USEAoIcmVwb191aWQYASABKAkSDQoFcGF0aHMYAiADKAkSDwoHcmVjb3JkcxgDIAEoAyIZChdSZXN1bWVMZWRnZXJMb2dzUmVxdWVzdCIoChhSZXN1bWVMZWRnZXJMb2dzUmVzcG9uc2USDAoEbG9ncxgBIAEoBSI6ChlSb3RhdGVMZWRnZXJMb2dLZXlSZXF1ZXN0Eh0KEG9yZ2FuaXphdGlvbl91aWQYASABKAlCA+BBAiIpChpSb3RhdGVMZWRnZXJMb2dLZXlSZXNwb25zZRILCgNrZXkYASABKAkygAkKDkxlZGdlcnNTZXJ2aWNlEroBChBMaXN0RGVsZXRlZFJlcG9zEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXNwb25zZSI5irUYCBIGCgKSAxABmrUYCBgBIAAoATAAgtPkkwIbEhkvcmVnaXN0cnkvdjIvZGVsZXRlZFJlcG9zErABCg5HZXREZWxldGVkUmVwbxIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXREZWxldGVkUmVwb1JlcXVlc3QaKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGVsZXRlZFJlcG8iQIq1GAYSBAoCkgOatRgIGAEgACgBMACC0+STAiQSIi9yZWdpc3RyeS92Mi9kZWxldGVkUmVwb3Mve3VpZD0qKn0S6wEKC0VyYXNlTGVkZ2VyEi8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkVyYXNlTGVkZ2VyUmVxdWVzdBowLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5FcmFzZUxlZGdlclJlc3BvbnNlInmKtRgHEgUKAQIQAZK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkubGVkZ2VyLmVyYXNlZC52MRIFZ3JvdXAYAZq1GAoQARgAIAEoADAAgtPkkwIeOgEqIhkvY29udHJvbC92MS9sZWRnZXJzOmVyYXNlEv8BChBSZXN1bWVMZWRnZXJMb2dzEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc3VtZUxlZGdlckxvZ3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc3VtZUxlZGdlckxvZ3NSZXNwb25zZSJ+irUYBxIFCgECEAGStRg5Ci5kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmxlZGdlci5yZXN1bWVkLnYxEgVncm91cBgBmrUYChABGAAgASgBMACC0+STAiI6ASoiHS9jb250cm9sL3YxL2xlZGdlckxvZ3M6cmVzdW1lEo0CChJSb3RhdGVMZWRnZXJMb2dLZXkSNi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUm90YXRlTGVkZ2VyTG9nS2V5UmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Sb3RhdGVMZWRnZXJMb2dLZXlSZXNwb25zZSKFAYq1GAcSBQoBAhABkrUYPQoyZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5sZWRnZXIua2V5X3JvdGF0ZWQudjESBWdyb3VwGAGatRgKEAEYACAAKAAwAILT5JMCJToBKiIgL2NvbnRyb2wvdjEvbGVkZ2VyTG9nczpyb3RhdGVLZXliBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A repo that is gone, and whose ledger stays.
+ * Deleted repo with its tag history.
  *
  * @generated from message pinfold.control.registry.v1.DeletedRepo
  */
 export type DeletedRepo = Message<"pinfold.control.registry.v1.DeletedRepo"> & {
   /**
-   * The uid that it had.
+   * The uid of the deleted repo.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The uid of the group that it was in, which may be gone too.
+   * The uid of its group. The group may also be deleted.
    *
    * @generated from field: string group = 2;
    */
   group: string;
 
   /**
-   * Its path in names when it was deleted, such as `acme/team/app`.
+   * Path of the repo in image references when it was deleted, such as `acme/team/app`.
    *
    * @generated from field: string path = 3;
    */
   path: string;
 
   /**
-   * The uid of the identity that deleted it.
+   * The uid of the identity that deleted the repo.
    *
    * @generated from field: string actor = 4;
    */
   actor: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was deleted: RFC 3339, UTC, milliseconds.
+   * Time of deletion: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp delete_time = 101;
    */
@@ -71,48 +71,48 @@ export type DeletedRepo = Message<"pinfold.control.registry.v1.DeletedRepo"> & {
 };
 
 /**
- * A repo that is gone, and whose ledger stays.
+ * Deleted repo with its tag history.
  *
  * @generated from message pinfold.control.registry.v1.DeletedRepo
  */
 export type DeletedRepoJson = {
   /**
-   * The uid that it had.
+   * The uid of the deleted repo.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The uid of the group that it was in, which may be gone too.
+   * The uid of its group. The group may also be deleted.
    *
    * @generated from field: string group = 2;
    */
   group?: string;
 
   /**
-   * Its path in names when it was deleted, such as `acme/team/app`.
+   * Path of the repo in image references when it was deleted, such as `acme/team/app`.
    *
    * @generated from field: string path = 3;
    */
   path?: string;
 
   /**
-   * The uid of the identity that deleted it.
+   * The uid of the identity that deleted the repo.
    *
    * @generated from field: string actor = 4;
    */
   actor?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was deleted: RFC 3339, UTC, milliseconds.
+   * Time of deletion: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp delete_time = 101;
    */
@@ -133,7 +133,7 @@ export const DeletedRepoSchema: GenMessage<DeletedRepo, {jsonType: DeletedRepoJs
  */
 export type GetDeletedRepoRequest = Message<"pinfold.control.registry.v1.GetDeletedRepoRequest"> & {
   /**
-   * The uid that the repo had.
+   * The uid of the deleted repo.
    *
    * @generated from field: string uid = 1;
    */
@@ -147,7 +147,7 @@ export type GetDeletedRepoRequest = Message<"pinfold.control.registry.v1.GetDele
  */
 export type GetDeletedRepoRequestJson = {
   /**
-   * The uid that the repo had.
+   * The uid of the deleted repo.
    *
    * @generated from field: string uid = 1;
    */
@@ -162,51 +162,53 @@ export const GetDeletedRepoRequestSchema: GenMessage<GetDeletedRepoRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_ledgers, 1);
 
 /**
- * Which deleted repos to list, and which page of them. All filters must hold together.
+ * Request to list deleted repos: filters, order and page. A repo must match all filters.
  *
  * @generated from message pinfold.control.registry.v1.ListDeletedReposRequest
  */
 export type ListDeletedReposRequest = Message<"pinfold.control.registry.v1.ListDeletedReposRequest"> & {
   /**
-   * Narrows the list by place in the tree: `children_of` a group gives those that were in it, `descendants_of` also those
-   * below its groups, even where these are gone.
+   * Filter by position in the hierarchy. `children_of` a group returns its deleted repos. `descendants_of` also returns
+   * those of the groups below it, even if these groups are deleted.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `delete_time`, then optionally a space and `asc` or `desc`. Default `delete_time desc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `delete_time`, optionally followed by a space and `asc` or `desc`. Default: `delete_time desc`.
+   * An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip: number;
 
   /**
-   * The whole path that the repo had when it was deleted.
+   * Complete path of the repo when it was deleted.
    *
    * @generated from field: string path = 6;
    */
@@ -214,51 +216,53 @@ export type ListDeletedReposRequest = Message<"pinfold.control.registry.v1.ListD
 };
 
 /**
- * Which deleted repos to list, and which page of them. All filters must hold together.
+ * Request to list deleted repos: filters, order and page. A repo must match all filters.
  *
  * @generated from message pinfold.control.registry.v1.ListDeletedReposRequest
  */
 export type ListDeletedReposRequestJson = {
   /**
-   * Narrows the list by place in the tree: `children_of` a group gives those that were in it, `descendants_of` also those
-   * below its groups, even where these are gone.
+   * Filter by position in the hierarchy. `children_of` a group returns its deleted repos. `descendants_of` also returns
+   * those of the groups below it, even if these groups are deleted.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `delete_time`, then optionally a space and `asc` or `desc`. Default `delete_time desc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `delete_time`, optionally followed by a space and `asc` or `desc`. Default: `delete_time desc`.
+   * An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip?: number;
 
   /**
-   * The whole path that the repo had when it was deleted.
+   * Complete path of the repo when it was deleted.
    *
    * @generated from field: string path = 6;
    */
@@ -286,21 +290,21 @@ export type ListDeletedReposResponse = Message<"pinfold.control.registry.v1.List
   deletedRepos: DeletedRepo[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -321,21 +325,21 @@ export type ListDeletedReposResponseJson = {
   deletedRepos?: DeletedRepoJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -350,7 +354,7 @@ export const ListDeletedReposResponseSchema: GenMessage<ListDeletedReposResponse
   messageDesc(file_pinfold_control_registry_v1_ledgers, 3);
 
 /**
- * Which ledger to erase.
+ * Request to delete the tag history of a deleted repo.
  *
  * @generated from message pinfold.control.registry.v1.EraseLedgerRequest
  */
@@ -364,7 +368,7 @@ export type EraseLedgerRequest = Message<"pinfold.control.registry.v1.EraseLedge
 };
 
 /**
- * Which ledger to erase.
+ * Request to delete the tag history of a deleted repo.
  *
  * @generated from message pinfold.control.registry.v1.EraseLedgerRequest
  */
@@ -385,7 +389,7 @@ export const EraseLedgerRequestSchema: GenMessage<EraseLedgerRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_ledgers, 4);
 
 /**
- * What was erased.
+ * Tag history that was deleted.
  *
  * @generated from message pinfold.control.registry.v1.EraseLedgerResponse
  */
@@ -398,14 +402,14 @@ export type EraseLedgerResponse = Message<"pinfold.control.registry.v1.EraseLedg
   repoUid: string;
 
   /**
-   * The paths at which repos of the ledger were deleted.
+   * Paths of the deleted repos that shared the history.
    *
    * @generated from field: repeated string paths = 2;
    */
   paths: string[];
 
   /**
-   * How many records there were.
+   * Number of deleted records.
    *
    * @generated from field: int64 records = 3;
    */
@@ -413,7 +417,7 @@ export type EraseLedgerResponse = Message<"pinfold.control.registry.v1.EraseLedg
 };
 
 /**
- * What was erased.
+ * Tag history that was deleted.
  *
  * @generated from message pinfold.control.registry.v1.EraseLedgerResponse
  */
@@ -426,14 +430,14 @@ export type EraseLedgerResponseJson = {
   repoUid?: string;
 
   /**
-   * The paths at which repos of the ledger were deleted.
+   * Paths of the deleted repos that shared the history.
    *
    * @generated from field: repeated string paths = 2;
    */
   paths?: string[];
 
   /**
-   * How many records there were.
+   * Number of deleted records.
    *
    * @generated from field: int64 records = 3;
    */
@@ -448,7 +452,7 @@ export const EraseLedgerResponseSchema: GenMessage<EraseLedgerResponse, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_ledgers, 5);
 
 /**
- * Which logs to go on with: all that wait.
+ * Request to replace all transparency logs that are no longer signed.
  *
  * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsRequest
  */
@@ -456,7 +460,7 @@ export type ResumeLedgerLogsRequest = Message<"pinfold.control.registry.v1.Resum
 };
 
 /**
- * Which logs to go on with: all that wait.
+ * Request to replace all transparency logs that are no longer signed.
  *
  * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsRequest
  */
@@ -471,13 +475,13 @@ export const ResumeLedgerLogsRequestSchema: GenMessage<ResumeLedgerLogsRequest, 
   messageDesc(file_pinfold_control_registry_v1_ledgers, 6);
 
 /**
- * What was done.
+ * Result of replacing transparency logs.
  *
  * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsResponse
  */
 export type ResumeLedgerLogsResponse = Message<"pinfold.control.registry.v1.ResumeLedgerLogsResponse"> & {
   /**
-   * How many logs ended.
+   * Number of logs that ended.
    *
    * @generated from field: int32 logs = 1;
    */
@@ -485,13 +489,13 @@ export type ResumeLedgerLogsResponse = Message<"pinfold.control.registry.v1.Resu
 };
 
 /**
- * What was done.
+ * Result of replacing transparency logs.
  *
  * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsResponse
  */
 export type ResumeLedgerLogsResponseJson = {
   /**
-   * How many logs ended.
+   * Number of logs that ended.
    *
    * @generated from field: int32 logs = 1;
    */
@@ -506,13 +510,13 @@ export const ResumeLedgerLogsResponseSchema: GenMessage<ResumeLedgerLogsResponse
   messageDesc(file_pinfold_control_registry_v1_ledgers, 7);
 
 /**
- * Whose log gets a new key.
+ * Request to replace the key of a transparency log.
  *
  * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyRequest
  */
 export type RotateLedgerLogKeyRequest = Message<"pinfold.control.registry.v1.RotateLedgerLogKeyRequest"> & {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization_uid = 1;
    */
@@ -520,13 +524,13 @@ export type RotateLedgerLogKeyRequest = Message<"pinfold.control.registry.v1.Rot
 };
 
 /**
- * Whose log gets a new key.
+ * Request to replace the key of a transparency log.
  *
  * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyRequest
  */
 export type RotateLedgerLogKeyRequestJson = {
   /**
-   * The uid of the organisation.
+   * The uid of the organization.
    *
    * @generated from field: string organization_uid = 1;
    */
@@ -547,7 +551,7 @@ export const RotateLedgerLogKeyRequestSchema: GenMessage<RotateLedgerLogKeyReque
  */
 export type RotateLedgerLogKeyResponse = Message<"pinfold.control.registry.v1.RotateLedgerLogKeyResponse"> & {
   /**
-   * As policies name it: `NAME+ID+KEY`.
+   * Key in the form for policies: `NAME+ID+KEY`.
    *
    * @generated from field: string key = 1;
    */
@@ -561,7 +565,7 @@ export type RotateLedgerLogKeyResponse = Message<"pinfold.control.registry.v1.Ro
  */
 export type RotateLedgerLogKeyResponseJson = {
   /**
-   * As policies name it: `NAME+ID+KEY`.
+   * Key in the form for policies: `NAME+ID+KEY`.
    *
    * @generated from field: string key = 1;
    */
@@ -576,15 +580,15 @@ export const RotateLedgerLogKeyResponseSchema: GenMessage<RotateLedgerLogKeyResp
   messageDesc(file_pinfold_control_registry_v1_ledgers, 9);
 
 /**
- * A ledger outlives its repo. It belongs to a name in a group: a repo that is made again under its old name in the same
- * group continues it, and no other repo ever does, whatever path it has. `TagHistoryService.ListDeletedRepoTagHistory`
- * reads it.
+ * Tag histories of deleted repos. A tag history is kept after its repo is deleted. It belongs to a name in a group:
+ * only a repo that is created again with the same name in the same group continues it.
+ * `TagHistoryService.ListDeletedRepoTagHistory` reads it.
  *
  * @generated from service pinfold.control.registry.v1.LedgersService
  */
 export const LedgersService: GenService<{
   /**
-   * Lists deleted repos below the groups in which the caller holds `role_bindings.update`, as owners do. Newest first.
+   * Lists deleted repos below the groups in which the caller holds `role_bindings.update` (owners do). Newest first.
    *
    * @generated from rpc pinfold.control.registry.v1.LedgersService.ListDeletedRepos
    */
@@ -594,7 +598,7 @@ export const LedgersService: GenService<{
     output: typeof ListDeletedReposResponseSchema;
   },
   /**
-   * Returns a deleted repo, by the uid that it had.
+   * Returns one deleted repo, by the uid that it had.
    *
    * @generated from rpc pinfold.control.registry.v1.LedgersService.GetDeletedRepo
    */
@@ -604,8 +608,9 @@ export const LedgersService: GenService<{
     output: typeof DeletedRepoSchema;
   },
   /**
-   * Erases the ledger of a deleted repo for good; nothing else ever does. NOT_FOUND when there is no such deleted repo,
-   * FAILED_PRECONDITION with LEDGER_IN_USE while a repo that was made again in its place goes on with the ledger.
+   * Deletes the tag history of a deleted repo permanently. No other call or job does this. Returns NOT_FOUND if there
+   * is no such deleted repo. Returns FAILED_PRECONDITION with LEDGER_IN_USE while a repo of the same name was created
+   * again and continues the history.
    *
    * @generated from rpc pinfold.control.registry.v1.LedgersService.EraseLedger
    */
@@ -615,10 +620,10 @@ export const LedgersService: GenService<{
     output: typeof EraseLedgerResponseSchema;
   },
   /**
-   * Replaces the ledger logs for which nothing is signed any more. That is so where a witness has seen more of a log than
-   * there is, as after a restore that was not settled. Each of them ends, and another one takes its place: with an origin and
-   * a key of its own, and all rows of the ledger. Logs that are written go on as they are. Each organisation has an event of
-   * the logs of it that ended.
+   * Replaces transparency logs that are no longer signed. Signing stops if a witness has seen more entries of a log
+   * than the server has, for example after an unfinished restore. Each such log ends and is replaced by a new one with
+   * its own origin, its own key, and all records of the tag history. Logs that are still signed stay unchanged. Each
+   * organization gets an event about its ended logs.
    *
    * @generated from rpc pinfold.control.registry.v1.LedgersService.ResumeLedgerLogs
    */
@@ -628,8 +633,9 @@ export const LedgersService: GenService<{
     output: typeof ResumeLedgerLogsResponseSchema;
   },
   /**
-   * Gives the ledger log of an organisation a new key. It signs from the next checkpoint on, beside the former key for 30
-   * days; an entry of the log names it, and so do policies. NOT_FOUND while the organisation has no log that is written.
+   * Gives the transparency log of an organization a new key. The new key signs from the next checkpoint on. The former
+   * key also signs for 30 days. An entry of the log names the new key, and so do policies. Returns NOT_FOUND while the
+   * organization has no active log.
    *
    * @generated from rpc pinfold.control.registry.v1.LedgersService.RotateLedgerLogKey
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/lifecycles.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with what is known of the lives of products.
+// Operator methods for product life cycles.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,13 +18,13 @@ export const file_pinfold_control_registry_v1_lifecycles: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGlmZWN5Y2xlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIl4KF0ltcG9ydExpZmVjeWNsZXNSZXF1ZXN0EkMKCHByb2R1Y3RzGAEgAygLMiwucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydGVkUHJvZHVjdEID4EECIqcBCg9JbXBvcnRlZFByb2R1Y3QSEQoEbmFtZRgBIAEoCUID4EECEhIKBWxhYmVsGAIgASgJQgPgQQESFAoHYWxpYXNlcxgDIAMoCUID4EEBEhIKBXB1cmxzGAQgAygJQgPgQQESQwoIcmVsZWFzZXMYBSADKAsyLC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSW1wb3J0ZWRSZWxlYXNlQgPgQQEi0QEKD0ltcG9ydGVkUmVsZWFzZRISCgVjeWNsZRgBIAEoCUID4EECEhkKDHJlbGVhc2VfZGF0ZRgCIAEoCUID4EEBEhUKCGVvbF9kYXRlGAMgASgJQgPgQQESEgoFZW5kZWQYBCABKAhCA+BBARIQCgNsdHMYBSABKAhCA+BBARIVCghsdHNfZGF0ZRgGIAEoCUID4EEBEhMKBmxhdGVzdBgHIAEoCUID4EEBEhMKBmJyb2tlbhgIIAEoCEID4EEBEhEKBGZpcHMYCSABKAhCA+BBASJPChhJbXBvcnRMaWZlY3ljbGVzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBTLQAQoRTGlmZWN5Y2xlc1NlcnZpY2USugEKEEltcG9ydExpZmVjeWNsZXMSNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSW1wb3J0TGlmZWN5Y2xlc1JlcXVlc3QaNS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSW1wb3J0TGlmZWN5Y2xlc1Jlc3BvbnNlIjmKtRgHEgUKAQIQAZq1GAIQAYLT5JMCIjoBKiIdL2NvbnRyb2wvdjEvbGlmZWN5Y2xlczppbXBvcnRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Products to take in.
+ * Request to import products.
  *
  * @generated from message pinfold.control.registry.v1.ImportLifecyclesRequest
  */
 export type ImportLifecyclesRequest = Message<"pinfold.control.registry.v1.ImportLifecyclesRequest"> & {
   /**
-   * At most 500, no two of the same name.
+   * The products, at most 500. No two can have the same name.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedProduct products = 1;
    */
@@ -32,13 +32,13 @@ export type ImportLifecyclesRequest = Message<"pinfold.control.registry.v1.Impor
 };
 
 /**
- * Products to take in.
+ * Request to import products.
  *
  * @generated from message pinfold.control.registry.v1.ImportLifecyclesRequest
  */
 export type ImportLifecyclesRequestJson = {
   /**
-   * At most 500, no two of the same name.
+   * The products, at most 500. No two can have the same name.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedProduct products = 1;
    */
@@ -53,20 +53,20 @@ export const ImportLifecyclesRequestSchema: GenMessage<ImportLifecyclesRequest, 
   messageDesc(file_pinfold_control_registry_v1_lifecycles, 0);
 
 /**
- * A product and its lines of releases, in the words of endoflife.date.
+ * Product and its release lines, in the terms of endoflife.date.
  *
  * @generated from message pinfold.control.registry.v1.ImportedProduct
  */
 export type ImportedProduct = Message<"pinfold.control.registry.v1.ImportedProduct"> & {
   /**
-   * Its name in the list, such as `nodejs`.
+   * Name of the product in the list, such as `nodejs`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * How people write it, such as `Node.js`.
+   * Display name, such as `Node.js`.
    *
    * @generated from field: string label = 2;
    */
@@ -80,14 +80,14 @@ export type ImportedProduct = Message<"pinfold.control.registry.v1.ImportedProdu
   aliases: string[];
 
   /**
-   * Package URLs of what it is called elsewhere, at most 2000.
+   * Package URLs of the product under other names, at most 2000.
    *
    * @generated from field: repeated string purls = 4;
    */
   purls: string[];
 
   /**
-   * The newest first, at most 2000, no two with the same cycle.
+   * Release lines, newest first, at most 2000. No two can have the same cycle.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedRelease releases = 5;
    */
@@ -95,20 +95,20 @@ export type ImportedProduct = Message<"pinfold.control.registry.v1.ImportedProdu
 };
 
 /**
- * A product and its lines of releases, in the words of endoflife.date.
+ * Product and its release lines, in the terms of endoflife.date.
  *
  * @generated from message pinfold.control.registry.v1.ImportedProduct
  */
 export type ImportedProductJson = {
   /**
-   * Its name in the list, such as `nodejs`.
+   * Name of the product in the list, such as `nodejs`.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * How people write it, such as `Node.js`.
+   * Display name, such as `Node.js`.
    *
    * @generated from field: string label = 2;
    */
@@ -122,14 +122,14 @@ export type ImportedProductJson = {
   aliases?: string[];
 
   /**
-   * Package URLs of what it is called elsewhere, at most 2000.
+   * Package URLs of the product under other names, at most 2000.
    *
    * @generated from field: repeated string purls = 4;
    */
   purls?: string[];
 
   /**
-   * The newest first, at most 2000, no two with the same cycle.
+   * Release lines, newest first, at most 2000. No two can have the same cycle.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedRelease releases = 5;
    */
@@ -144,69 +144,69 @@ export const ImportedProductSchema: GenMessage<ImportedProduct, {jsonType: Impor
   messageDesc(file_pinfold_control_registry_v1_lifecycles, 1);
 
 /**
- * A line of releases. Days are `YYYY-MM-DD`, empty where they are not known.
+ * Release line of a product. Days have the form `YYYY-MM-DD` and are empty if unknown.
  *
  * @generated from message pinfold.control.registry.v1.ImportedRelease
  */
 export type ImportedRelease = Message<"pinfold.control.registry.v1.ImportedRelease"> & {
   /**
-   * The name of the line, such as `22` or `3.12`.
+   * Name of the release line, such as `22` or `3.12`.
    *
    * @generated from field: string cycle = 1;
    */
   cycle: string;
 
   /**
-   * The day of its first release.
+   * Day of the first release.
    *
    * @generated from field: string release_date = 2;
    */
   releaseDate: string;
 
   /**
-   * The day on which its life ends.
+   * Day of the end of life.
    *
    * @generated from field: string eol_date = 3;
    */
   eolDate: string;
 
   /**
-   * Its life has ended; counts where the day is not known.
+   * True if the release line has reached its end of life. Used if the day is unknown.
    *
    * @generated from field: bool ended = 4;
    */
   ended: boolean;
 
   /**
-   * It is maintained for longer than others, or will be.
+   * True if the release line has, or will have, long-term support.
    *
    * @generated from field: bool lts = 5;
    */
   lts: boolean;
 
   /**
-   * Since when it is.
+   * Day when the long-term support starts.
    *
    * @generated from field: string lts_date = 6;
    */
   ltsDate: string;
 
   /**
-   * Its latest release.
+   * Latest release of the line.
    *
    * @generated from field: string latest = 7;
    */
   latest: string;
 
   /**
-   * It can no longer be built, so that its grace period is over.
+   * True if the release line can no longer be built. Its grace period is then over.
    *
    * @generated from field: bool broken = 8;
    */
   broken: boolean;
 
   /**
-   * There is a build of it with FIPS cryptography.
+   * True if a build with FIPS cryptography exists.
    *
    * @generated from field: bool fips = 9;
    */
@@ -214,69 +214,69 @@ export type ImportedRelease = Message<"pinfold.control.registry.v1.ImportedRelea
 };
 
 /**
- * A line of releases. Days are `YYYY-MM-DD`, empty where they are not known.
+ * Release line of a product. Days have the form `YYYY-MM-DD` and are empty if unknown.
  *
  * @generated from message pinfold.control.registry.v1.ImportedRelease
  */
 export type ImportedReleaseJson = {
   /**
-   * The name of the line, such as `22` or `3.12`.
+   * Name of the release line, such as `22` or `3.12`.
    *
    * @generated from field: string cycle = 1;
    */
   cycle?: string;
 
   /**
-   * The day of its first release.
+   * Day of the first release.
    *
    * @generated from field: string release_date = 2;
    */
   releaseDate?: string;
 
   /**
-   * The day on which its life ends.
+   * Day of the end of life.
    *
    * @generated from field: string eol_date = 3;
    */
   eolDate?: string;
 
   /**
-   * Its life has ended; counts where the day is not known.
+   * True if the release line has reached its end of life. Used if the day is unknown.
    *
    * @generated from field: bool ended = 4;
    */
   ended?: boolean;
 
   /**
-   * It is maintained for longer than others, or will be.
+   * True if the release line has, or will have, long-term support.
    *
    * @generated from field: bool lts = 5;
    */
   lts?: boolean;
 
   /**
-   * Since when it is.
+   * Day when the long-term support starts.
    *
    * @generated from field: string lts_date = 6;
    */
   ltsDate?: string;
 
   /**
-   * Its latest release.
+   * Latest release of the line.
    *
    * @generated from field: string latest = 7;
    */
   latest?: string;
 
   /**
-   * It can no longer be built, so that its grace period is over.
+   * True if the release line can no longer be built. Its grace period is then over.
    *
    * @generated from field: bool broken = 8;
    */
   broken?: boolean;
 
   /**
-   * There is a build of it with FIPS cryptography.
+   * True if a build with FIPS cryptography exists.
    *
    * @generated from field: bool fips = 9;
    */
@@ -291,27 +291,27 @@ export const ImportedReleaseSchema: GenMessage<ImportedRelease, {jsonType: Impor
   messageDesc(file_pinfold_control_registry_v1_lifecycles, 2);
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.registry.v1.ImportLifecyclesResponse
  */
 export type ImportLifecyclesResponse = Message<"pinfold.control.registry.v1.ImportLifecyclesResponse"> & {
   /**
-   * How many products were new.
+   * Number of new products.
    *
    * @generated from field: int32 created = 1;
    */
   created: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -319,27 +319,27 @@ export type ImportLifecyclesResponse = Message<"pinfold.control.registry.v1.Impo
 };
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.registry.v1.ImportLifecyclesResponse
  */
 export type ImportLifecyclesResponseJson = {
   /**
-   * How many products were new.
+   * Number of new products.
    *
    * @generated from field: int32 created = 1;
    */
   created?: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated?: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -354,14 +354,14 @@ export const ImportLifecyclesResponseSchema: GenMessage<ImportLifecyclesResponse
   messageDesc(file_pinfold_control_registry_v1_lifecycles, 3);
 
 /**
- * The way in for lines of releases and the ends of their lives.
+ * Import of product releases and their end-of-life dates.
  *
  * @generated from service pinfold.control.registry.v1.LifecyclesService
  */
 export const LifecyclesService: GenService<{
   /**
-   * Takes in products under the names that they have. All of a request or nothing: one that is wrong is INVALID_ARGUMENT,
-   * with its place in the list. One that is known is replaced.
+   * Imports products by name. A known product is replaced. The request is applied completely or not at all. Returns
+   * INVALID_ARGUMENT with the list position of an invalid product.
    *
    * @generated from rpc pinfold.control.registry.v1.LifecyclesService.ImportLifecycles
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/pull_rules.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// How old what an identity pulls has to be.
+// Cooldown policies: a minimum age for images that certain identities pull.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,92 +20,93 @@ export const file_pinfold_control_registry_v1_pull_rules: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcHVsbF9ydWxlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIrMECghQdWxsUnVsZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARIYCgtleGNlcHRfdGFncxgEIAMoCUID4EEBEhcKCmlkZW50aXRpZXMYBSADKAlCA+BBARIYCgtiZWxvd19ncm91cBgGIAEoCUID4EEBEhQKB21pbl9hZ2UYByABKAlCA+BBAhIRCgRob2xkGAggASgJQgPgQQESSAoKY291bnRfZnJvbRgJIAEoDjIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZS5Db3VudEZyb21CA+BBARI9CgRtb2RlGAogASgOMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlLk1vZGVCA+BBAhI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJECgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIPCgtTRVJWRV9PTERFUhABEggKBERFTlkQAhILCgdPQlNFUlZFEAMiOgoJQ291bnRGcm9tEhoKFkNPVU5UX0ZST01fVU5TUEVDSUZJRUQQABIHCgNUQUcQARIICgRSRVBPEAIi2AIKEVB1bGxSdWxlRXhjZXB0aW9uEhQKA3VpZBgBIAEoCUIH4EEDoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZyZWFzb24YAyABKAlCA+BBAhI0CgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhISCgVhY3RvchgFIAEoCUID4EEDEjQKC3Jldm9rZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYByABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJvChVDcmVhdGVQdWxsUnVsZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEj0KCXB1bGxfcnVsZRgCIAEoCzIlLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZUID4EECIpABChVVcGRhdGVQdWxsUnVsZVJlcXVlc3QSQQoJcHVsbF9ydWxlGAEgASgLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlQgfgQQKgtRgBEjQKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ID4EEBIi0KFURlbGV0ZVB1bGxSdWxlUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEiKgoSR2V0UHVsbFJ1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKJAQoUTGlzdFB1bGxSdWxlc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBEhUKCG9yZGVyX2J5GAQgASgJQgPgQQESEQoEc2tpcBgFIAEoBUID4EEBIpEBChVMaXN0UHVsbFJ1bGVzUmVzcG9uc2USOQoKcHVsbF9ydWxlcxgBIAMoCzIlLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSKLAQoeQ3JlYXRlUHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJQChNwdWxsX3J1bGVfZXhjZXB0aW9uGAIgASgLMi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlRXhjZXB0aW9uQgPgQQIiNgoeUmV2b2tlUHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASIzChtHZXRQdWxsUnVsZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIq4BCh1MaXN0UHVsbFJ1bGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIq0BCh5MaXN0UHVsbFJ1bGVFeGNlcHRpb25zUmVzcG9uc2USTAoUcHVsbF9ydWxlX2V4Y2VwdGlvbnMYASADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGVFeGNlcHRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUywRAKEFB1bGxSdWxlc1NlcnZpY2US+QEKDkNyZWF0ZVB1bGxSdWxlEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNyZWF0ZVB1bGxSdWxlUmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZSKLAYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwIvOglwdWxsX3J1bGUiIi9yZWdpc3RyeS92Mi9wdWxsUnVsZXMve3BhcmVudD0qKn0SgAIKDlVwZGF0ZVB1bGxSdWxlEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwZGF0ZVB1bGxSdWxlUmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZSKSAYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS51cGRhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwI2OglwdWxsX3J1bGUyKS9yZWdpc3RyeS92Mi9wdWxsUnVsZXMve3B1bGxfcnVsZS51aWQ9Kip9EtsBCg5EZWxldGVQdWxsUnVsZRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVQdWxsUnVsZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkifYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIhKh8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVzL3t1aWQ9Kip9EqQBCgtHZXRQdWxsUnVsZRIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRQdWxsUnVsZVJlcXVlc3QaJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHVsbFJ1bGUiPYq1GAYSBAoClA2atRgIGAEgACgBMACC0+STAiESHy9yZWdpc3RyeS92Mi9wdWxsUnVsZXMve3VpZD0qKn0SrgEKDUxpc3RQdWxsUnVsZXMSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFB1bGxSdWxlc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFB1bGxSdWxlc1Jlc3BvbnNlIjaKtRgIEgYKApQNEAGatRgIGAEgACgBMACC0+STAhgSFi9yZWdpc3RyeS92Mi9wdWxsUnVsZXMSsQIKF0NyZWF0ZVB1bGxSdWxlRXhjZXB0aW9uEjsucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNyZWF0ZVB1bGxSdWxlRXhjZXB0aW9uUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZUV4Y2VwdGlvbiKoAYq1GAYSBAoClA2StRhGCjtkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnB1bGxfcnVsZS5leGNlcHRpb24uY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCQjoTcHVsbF9ydWxlX2V4Y2VwdGlvbiIrL3JlZ2lzdHJ5L3YyL3B1bGxSdWxlRXhjZXB0aW9ucy97cGFyZW50PSoqfRKjAgoXUmV2b2tlUHVsbFJ1bGVFeGNlcHRpb24SOy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV2b2tlUHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlRXhjZXB0aW9uIpoBirUYBhIECgKUDZK1GEYKO2Rldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucHVsbF9ydWxlLmV4Y2VwdGlvbi5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwI0OgEqIi8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVFeGNlcHRpb25zL3t1aWQ9Kip9OnJldm9rZRLIAQoUR2V0UHVsbFJ1bGVFeGNlcHRpb24SOC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UHVsbFJ1bGVFeGNlcHRpb25SZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlB1bGxSdWxlRXhjZXB0aW9uIkaKtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwIqEigvcmVnaXN0cnkvdjIvcHVsbFJ1bGVFeGNlcHRpb25zL3t1aWQ9Kip9EtIBChZMaXN0UHVsbFJ1bGVFeGNlcHRpb25zEjoucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQdWxsUnVsZUV4Y2VwdGlvbnNSZXF1ZXN0GjsucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQdWxsUnVsZUV4Y2VwdGlvbnNSZXNwb25zZSI/irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIhEh8vcmVnaXN0cnkvdjIvcHVsbFJ1bGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * That certain identities get only what has been a tag for long enough. Of the rules that hold for a pull, the one with
- * the largest age counts.
+ * Cooldown policy: certain identities get only images that have been under a tag for long enough. If several policies
+ * apply to a pull, the one with the largest minimum age counts.
  *
  * @generated from message pinfold.control.registry.v1.PullRule
  */
 export type PullRule = Message<"pinfold.control.registry.v1.PullRule"> & {
   /**
-   * The uid, below that of the group or the repo in which the rule holds.
+   * Identifier: starts with the uid of the group or repo of the rule.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What it is called: at most 100 characters.
+   * Display name, at most 100 characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only for these tags, such as `stable` or `v1.*`, where `*` stands for any characters: at most 20. All tags when empty.
+   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
+   * tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * Not for these tags, written the same.
+   * Tags that the rule does not apply to, in the same form.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags: string[];
 
   /**
-   * For these identities, by their uids: at most 100. Either this or `below_group` is required.
+   * Identities that the rule applies to, by uid: at most 100. Set either this or `below_group`.
    *
    * @generated from field: repeated string identities = 5;
    */
   identities: string[];
 
   /**
-   * For all identities that live in this group, and below.
+   * Group for whose identities the rule applies, including those of groups below it.
    *
    * @generated from field: string below_group = 6;
    */
   belowGroup: string;
 
   /**
-   * How long it has to have been a tag: `12h`, `7d`, `2w`; an hour at least, 3650 days at most.
+   * Minimum age under a tag: `12h`, `7d`, `2w`; an hour at least, 3650 days at most.
    *
    * @generated from field: string min_age = 7;
    */
   minAge: string;
 
   /**
-   * A stay under a tag that ended after less than this does not count, written the same: 366 days at most. `6h` when it
-   * is empty.
+   * Minimum duration of an assignment to a tag. An assignment that ended sooner does not count. Same form as `min_age`,
+   * 366 days at most. Default: `6h`.
    *
    * @generated from field: string hold = 8;
    */
   hold: string;
 
   /**
-   * Where a digest has to have been a tag.
+   * Scope in which the age of a digest is counted.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule.CountFrom count_from = 9;
    */
   countFrom: PullRule_CountFrom;
 
   /**
-   * What happens to a pull of what is too young.
+   * Effect on a pull of an image that is too new.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule.Mode mode = 10;
    */
   mode: PullRule_Mode;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -113,92 +114,93 @@ export type PullRule = Message<"pinfold.control.registry.v1.PullRule"> & {
 };
 
 /**
- * That certain identities get only what has been a tag for long enough. Of the rules that hold for a pull, the one with
- * the largest age counts.
+ * Cooldown policy: certain identities get only images that have been under a tag for long enough. If several policies
+ * apply to a pull, the one with the largest minimum age counts.
  *
  * @generated from message pinfold.control.registry.v1.PullRule
  */
 export type PullRuleJson = {
   /**
-   * The uid, below that of the group or the repo in which the rule holds.
+   * Identifier: starts with the uid of the group or repo of the rule.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What it is called: at most 100 characters.
+   * Display name, at most 100 characters.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only for these tags, such as `stable` or `v1.*`, where `*` stands for any characters: at most 20. All tags when empty.
+   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
+   * tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * Not for these tags, written the same.
+   * Tags that the rule does not apply to, in the same form.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags?: string[];
 
   /**
-   * For these identities, by their uids: at most 100. Either this or `below_group` is required.
+   * Identities that the rule applies to, by uid: at most 100. Set either this or `below_group`.
    *
    * @generated from field: repeated string identities = 5;
    */
   identities?: string[];
 
   /**
-   * For all identities that live in this group, and below.
+   * Group for whose identities the rule applies, including those of groups below it.
    *
    * @generated from field: string below_group = 6;
    */
   belowGroup?: string;
 
   /**
-   * How long it has to have been a tag: `12h`, `7d`, `2w`; an hour at least, 3650 days at most.
+   * Minimum age under a tag: `12h`, `7d`, `2w`; an hour at least, 3650 days at most.
    *
    * @generated from field: string min_age = 7;
    */
   minAge?: string;
 
   /**
-   * A stay under a tag that ended after less than this does not count, written the same: 366 days at most. `6h` when it
-   * is empty.
+   * Minimum duration of an assignment to a tag. An assignment that ended sooner does not count. Same form as `min_age`,
+   * 366 days at most. Default: `6h`.
    *
    * @generated from field: string hold = 8;
    */
   hold?: string;
 
   /**
-   * Where a digest has to have been a tag.
+   * Scope in which the age of a digest is counted.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule.CountFrom count_from = 9;
    */
   countFrom?: PullRule_CountFromJson;
 
   /**
-   * What happens to a pull of what is too young.
+   * Effect on a pull of an image that is too new.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule.Mode mode = 10;
    */
   mode?: PullRule_ModeJson;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -213,34 +215,34 @@ export const PullRuleSchema: GenMessage<PullRule, {jsonType: PullRuleJson}> = /*
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 0);
 
 /**
- * What happens to a pull of what is too young.
+ * Effect on a pull of an image that is too new.
  *
  * @generated from enum pinfold.control.registry.v1.PullRule.Mode
  */
 export const PullRule_Mode = {
   /**
-   * Not a mode.
+   * Not set.
    *
    * @generated from enum value: MODE_UNSPECIFIED = 0;
    */
   MODE_UNSPECIFIED: 0,
 
   /**
-   * By tag, the newest image that is old enough is served. By digest it is refused.
+   * A pull by tag gets the newest image that is old enough. A pull by digest is refused.
    *
    * @generated from enum value: SERVE_OLDER = 1;
    */
   SERVE_OLDER: 1,
 
   /**
-   * It is refused.
+   * The pull is refused.
    *
    * @generated from enum value: DENY = 2;
    */
   DENY: 2,
 
   /**
-   * It is served, and the event of the pull tells what would have been refused.
+   * Dry run: the pull is allowed, and its event reports what would have been refused.
    *
    * @generated from enum value: OBSERVE = 3;
    */
@@ -248,14 +250,14 @@ export const PullRule_Mode = {
 } as const;
 
 /**
- * What happens to a pull of what is too young.
+ * Effect on a pull of an image that is too new.
  *
  * @generated from enum pinfold.control.registry.v1.PullRule.Mode
  */
 export type PullRule_Mode = (typeof PullRule_Mode)[keyof typeof PullRule_Mode] | UnknownEnum;
 
 /**
- * What happens to a pull of what is too young.
+ * Effect on a pull of an image that is too new.
  *
  * @generated from enum pinfold.control.registry.v1.PullRule.Mode
  */
@@ -268,27 +270,27 @@ export const PullRule_ModeSchema: GenEnum<PullRule_Mode, PullRule_ModeJson> = /*
   enumDesc(file_pinfold_control_registry_v1_pull_rules, 0, 0);
 
 /**
- * Where a digest has to have been a tag.
+ * Scope in which the age of a digest is counted.
  *
  * @generated from enum pinfold.control.registry.v1.PullRule.CountFrom
  */
 export const PullRule_CountFrom = {
   /**
-   * As TAG.
+   * Not set. Means TAG.
    *
    * @generated from enum value: COUNT_FROM_UNSPECIFIED = 0;
    */
   COUNT_FROM_UNSPECIFIED: 0,
 
   /**
-   * Under the tag that is pulled.
+   * Age under the tag that is pulled.
    *
    * @generated from enum value: TAG = 1;
    */
   TAG: 1,
 
   /**
-   * Under any tag of the repo, for images that move from one tag to another.
+   * Age under any tag of the repo, for images that are promoted from one tag to another.
    *
    * @generated from enum value: REPO = 2;
    */
@@ -296,14 +298,14 @@ export const PullRule_CountFrom = {
 } as const;
 
 /**
- * Where a digest has to have been a tag.
+ * Scope in which the age of a digest is counted.
  *
  * @generated from enum pinfold.control.registry.v1.PullRule.CountFrom
  */
 export type PullRule_CountFrom = (typeof PullRule_CountFrom)[keyof typeof PullRule_CountFrom] | UnknownEnum;
 
 /**
- * Where a digest has to have been a tag.
+ * Scope in which the age of a digest is counted.
  *
  * @generated from enum pinfold.control.registry.v1.PullRule.CountFrom
  */
@@ -316,69 +318,70 @@ export const PullRule_CountFromSchema: GenEnum<PullRule_CountFrom, PullRule_Coun
   enumDesc(file_pinfold_control_registry_v1_pull_rules, 0, 1);
 
 /**
- * That a digest may be pulled although it is too young. It never changes, but to end.
+ * Exemption: a digest can be pulled although it is too new. An exemption cannot be changed, only ended.
  *
  * @generated from message pinfold.control.registry.v1.PullRuleException
  */
 export type PullRuleException = Message<"pinfold.control.registry.v1.PullRuleException"> & {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. What it lists passes with it.
+   * Image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. The exemption includes the manifests that an
+   * index lists.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * Until when: at most 30 days ahead.
+   * Expiry, at most 30 days ahead.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 5;
    */
   actor: string;
 
   /**
-   * When it was revoked; not set otherwise.
+   * Time of the revocation. Not set if not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 6;
    */
   revokeTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 7;
    */
   revokedBy: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the revocation, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -386,69 +389,70 @@ export type PullRuleException = Message<"pinfold.control.registry.v1.PullRuleExc
 };
 
 /**
- * That a digest may be pulled although it is too young. It never changes, but to end.
+ * Exemption: a digest can be pulled although it is too new. An exemption cannot be changed, only ended.
  *
  * @generated from message pinfold.control.registry.v1.PullRuleException
  */
 export type PullRuleExceptionJson = {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. What it lists passes with it.
+   * Image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. The exemption includes the manifests that an
+   * index lists.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * Until when: at most 30 days ahead.
+   * Expiry, at most 30 days ahead.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 5;
    */
   actor?: string;
 
   /**
-   * When it was revoked; not set otherwise.
+   * Time of the revocation. Not set if not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 6;
    */
   revokeTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 7;
    */
   revokedBy?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the revocation, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -463,13 +467,13 @@ export const PullRuleExceptionSchema: GenMessage<PullRuleException, {jsonType: P
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 1);
 
 /**
- * Which rule to make, and where.
+ * Request to create a cooldown policy for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreatePullRuleRequest
  */
 export type CreatePullRuleRequest = Message<"pinfold.control.registry.v1.CreatePullRuleRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -484,13 +488,13 @@ export type CreatePullRuleRequest = Message<"pinfold.control.registry.v1.CreateP
 };
 
 /**
- * Which rule to make, and where.
+ * Request to create a cooldown policy for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreatePullRuleRequest
  */
 export type CreatePullRuleRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -512,21 +516,21 @@ export const CreatePullRuleRequestSchema: GenMessage<CreatePullRuleRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 2);
 
 /**
- * What to change.
+ * Request to change one cooldown policy: the new values and the fields to update.
  *
  * @generated from message pinfold.control.registry.v1.UpdatePullRuleRequest
  */
 export type UpdatePullRuleRequest = Message<"pinfold.control.registry.v1.UpdatePullRuleRequest"> & {
   /**
-   * The new values. Its `uid` names the rule to change.
+   * The new values. `uid` names the rule to change.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule pull_rule = 1;
    */
   pullRule?: PullRule | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `min_age,mode`. Without a mask, REST changes every member
-   * present in the body and gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas, such as `min_age,mode`. Without a mask, REST changes every field
+   * present in the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -534,21 +538,21 @@ export type UpdatePullRuleRequest = Message<"pinfold.control.registry.v1.UpdateP
 };
 
 /**
- * What to change.
+ * Request to change one cooldown policy: the new values and the fields to update.
  *
  * @generated from message pinfold.control.registry.v1.UpdatePullRuleRequest
  */
 export type UpdatePullRuleRequestJson = {
   /**
-   * The new values. Its `uid` names the rule to change.
+   * The new values. `uid` names the rule to change.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule pull_rule = 1;
    */
   pullRule?: PullRuleJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `min_age,mode`. Without a mask, REST changes every member
-   * present in the body and gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas, such as `min_age,mode`. Without a mask, REST changes every field
+   * present in the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -563,7 +567,7 @@ export const UpdatePullRuleRequestSchema: GenMessage<UpdatePullRuleRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 3);
 
 /**
- * Which rule to delete.
+ * Request to delete one cooldown policy.
  *
  * @generated from message pinfold.control.registry.v1.DeletePullRuleRequest
  */
@@ -577,7 +581,7 @@ export type DeletePullRuleRequest = Message<"pinfold.control.registry.v1.DeleteP
 };
 
 /**
- * Which rule to delete.
+ * Request to delete one cooldown policy.
  *
  * @generated from message pinfold.control.registry.v1.DeletePullRuleRequest
  */
@@ -598,7 +602,7 @@ export const DeletePullRuleRequestSchema: GenMessage<DeletePullRuleRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 4);
 
 /**
- * What to read.
+ * Request to read one cooldown policy.
  *
  * @generated from message pinfold.control.registry.v1.GetPullRuleRequest
  */
@@ -612,7 +616,7 @@ export type GetPullRuleRequest = Message<"pinfold.control.registry.v1.GetPullRul
 };
 
 /**
- * What to read.
+ * Request to read one cooldown policy.
  *
  * @generated from message pinfold.control.registry.v1.GetPullRuleRequest
  */
@@ -633,42 +637,44 @@ export const GetPullRuleRequestSchema: GenMessage<GetPullRuleRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 5);
 
 /**
- * Which rules, and which page.
+ * Request to list cooldown policies: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRulesRequest
  */
 export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPullRulesRequest"> & {
   /**
-   * The uid of a group or a repo: only rules made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * Rules per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Rules per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -676,42 +682,44 @@ export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPull
 };
 
 /**
- * Which rules, and which page.
+ * Request to list cooldown policies: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRulesRequest
  */
 export type ListPullRulesRequestJson = {
   /**
-   * The uid of a group or a repo: only rules made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * Rules per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Rules per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -726,7 +734,7 @@ export const ListPullRulesRequestSchema: GenMessage<ListPullRulesRequest, {jsonT
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 6);
 
 /**
- * One page of rules.
+ * One page of cooldown policies.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRulesResponse
  */
@@ -739,7 +747,7 @@ export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPul
   pullRules: PullRule[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -753,7 +761,7 @@ export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPul
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -761,7 +769,7 @@ export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPul
 };
 
 /**
- * One page of rules.
+ * One page of cooldown policies.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRulesResponse
  */
@@ -774,7 +782,7 @@ export type ListPullRulesResponseJson = {
   pullRules?: PullRuleJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -788,7 +796,7 @@ export type ListPullRulesResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -803,20 +811,20 @@ export const ListPullRulesResponseSchema: GenMessage<ListPullRulesResponse, {jso
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 7);
 
 /**
- * Which digest to let through, and where.
+ * Request to create an exemption for a digest in a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreatePullRuleExceptionRequest
  */
 export type CreatePullRuleExceptionRequest = Message<"pinfold.control.registry.v1.CreatePullRuleExceptionRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The exception.
+   * The exemption.
    *
    * @generated from field: pinfold.control.registry.v1.PullRuleException pull_rule_exception = 2;
    */
@@ -824,20 +832,20 @@ export type CreatePullRuleExceptionRequest = Message<"pinfold.control.registry.v
 };
 
 /**
- * Which digest to let through, and where.
+ * Request to create an exemption for a digest in a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreatePullRuleExceptionRequest
  */
 export type CreatePullRuleExceptionRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The exception.
+   * The exemption.
    *
    * @generated from field: pinfold.control.registry.v1.PullRuleException pull_rule_exception = 2;
    */
@@ -852,13 +860,13 @@ export const CreatePullRuleExceptionRequestSchema: GenMessage<CreatePullRuleExce
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 8);
 
 /**
- * What to end.
+ * Request to end one exemption before its expiry.
  *
  * @generated from message pinfold.control.registry.v1.RevokePullRuleExceptionRequest
  */
 export type RevokePullRuleExceptionRequest = Message<"pinfold.control.registry.v1.RevokePullRuleExceptionRequest"> & {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -866,13 +874,13 @@ export type RevokePullRuleExceptionRequest = Message<"pinfold.control.registry.v
 };
 
 /**
- * What to end.
+ * Request to end one exemption before its expiry.
  *
  * @generated from message pinfold.control.registry.v1.RevokePullRuleExceptionRequest
  */
 export type RevokePullRuleExceptionRequestJson = {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -887,13 +895,13 @@ export const RevokePullRuleExceptionRequestSchema: GenMessage<RevokePullRuleExce
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 9);
 
 /**
- * Identifies the exception.
+ * Request to read one exemption.
  *
  * @generated from message pinfold.control.registry.v1.GetPullRuleExceptionRequest
  */
 export type GetPullRuleExceptionRequest = Message<"pinfold.control.registry.v1.GetPullRuleExceptionRequest"> & {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -901,13 +909,13 @@ export type GetPullRuleExceptionRequest = Message<"pinfold.control.registry.v1.G
 };
 
 /**
- * Identifies the exception.
+ * Request to read one exemption.
  *
  * @generated from message pinfold.control.registry.v1.GetPullRuleExceptionRequest
  */
 export type GetPullRuleExceptionRequestJson = {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -922,49 +930,52 @@ export const GetPullRuleExceptionRequestSchema: GenMessage<GetPullRuleExceptionR
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 10);
 
 /**
- * Which exceptions, and which page.
+ * Request to list exemptions: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRuleExceptionsRequest
  */
 export type ListPullRuleExceptionsRequest = Message<"pinfold.control.registry.v1.ListPullRuleExceptionsRequest"> & {
   /**
-   * The uid of a group or a repo: only exceptions made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded: boolean;
 
   /**
-   * Exceptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Exemptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -972,49 +983,52 @@ export type ListPullRuleExceptionsRequest = Message<"pinfold.control.registry.v1
 };
 
 /**
- * Which exceptions, and which page.
+ * Request to list exemptions: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRuleExceptionsRequest
  */
 export type ListPullRuleExceptionsRequestJson = {
   /**
-   * The uid of a group or a repo: only exceptions made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded?: boolean;
 
   /**
-   * Exceptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Exemptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1029,20 +1043,20 @@ export const ListPullRuleExceptionsRequestSchema: GenMessage<ListPullRuleExcepti
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 11);
 
 /**
- * One page of exceptions.
+ * One page of exemptions.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRuleExceptionsResponse
  */
 export type ListPullRuleExceptionsResponse = Message<"pinfold.control.registry.v1.ListPullRuleExceptionsResponse"> & {
   /**
-   * The exceptions of this page.
+   * The exemptions of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.PullRuleException pull_rule_exceptions = 1;
    */
   pullRuleExceptions: PullRuleException[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1056,7 +1070,7 @@ export type ListPullRuleExceptionsResponse = Message<"pinfold.control.registry.v
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1064,20 +1078,20 @@ export type ListPullRuleExceptionsResponse = Message<"pinfold.control.registry.v
 };
 
 /**
- * One page of exceptions.
+ * One page of exemptions.
  *
  * @generated from message pinfold.control.registry.v1.ListPullRuleExceptionsResponse
  */
 export type ListPullRuleExceptionsResponseJson = {
   /**
-   * The exceptions of this page.
+   * The exemptions of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.PullRuleException pull_rule_exceptions = 1;
    */
   pullRuleExceptions?: PullRuleExceptionJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1091,7 +1105,7 @@ export type ListPullRuleExceptionsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1106,14 +1120,16 @@ export const ListPullRuleExceptionsResponseSchema: GenMessage<ListPullRuleExcept
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 12);
 
 /**
- * Rules that hold back what is too young, from certain identities, by whatever name they pull it. They are meant for
- * identities that run images, not for those that push them. An exception lets one digest through until a day.
+ * Cooldown policies (pull rules) hold back images that are too new, for certain identities and for any name of the
+ * image. They are meant for identities that run images, not for identities that push them. An exemption allows one
+ * digest until its expiry.
  *
  * @generated from service pinfold.control.registry.v1.PullRulesService
  */
 export const PullRulesService: GenService<{
   /**
-   * Makes a rule for a group with all below, or for a repo. NOT_FOUND for a place that is not there.
+   * Creates a cooldown policy for a repo, or for a group and everything below it. Returns NOT_FOUND if the group or
+   * repo does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.CreatePullRule
    */
@@ -1123,7 +1139,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleSchema;
   },
   /**
-   * Changes what a rule says; not where it holds.
+   * Changes a cooldown policy. Its group or repo cannot change.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.UpdatePullRule
    */
@@ -1133,7 +1149,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleSchema;
   },
   /**
-   * Deletes a rule. NOT_FOUND when there is none of this uid.
+   * Deletes a cooldown policy. Returns NOT_FOUND if the policy does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.DeletePullRule
    */
@@ -1143,7 +1159,7 @@ export const PullRulesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Reads one rule. NOT_FOUND when there is none of this uid.
+   * Returns one cooldown policy. Returns NOT_FOUND if the policy does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.GetPullRule
    */
@@ -1153,7 +1169,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleSchema;
   },
   /**
-   * Lists the rules made at or below the places where the caller may change them, by their uid.
+   * Lists the cooldown policies of the groups and repos in which the caller can change them, and below. Sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.ListPullRules
    */
@@ -1163,7 +1179,8 @@ export const PullRulesService: GenService<{
     output: typeof ListPullRulesResponseSchema;
   },
   /**
-   * Lets a digest through all rules in a group with all below, or in a repo, until a day. It is audited.
+   * Creates an exemption from all cooldown policies for one digest, in a repo or in a group and everything below it.
+   * The exemption has an expiry and is audited.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.CreatePullRuleException
    */
@@ -1173,7 +1190,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleExceptionSchema;
   },
   /**
-   * Ends an exception now. One that has ended already stays as it is.
+   * Ends an exemption now. An exemption that has already ended does not change.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.RevokePullRuleException
    */
@@ -1183,7 +1200,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleExceptionSchema;
   },
   /**
-   * Returns an exception, ended or not.
+   * Returns one exemption, active or ended.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.GetPullRuleException
    */
@@ -1193,7 +1210,8 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleExceptionSchema;
   },
   /**
-   * Lists the exceptions made at or below the places where the caller may change rules, by their uid.
+   * Lists the exemptions of the groups and repos in which the caller can change cooldown policies, and below. Sorted by
+   * uid.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.ListPullRuleExceptions
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/repo_usage.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// How much a repo holds.
+// Size of a repo.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ export const file_pinfold_control_registry_v1_repo_usage: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmVwb191c2FnZS5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIjAKE0dldFJlcG9Vc2FnZVJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiYgoJUmVwb1VzYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSFgoJbWFuaWZlc3RzGAIgASgDQgPgQQMSEgoFYmxvYnMYAyABKANCA+BBAxISCgVieXRlcxgEIAEoA0ID4EEDMsMBChBSZXBvVXNhZ2VTZXJ2aWNlEq4BCgxHZXRSZXBvVXNhZ2USMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UmVwb1VzYWdlUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXBvVXNhZ2UiRIq1GAYSBAoCxgyatRgIGAEgACgBMACC0+STAigSJi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3VzYWdlYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Which repo to look at.
+ * Request to read the mirror settings and state of one repo.
  *
  * @generated from message pinfold.control.registry.v1.GetRepoUsageRequest
  */
@@ -32,7 +32,7 @@ export type GetRepoUsageRequest = Message<"pinfold.control.registry.v1.GetRepoUs
 };
 
 /**
- * Which repo to look at.
+ * Request to read the mirror settings and state of one repo.
  *
  * @generated from message pinfold.control.registry.v1.GetRepoUsageRequest
  */
@@ -53,7 +53,7 @@ export const GetRepoUsageRequestSchema: GenMessage<GetRepoUsageRequest, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_repo_usage, 0);
 
 /**
- * How much a repo holds.
+ * Size of a repo.
  *
  * @generated from message pinfold.control.registry.v1.RepoUsage
  */
@@ -66,21 +66,21 @@ export type RepoUsage = Message<"pinfold.control.registry.v1.RepoUsage"> & {
   repoUid: string;
 
   /**
-   * Its manifests, tagged or not.
+   * Number of manifests, tagged or not.
    *
    * @generated from field: int64 manifests = 2;
    */
   manifests: bigint;
 
   /**
-   * Its blobs, each once.
+   * Number of different blobs.
    *
    * @generated from field: int64 blobs = 3;
    */
   blobs: bigint;
 
   /**
-   * The bytes of both. Deleting the repo frees less of them where other repos have the same blobs.
+   * Size of manifests and blobs in bytes. The deletion of the repo frees less if other repos have the same blobs.
    *
    * @generated from field: int64 bytes = 4;
    */
@@ -88,7 +88,7 @@ export type RepoUsage = Message<"pinfold.control.registry.v1.RepoUsage"> & {
 };
 
 /**
- * How much a repo holds.
+ * Size of a repo.
  *
  * @generated from message pinfold.control.registry.v1.RepoUsage
  */
@@ -101,21 +101,21 @@ export type RepoUsageJson = {
   repoUid?: string;
 
   /**
-   * Its manifests, tagged or not.
+   * Number of manifests, tagged or not.
    *
    * @generated from field: int64 manifests = 2;
    */
   manifests?: string;
 
   /**
-   * Its blobs, each once.
+   * Number of different blobs.
    *
    * @generated from field: int64 blobs = 3;
    */
   blobs?: string;
 
   /**
-   * The bytes of both. Deleting the repo frees less of them where other repos have the same blobs.
+   * Size of manifests and blobs in bytes. The deletion of the repo frees less if other repos have the same blobs.
    *
    * @generated from field: int64 bytes = 4;
    */
@@ -130,13 +130,13 @@ export const RepoUsageSchema: GenMessage<RepoUsage, {jsonType: RepoUsageJson}> =
   messageDesc(file_pinfold_control_registry_v1_repo_usage, 1);
 
 /**
- * What goes with a repo when it is deleted, for whoever may delete it.
+ * Size of a repo: the content that its deletion removes. For callers who can delete the repo.
  *
  * @generated from service pinfold.control.registry.v1.RepoUsageService
  */
 export const RepoUsageService: GenService<{
   /**
-   * Counts what a repo holds. NOT_FOUND for an unknown repo.
+   * Counts the content of a repo. Returns NOT_FOUND for an unknown repo.
    *
    * @generated from rpc pinfold.control.registry.v1.RepoUsageService.GetRepoUsage
    */

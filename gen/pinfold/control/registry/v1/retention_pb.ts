@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/retention.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What is kept, until when, and what may not be moved or pulled.
+// Retention rules, tag protection rules, legal holds and quarantine.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,84 +20,87 @@ export const file_pinfold_control_registry_v1_retention: GenFile = /*@__PURE__*/
   fileDesc("CitwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmV0ZW50aW9uLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEivgMKDVJldGVudGlvblJ1bGUSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBARIRCgR0YWdzGAMgAygJQgPgQQESGAoLZXhjZXB0X3RhZ3MYBCADKAlCA+BBARIcCg9rZWVwX2RheXNfYWZ0ZXIYBSABKAVCA+BBARIWCglrZWVwX2xhc3QYBiABKAVCA+BBARIUCgdmb3JldmVyGAcgASgIQgPgQQESGgoNdW50YWdnZWRfZGF5cxgIIAEoBUID4EEBEkIKBG1vZGUYCSABKA4yLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZS5Nb2RlQgPgQQISNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQAyKSAgoHVGFnUnVsZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARIYCgtleGNlcHRfdGFncxgEIAMoCUID4EEBEhYKCWltbXV0YWJsZRgFIAEoCEID4EEBEhMKBm1vdmVycxgGIAMoCUID4EEBEhgKC2tlZXBfbGlzdGVkGAcgASgIQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiqgIKBEhvbGQSFAoDdWlkGAEgASgJQgfgQQOgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EEBEhEKBHRhZ3MYAyADKAlCA+BBARITCgZyZWFzb24YBCABKAlCA+BBAhISCgVhY3RvchgFIAEoCUID4EEDEjUKDHJlbGVhc2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIYCgtyZWxlYXNlZF9ieRgHIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIqQCChFRdWFyYW50aW5lZERpZ2VzdBIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI1CgxyZWxlYXNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGAoLcmVsZWFzZWRfYnkYBiABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyKXAQoNQnJva2VuUHJvbWlzZRIZCghyZXBvX3VpZBgBIAEoCUIH4EEDoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZyZWFzb24YAyABKAlCA+BBAxIuCgV1bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIRCgRydWxlGAUgASgJQgPgQQMi1wIKB1Byb21pc2USGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQMSQAoGcmVhc29uGAMgASgOMisucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlByb21pc2UuUmVhc29uQgPgQQMSLgoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEcnVsZRgFIAEoCUID4EEDEhEKBHRhZ3MYBiADKAlCA+BBAxIWCglrZXB0X3dpdGgYByABKAlCA+BBAyJsCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASDAoIUFJPTUlTRUQQARIICgRIRUxEEAISDQoJSU1NVVRBQkxFEAMSCAoETEFTVBAEEg0KCVVOREVDSURFRBAFEgoKBkxJU1RFRBAGIn4KGkNyZWF0ZVJldGVudGlvblJ1bGVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5yZXRlbnRpb25fcnVsZRgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlQgPgQQIinwEKGlVwZGF0ZVJldGVudGlvblJ1bGVSZXF1ZXN0EksKDnJldGVudGlvbl9ydWxlGAEgASgLMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblJ1bGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiMgoaRGVsZXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldFJldGVudGlvblJ1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKOAQoZTGlzdFJldGVudGlvblJ1bGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEioAEKGkxpc3RSZXRlbnRpb25SdWxlc1Jlc3BvbnNlEkMKD3JldGVudGlvbl9ydWxlcxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25SdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFImwKFENyZWF0ZVRhZ1J1bGVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI7Cgh0YWdfcnVsZRgCIAEoCzIkLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlQgPgQQIijQEKFFVwZGF0ZVRhZ1J1bGVSZXF1ZXN0Ej8KCHRhZ19ydWxlGAEgASgLMiQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ1J1bGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiLAoURGVsZXRlVGFnUnVsZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIikKEUdldFRhZ1J1bGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKIAQoTTGlzdFRhZ1J1bGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEijgEKFExpc3RUYWdSdWxlc1Jlc3BvbnNlEjcKCXRhZ19ydWxlcxgBIAMoCzIkLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFImIKEUNyZWF0ZUhvbGRSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI0CgRob2xkGAIgASgLMiEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkhvbGRCA+BBAiIqChJSZWxlYXNlSG9sZFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEhvbGRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKhAQoQTGlzdEhvbGRzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIoQBChFMaXN0SG9sZHNSZXNwb25zZRIwCgVob2xkcxgBIAMoCzIhLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ib2xkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt0b3RhbF9jb3VudBgDIAEoAxIPCgdza2lwcGVkGAQgASgFIlYKEVF1YXJhbnRpbmVSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZyZWFzb24YAyABKAlCA+BBAiIwChhSZWxlYXNlUXVhcmFudGluZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi0KFUdldFF1YXJhbnRpbmVkUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEipwEKFkxpc3RRdWFyYW50aW5lZFJlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESGgoNaW5jbHVkZV9lbmRlZBgCIAEoCEID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKdAQoXTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2USQwoLcXVhcmFudGluZWQYASADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZWREaWdlc3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiWwoUQnJlYWtQcm9taXNlc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQESEwoGcmVhc29uGAMgASgJQgPgQQIiQwoRR2V0UHJvbWlzZVJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQIy7CIKEFJldGVudGlvblNlcnZpY2USlwIKE0NyZWF0ZVJldGVudGlvblJ1bGUSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZSKaAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ydWxlLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAjk6DnJldGVudGlvbl9ydWxlIicvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3BhcmVudD0qKn0SowIKE1VwZGF0ZVJldGVudGlvblJ1bGUSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVXBkYXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZSKmAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ydWxlLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAkU6DnJldGVudGlvbl9ydWxlMjMvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3JldGVudGlvbl9ydWxlLnVpZD0qKn0S8AEKE0RlbGV0ZVJldGVudGlvblJ1bGUSNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGVsZXRlUmV0ZW50aW9uUnVsZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkihwGKtRgGEgQKApQNkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24ucnVsZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwImKiQvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMve3VpZD0qKn0SuAEKEEdldFJldGVudGlvblJ1bGUSNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UmV0ZW50aW9uUnVsZVJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUnVsZSJCirUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCJhIkL3JlZ2lzdHJ5L3YyL3JldGVudGlvblJ1bGVzL3t1aWQ9Kip9EsIBChJMaXN0UmV0ZW50aW9uUnVsZXMSNi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJldGVudGlvblJ1bGVzUmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UmV0ZW50aW9uUnVsZXNSZXNwb25zZSI7irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUnVsZXMS/QEKDUNyZWF0ZVRhZ1J1bGUSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlVGFnUnVsZVJlcXVlc3QaJC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnUnVsZSKSAYq1GAYSBAoClA2StRhFCjpkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi50YWdfcnVsZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwItOgh0YWdfcnVsZSIhL3JlZ2lzdHJ5L3YyL3RhZ1J1bGVzL3twYXJlbnQ9Kip9EoMCCg1VcGRhdGVUYWdSdWxlEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwZGF0ZVRhZ1J1bGVSZXF1ZXN0GiQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ1J1bGUimAGKtRgGEgQKApQNkrUYRQo6ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24udGFnX3J1bGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCMzoIdGFnX3J1bGUyJy9yZWdpc3RyeS92Mi90YWdSdWxlcy97dGFnX3J1bGUudWlkPSoqfRLiAQoNRGVsZXRlVGFnUnVsZRIxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVUYWdSdWxlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKFAYq1GAYSBAoClA2StRhFCjpkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi50YWdfcnVsZS5kZWxldGVkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIgKh4vcmVnaXN0cnkvdjIvdGFnUnVsZXMve3VpZD0qKn0SoAEKCkdldFRhZ1J1bGUSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0VGFnUnVsZVJlcXVlc3QaJC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnUnVsZSI8irUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCIBIeL3JlZ2lzdHJ5L3YyL3RhZ1J1bGVzL3t1aWQ9Kip9EqoBCgxMaXN0VGFnUnVsZXMSMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ1J1bGVzUmVxdWVzdBoxLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnUnVsZXNSZXNwb25zZSI1irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIXEhUvcmVnaXN0cnkvdjIvdGFnUnVsZXMS6QEKCkNyZWF0ZUhvbGQSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlSG9sZFJlcXVlc3QaIS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSG9sZCKHAYq1GAYSBAoClA2StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5ob2xkLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAiY6BGhvbGQiHi9yZWdpc3RyeS92Mi9ob2xkcy97cGFyZW50PSoqfRLuAQoLUmVsZWFzZUhvbGQSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVsZWFzZUhvbGRSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkhvbGQiigGKtRgGEgQKApQNkrUYQgo3ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24uaG9sZC5yZWxlYXNlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoBKiIjL3JlZ2lzdHJ5L3YyL2hvbGRzL3t1aWQ9Kip9OnJlbGVhc2USlAEKB0dldEhvbGQSKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0SG9sZFJlcXVlc3QaIS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuSG9sZCI5irUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2hvbGRzL3t1aWQ9Kip9Ep4BCglMaXN0SG9sZHMSLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEhvbGRzUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0SG9sZHNSZXNwb25zZSIyirUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIUEhIvcmVnaXN0cnkvdjIvaG9sZHMSigIKClF1YXJhbnRpbmUSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZVJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZWREaWdlc3QimwGKtRgGEgQKApQNkrUYRwo8ZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24ucXVhcmFudGluZS5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoADAAgtPkkwI0OgEqIi8vcmVnaXN0cnkvdjIvcXVhcmFudGluZWQve3BhcmVudD0qKn06cXVhcmFudGluZRKTAgoRUmVsZWFzZVF1YXJhbnRpbmUSNS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVsZWFzZVF1YXJhbnRpbmVSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlF1YXJhbnRpbmVkRGlnZXN0IpYBirUYBhIECgKUDZK1GEgKPWRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkucmV0ZW50aW9uLnF1YXJhbnRpbmUucmVsZWFzZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAi46ASoiKS9yZWdpc3RyeS92Mi9xdWFyYW50aW5lZC97dWlkPSoqfTpyZWxlYXNlErUBCg5HZXRRdWFyYW50aW5lZBIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRRdWFyYW50aW5lZFJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUXVhcmFudGluZWREaWdlc3QiP4q1GAYSBAoClA2atRgIGAEgACgBMACC0+STAiMSIS9yZWdpc3RyeS92Mi9xdWFyYW50aW5lZC97dWlkPSoqfRK2AQoPTGlzdFF1YXJhbnRpbmVkEjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RRdWFyYW50aW5lZFJlcXVlc3QaNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2UiOIq1GAgSBgoClA0QAZq1GAgYASAAKAEwAILT5JMCGhIYL3JlZ2lzdHJ5L3YyL3F1YXJhbnRpbmVkEokCCg1CcmVha1Byb21pc2VzEjEucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkJyZWFrUHJvbWlzZXNSZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkJyb2tlblByb21pc2UimAGKtRgIEgYKBJQNxgyStRhDCjhkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5wcm9taXNlLmJyb2tlbi52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCMzoBKiIuL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn06YnJlYWtQcm9taXNlcxK0AQoKR2V0UHJvbWlzZRIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXRQcm9taXNlUmVxdWVzdBokLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Qcm9taXNlIlCKtRgGEgQKAskMmrUYCBgBIAAoATAAgtPkkwI0EjIvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9wcm9taXNlcy97ZGlnZXN0fWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * What is kept of a place. All rules that hold for a repo count: what one of them keeps is kept, the latest date is the
- * date, and what no rule is about is kept for good.
+ * Retention rule of a group or repo. All rules that apply to a repo are combined: content that any rule keeps is kept,
+ * and the latest date applies. Content that no rule covers is kept forever.
  *
  * @generated from message pinfold.control.registry.v1.RetentionRule
  */
 export type RetentionRule = Message<"pinfold.control.registry.v1.RetentionRule"> & {
   /**
-   * The uid, below that of the group or the repo in which the rule holds.
+   * Identifier: starts with the uid of the group or repo of the rule.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What it is called: at most 100 characters.
+   * Display name, at most 100 characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only for these tags, such as `stable` or `v1.*`, where `*` stands for any characters: at most 20. All tags when empty.
+   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
+   * tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * Not for these tags, written the same.
+   * Tags that the rule does not apply to, in the same form.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags: string[];
 
   /**
-   * How many days a digest is kept after such a tag has left it: 36500 at most. 0 says nothing of them.
+   * Number of days that a digest is kept after a matching tag no longer points to it: 36500 at most. 0: no such
+   * retention.
    *
    * @generated from field: int32 keep_days_after = 5;
    */
   keepDaysAfter: number;
 
   /**
-   * The last so many digests that such tags of a repo have had are kept, whatever their date: 1000 at most.
+   * Number of latest digests of matching tags in a repo that are kept, regardless of their dates: 1000 at most.
    *
    * @generated from field: int32 keep_last = 6;
    */
   keepLast: number;
 
   /**
-   * What was such a tag is kept for good.
+   * True: digests under a matching tag are kept forever.
    *
    * @generated from field: bool forever = 7;
    */
   forever: boolean;
 
   /**
-   * How many days a manifest is kept that was pushed by digest and never was a tag: 36500 at most. 0 says nothing of them.
+   * Number of days that a manifest is kept if it was pushed by digest and never had a tag: 36500 at most. 0: no such
+   * retention.
    *
    * @generated from field: int32 untagged_days = 8;
    */
   untaggedDays: number;
 
   /**
-   * Whether it is in force.
+   * Mode of the rule.
    *
    * @generated from field: pinfold.control.registry.v1.RetentionRule.Mode mode = 9;
    */
   mode: RetentionRule_Mode;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -105,84 +108,87 @@ export type RetentionRule = Message<"pinfold.control.registry.v1.RetentionRule">
 };
 
 /**
- * What is kept of a place. All rules that hold for a repo count: what one of them keeps is kept, the latest date is the
- * date, and what no rule is about is kept for good.
+ * Retention rule of a group or repo. All rules that apply to a repo are combined: content that any rule keeps is kept,
+ * and the latest date applies. Content that no rule covers is kept forever.
  *
  * @generated from message pinfold.control.registry.v1.RetentionRule
  */
 export type RetentionRuleJson = {
   /**
-   * The uid, below that of the group or the repo in which the rule holds.
+   * Identifier: starts with the uid of the group or repo of the rule.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What it is called: at most 100 characters.
+   * Display name, at most 100 characters.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only for these tags, such as `stable` or `v1.*`, where `*` stands for any characters: at most 20. All tags when empty.
+   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
+   * tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * Not for these tags, written the same.
+   * Tags that the rule does not apply to, in the same form.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags?: string[];
 
   /**
-   * How many days a digest is kept after such a tag has left it: 36500 at most. 0 says nothing of them.
+   * Number of days that a digest is kept after a matching tag no longer points to it: 36500 at most. 0: no such
+   * retention.
    *
    * @generated from field: int32 keep_days_after = 5;
    */
   keepDaysAfter?: number;
 
   /**
-   * The last so many digests that such tags of a repo have had are kept, whatever their date: 1000 at most.
+   * Number of latest digests of matching tags in a repo that are kept, regardless of their dates: 1000 at most.
    *
    * @generated from field: int32 keep_last = 6;
    */
   keepLast?: number;
 
   /**
-   * What was such a tag is kept for good.
+   * True: digests under a matching tag are kept forever.
    *
    * @generated from field: bool forever = 7;
    */
   forever?: boolean;
 
   /**
-   * How many days a manifest is kept that was pushed by digest and never was a tag: 36500 at most. 0 says nothing of them.
+   * Number of days that a manifest is kept if it was pushed by digest and never had a tag: 36500 at most. 0: no such
+   * retention.
    *
    * @generated from field: int32 untagged_days = 8;
    */
   untaggedDays?: number;
 
   /**
-   * Whether it is in force.
+   * Mode of the rule.
    *
    * @generated from field: pinfold.control.registry.v1.RetentionRule.Mode mode = 9;
    */
   mode?: RetentionRule_ModeJson;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -197,34 +203,34 @@ export const RetentionRuleSchema: GenMessage<RetentionRule, {jsonType: Retention
   messageDesc(file_pinfold_control_registry_v1_retention, 0);
 
 /**
- * Whether a rule is in force.
+ * Mode of a rule.
  *
  * @generated from enum pinfold.control.registry.v1.RetentionRule.Mode
  */
 export const RetentionRule_Mode = {
   /**
-   * Not a mode.
+   * Not set.
    *
    * @generated from enum value: MODE_UNSPECIFIED = 0;
    */
   MODE_UNSPECIFIED: 0,
 
   /**
-   * It gives no dates.
+   * The rule gives no dates.
    *
    * @generated from enum value: OFF = 1;
    */
   OFF: 1,
 
   /**
-   * It gives no dates, and refuses nothing.
+   * Dry run: the rule gives no dates and refuses nothing.
    *
    * @generated from enum value: DRY_RUN = 2;
    */
   DRY_RUN: 2,
 
   /**
-   * It gives dates, and refuses what would break them.
+   * The rule gives dates and refuses deletions before them.
    *
    * @generated from enum value: ENFORCE = 3;
    */
@@ -232,14 +238,14 @@ export const RetentionRule_Mode = {
 } as const;
 
 /**
- * Whether a rule is in force.
+ * Mode of a rule.
  *
  * @generated from enum pinfold.control.registry.v1.RetentionRule.Mode
  */
 export type RetentionRule_Mode = (typeof RetentionRule_Mode)[keyof typeof RetentionRule_Mode] | UnknownEnum;
 
 /**
- * Whether a rule is in force.
+ * Mode of a rule.
  *
  * @generated from enum pinfold.control.registry.v1.RetentionRule.Mode
  */
@@ -252,71 +258,72 @@ export const RetentionRule_ModeSchema: GenEnum<RetentionRule_Mode, RetentionRule
   enumDesc(file_pinfold_control_registry_v1_retention, 0, 0);
 
 /**
- * Rule on tags: which never move, who may move others, and whether what their indexes list can be deleted. It says at least one
- * of these.
+ * Tag protection rule: makes tags immutable, limits who can update them, or protects the manifests listed by their
+ * indexes. A rule has at least one of these effects.
  *
  * @generated from message pinfold.control.registry.v1.TagRule
  */
 export type TagRule = Message<"pinfold.control.registry.v1.TagRule"> & {
   /**
-   * The uid, below that of the group or the repo in which the rule holds.
+   * Identifier: starts with the uid of the group or repo of the rule.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What it is called: at most 100 characters.
+   * Display name, at most 100 characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only for these tags, such as `stable` or `v1.*`, where `*` stands for any characters: at most 20. All tags when empty.
+   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
+   * tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * Not for these tags, written the same: as many as needed, up to 1000.
+   * Tags that the rule does not apply to, in the same form: at most 1000.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags: string[];
 
   /**
-   * Such a tag keeps the digest that it has, and cannot be deleted.
+   * True: matching tags are immutable. They keep their digest and cannot be deleted.
    *
    * @generated from field: bool immutable = 5;
    */
   immutable: boolean;
 
   /**
-   * Only these identities, by their uids, and push tokens that they made, create, move or delete such a tag: 100 at most.
-   * Anybody who may otherwise when empty.
+   * Only identities that can create, update or delete matching tags, by uid, including with their push tokens: 100 at
+   * most. Empty: everyone with permission.
    *
    * @generated from field: repeated string movers = 6;
    */
   movers: string[];
 
   /**
-   * As long as such a tag points to an index, the manifests that the index lists cannot be deleted by themselves.
+   * True: while a matching tag points to an index, the manifests listed by the index cannot be deleted individually.
    *
    * @generated from field: bool keep_listed = 7;
    */
   keepListed: boolean;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -324,71 +331,72 @@ export type TagRule = Message<"pinfold.control.registry.v1.TagRule"> & {
 };
 
 /**
- * Rule on tags: which never move, who may move others, and whether what their indexes list can be deleted. It says at least one
- * of these.
+ * Tag protection rule: makes tags immutable, limits who can update them, or protects the manifests listed by their
+ * indexes. A rule has at least one of these effects.
  *
  * @generated from message pinfold.control.registry.v1.TagRule
  */
 export type TagRuleJson = {
   /**
-   * The uid, below that of the group or the repo in which the rule holds.
+   * Identifier: starts with the uid of the group or repo of the rule.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What it is called: at most 100 characters.
+   * Display name, at most 100 characters.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Only for these tags, such as `stable` or `v1.*`, where `*` stands for any characters: at most 20. All tags when empty.
+   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
+   * tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * Not for these tags, written the same: as many as needed, up to 1000.
+   * Tags that the rule does not apply to, in the same form: at most 1000.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags?: string[];
 
   /**
-   * Such a tag keeps the digest that it has, and cannot be deleted.
+   * True: matching tags are immutable. They keep their digest and cannot be deleted.
    *
    * @generated from field: bool immutable = 5;
    */
   immutable?: boolean;
 
   /**
-   * Only these identities, by their uids, and push tokens that they made, create, move or delete such a tag: 100 at most.
-   * Anybody who may otherwise when empty.
+   * Only identities that can create, update or delete matching tags, by uid, including with their push tokens: 100 at
+   * most. Empty: everyone with permission.
    *
    * @generated from field: repeated string movers = 6;
    */
   movers?: string[];
 
   /**
-   * As long as such a tag points to an index, the manifests that the index lists cannot be deleted by themselves.
+   * True: while a matching tag points to an index, the manifests listed by the index cannot be deleted individually.
    *
    * @generated from field: bool keep_listed = 7;
    */
   keepListed?: boolean;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -403,69 +411,69 @@ export const TagRuleSchema: GenMessage<TagRule, {jsonType: TagRuleJson}> = /*@__
   messageDesc(file_pinfold_control_registry_v1_retention, 1);
 
 /**
- * That something is kept without a date. It never changes, but to end.
+ * Legal hold: keeps content without an end date. A hold cannot be changed, only released.
  *
  * @generated from message pinfold.control.registry.v1.Hold
  */
 export type Hold = Message<"pinfold.control.registry.v1.Hold"> & {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The manifest: `sha256:` and 64 hex digits, or `sha512:` and 128. Either this or `tags` is required.
+   * Digest of the manifest: `sha256:` and 64 hex digits, or `sha512:` and 128. Set either this or `tags`.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * What these tags point to or have pointed to, such as `v1.*`: at most 20. They cannot be deleted.
+   * Tags whose current and previous digests are kept, such as `v1.*`: at most 20. The tags cannot be deleted.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 5;
    */
   actor: string;
 
   /**
-   * When it was released; not set otherwise.
+   * Time of the release. Not set if not released.
    *
    * @generated from field: google.protobuf.Timestamp release_time = 6;
    */
   releaseTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has released it.
+   * The uid of the identity that released it.
    *
    * @generated from field: string released_by = 7;
    */
   releasedBy: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the release, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -473,69 +481,69 @@ export type Hold = Message<"pinfold.control.registry.v1.Hold"> & {
 };
 
 /**
- * That something is kept without a date. It never changes, but to end.
+ * Legal hold: keeps content without an end date. A hold cannot be changed, only released.
  *
  * @generated from message pinfold.control.registry.v1.Hold
  */
 export type HoldJson = {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The manifest: `sha256:` and 64 hex digits, or `sha512:` and 128. Either this or `tags` is required.
+   * Digest of the manifest: `sha256:` and 64 hex digits, or `sha512:` and 128. Set either this or `tags`.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * What these tags point to or have pointed to, such as `v1.*`: at most 20. They cannot be deleted.
+   * Tags whose current and previous digests are kept, such as `v1.*`: at most 20. The tags cannot be deleted.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 5;
    */
   actor?: string;
 
   /**
-   * When it was released; not set otherwise.
+   * Time of the release. Not set if not released.
    *
    * @generated from field: google.protobuf.Timestamp release_time = 6;
    */
   releaseTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has released it.
+   * The uid of the identity that released it.
    *
    * @generated from field: string released_by = 7;
    */
   releasedBy?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the release, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -550,62 +558,62 @@ export const HoldSchema: GenMessage<Hold, {jsonType: HoldJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_control_registry_v1_retention, 2);
 
 /**
- * That nobody pulls a manifest. It never changes, but to end.
+ * Quarantined manifest: nobody can pull it. A quarantine cannot be changed, only released.
  *
  * @generated from message pinfold.control.registry.v1.QuarantinedDigest
  */
 export type QuarantinedDigest = Message<"pinfold.control.registry.v1.QuarantinedDigest"> & {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Digest of the manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why, as those are told who pull it.
+   * Reason that is shown to callers who pull the manifest.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 4;
    */
   actor: string;
 
   /**
-   * When it was released; not set otherwise.
+   * Time of the release. Not set if not released.
    *
    * @generated from field: google.protobuf.Timestamp release_time = 5;
    */
   releaseTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has released it.
+   * The uid of the identity that released it.
    *
    * @generated from field: string released_by = 6;
    */
   releasedBy: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the release, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -613,62 +621,62 @@ export type QuarantinedDigest = Message<"pinfold.control.registry.v1.Quarantined
 };
 
 /**
- * That nobody pulls a manifest. It never changes, but to end.
+ * Quarantined manifest: nobody can pull it. A quarantine cannot be changed, only released.
  *
  * @generated from message pinfold.control.registry.v1.QuarantinedDigest
  */
 export type QuarantinedDigestJson = {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Digest of the manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why, as those are told who pull it.
+   * Reason that is shown to callers who pull the manifest.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 4;
    */
   actor?: string;
 
   /**
-   * When it was released; not set otherwise.
+   * Time of the release. Not set if not released.
    *
    * @generated from field: google.protobuf.Timestamp release_time = 5;
    */
   releaseTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has released it.
+   * The uid of the identity that released it.
    *
    * @generated from field: string released_by = 6;
    */
   releasedBy?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the release, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the release, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -683,7 +691,7 @@ export const QuarantinedDigestSchema: GenMessage<QuarantinedDigest, {jsonType: Q
   messageDesc(file_pinfold_control_registry_v1_retention, 3);
 
 /**
- * What was deleted although something kept it.
+ * Deletion of content that a retention date kept.
  *
  * @generated from message pinfold.control.registry.v1.BrokenPromise
  */
@@ -696,28 +704,28 @@ export type BrokenPromise = Message<"pinfold.control.registry.v1.BrokenPromise">
   repoUid: string;
 
   /**
-   * The manifest; empty for the whole repo.
+   * Digest of the manifest. Empty for the whole repo.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why.
+   * Reason for the deletion.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * Until when it would have been kept; not set without an end, or when nothing kept it.
+   * Former end of the retention. Not set if it had no end, or if nothing kept the content.
    *
    * @generated from field: google.protobuf.Timestamp until = 4;
    */
   until?: Timestamp | undefined;
 
   /**
-   * The uid of the rule that kept it; empty when none did.
+   * The uid of the rule that kept the content. Empty if no rule did.
    *
    * @generated from field: string rule = 5;
    */
@@ -725,7 +733,7 @@ export type BrokenPromise = Message<"pinfold.control.registry.v1.BrokenPromise">
 };
 
 /**
- * What was deleted although something kept it.
+ * Deletion of content that a retention date kept.
  *
  * @generated from message pinfold.control.registry.v1.BrokenPromise
  */
@@ -738,28 +746,28 @@ export type BrokenPromiseJson = {
   repoUid?: string;
 
   /**
-   * The manifest; empty for the whole repo.
+   * Digest of the manifest. Empty for the whole repo.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why.
+   * Reason for the deletion.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * Until when it would have been kept; not set without an end, or when nothing kept it.
+   * Former end of the retention. Not set if it had no end, or if nothing kept the content.
    *
    * @generated from field: google.protobuf.Timestamp until = 4;
    */
   until?: TimestampJson;
 
   /**
-   * The uid of the rule that kept it; empty when none did.
+   * The uid of the rule that kept the content. Empty if no rule did.
    *
    * @generated from field: string rule = 5;
    */
@@ -774,7 +782,7 @@ export const BrokenPromiseSchema: GenMessage<BrokenPromise, {jsonType: BrokenPro
   messageDesc(file_pinfold_control_registry_v1_retention, 4);
 
 /**
- * What keeps a manifest.
+ * Retention of a manifest: the reason why it cannot be deleted, and until when.
  *
  * @generated from message pinfold.control.registry.v1.Promise
  */
@@ -787,42 +795,43 @@ export type Promise = Message<"pinfold.control.registry.v1.Promise"> & {
   repoUid: string;
 
   /**
-   * The manifest that was asked about.
+   * Digest of the requested manifest.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * What keeps it.
+   * Reason that prevents the deletion.
    *
    * @generated from field: pinfold.control.registry.v1.Promise.Reason reason = 3;
    */
   reason: Promise_Reason;
 
   /**
-   * Until when; not set without an end, or when nothing keeps it.
+   * End of the retention. Not set if it has no end, or if nothing retains the manifest.
    *
    * @generated from field: google.protobuf.Timestamp until = 4;
    */
   until?: Timestamp | undefined;
 
   /**
-   * The uid of the rule or the hold.
+   * The uid of the rule or the legal hold.
    *
    * @generated from field: string rule = 5;
    */
   rule: string;
 
   /**
-   * Tags that point to it, or have pointed to it: some of them. Where nothing keeps it, some of those that point to it now.
+   * Some of the tags that point to the manifest or have pointed to it. If nothing keeps the manifest, some of the tags
+   * that currently point to it.
    *
    * @generated from field: repeated string tags = 6;
    */
   tags: string[];
 
   /**
-   * The manifest that is kept, and this one with it: an index that lists it, or what it is a signature of.
+   * Digest of the manifest that keeps this one: an index that lists it, or its subject if this one is a signature.
    *
    * @generated from field: string kept_with = 7;
    */
@@ -830,7 +839,7 @@ export type Promise = Message<"pinfold.control.registry.v1.Promise"> & {
 };
 
 /**
- * What keeps a manifest.
+ * Retention of a manifest: the reason why it cannot be deleted, and until when.
  *
  * @generated from message pinfold.control.registry.v1.Promise
  */
@@ -843,42 +852,43 @@ export type PromiseJson = {
   repoUid?: string;
 
   /**
-   * The manifest that was asked about.
+   * Digest of the requested manifest.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * What keeps it.
+   * Reason that prevents the deletion.
    *
    * @generated from field: pinfold.control.registry.v1.Promise.Reason reason = 3;
    */
   reason?: Promise_ReasonJson;
 
   /**
-   * Until when; not set without an end, or when nothing keeps it.
+   * End of the retention. Not set if it has no end, or if nothing retains the manifest.
    *
    * @generated from field: google.protobuf.Timestamp until = 4;
    */
   until?: TimestampJson;
 
   /**
-   * The uid of the rule or the hold.
+   * The uid of the rule or the legal hold.
    *
    * @generated from field: string rule = 5;
    */
   rule?: string;
 
   /**
-   * Tags that point to it, or have pointed to it: some of them. Where nothing keeps it, some of those that point to it now.
+   * Some of the tags that point to the manifest or have pointed to it. If nothing keeps the manifest, some of the tags
+   * that currently point to it.
    *
    * @generated from field: repeated string tags = 6;
    */
   tags?: string[];
 
   /**
-   * The manifest that is kept, and this one with it: an index that lists it, or what it is a signature of.
+   * Digest of the manifest that keeps this one: an index that lists it, or its subject if this one is a signature.
    *
    * @generated from field: string kept_with = 7;
    */
@@ -893,55 +903,55 @@ export const PromiseSchema: GenMessage<Promise, {jsonType: PromiseJson}> = /*@__
   messageDesc(file_pinfold_control_registry_v1_retention, 5);
 
 /**
- * What it is that keeps it.
+ * Reason why a manifest is kept.
  *
  * @generated from enum pinfold.control.registry.v1.Promise.Reason
  */
 export const Promise_Reason = {
   /**
-   * Nothing.
+   * No reason: the manifest can be deleted.
    *
    * @generated from enum value: REASON_UNSPECIFIED = 0;
    */
   REASON_UNSPECIFIED: 0,
 
   /**
-   * Its date.
+   * Retention date of the manifest.
    *
    * @generated from enum value: PROMISED = 1;
    */
   PROMISED: 1,
 
   /**
-   * A hold.
+   * Legal hold.
    *
    * @generated from enum value: HELD = 2;
    */
   HELD: 2,
 
   /**
-   * A tag that never moves.
+   * Immutable tag.
    *
    * @generated from enum value: IMMUTABLE = 3;
    */
   IMMUTABLE: 3,
 
   /**
-   * It is among the last that such tags have had.
+   * One of the latest digests of matching tags.
    *
    * @generated from enum value: LAST = 4;
    */
   LAST: 4,
 
   /**
-   * More would have to be looked at than is looked at once, so it counts as kept.
+   * Undecided: the check would exceed its limit, so the manifest counts as kept.
    *
    * @generated from enum value: UNDECIDED = 5;
    */
   UNDECIDED: 5,
 
   /**
-   * An index lists it that a tag points to, and a tag rule with `keep_listed` is about that tag.
+   * Listed by an index under a tag, and a tag rule with `keep_listed` applies to that tag.
    *
    * @generated from enum value: LISTED = 6;
    */
@@ -949,14 +959,14 @@ export const Promise_Reason = {
 } as const;
 
 /**
- * What it is that keeps it.
+ * Reason why a manifest is kept.
  *
  * @generated from enum pinfold.control.registry.v1.Promise.Reason
  */
 export type Promise_Reason = (typeof Promise_Reason)[keyof typeof Promise_Reason] | UnknownEnum;
 
 /**
- * What it is that keeps it.
+ * Reason why a manifest is kept.
  *
  * @generated from enum pinfold.control.registry.v1.Promise.Reason
  */
@@ -969,13 +979,13 @@ export const Promise_ReasonSchema: GenEnum<Promise_Reason, Promise_ReasonJson> =
   enumDesc(file_pinfold_control_registry_v1_retention, 5, 0);
 
 /**
- * Which rule to make, and where.
+ * Request to create a retention rule for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreateRetentionRuleRequest
  */
 export type CreateRetentionRuleRequest = Message<"pinfold.control.registry.v1.CreateRetentionRuleRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -990,13 +1000,13 @@ export type CreateRetentionRuleRequest = Message<"pinfold.control.registry.v1.Cr
 };
 
 /**
- * Which rule to make, and where.
+ * Request to create a retention rule for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreateRetentionRuleRequest
  */
 export type CreateRetentionRuleRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -1018,21 +1028,21 @@ export const CreateRetentionRuleRequestSchema: GenMessage<CreateRetentionRuleReq
   messageDesc(file_pinfold_control_registry_v1_retention, 6);
 
 /**
- * What to change.
+ * Request to change one retention rule: the new values and the fields to update.
  *
  * @generated from message pinfold.control.registry.v1.UpdateRetentionRuleRequest
  */
 export type UpdateRetentionRuleRequest = Message<"pinfold.control.registry.v1.UpdateRetentionRuleRequest"> & {
   /**
-   * The new values. Its `uid` names the rule to change.
+   * The new values. `uid` names the rule to change.
    *
    * @generated from field: pinfold.control.registry.v1.RetentionRule retention_rule = 1;
    */
   retentionRule?: RetentionRule | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas. Without a mask, REST changes every member present in the body and
-   * gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1040,21 +1050,21 @@ export type UpdateRetentionRuleRequest = Message<"pinfold.control.registry.v1.Up
 };
 
 /**
- * What to change.
+ * Request to change one retention rule: the new values and the fields to update.
  *
  * @generated from message pinfold.control.registry.v1.UpdateRetentionRuleRequest
  */
 export type UpdateRetentionRuleRequestJson = {
   /**
-   * The new values. Its `uid` names the rule to change.
+   * The new values. `uid` names the rule to change.
    *
    * @generated from field: pinfold.control.registry.v1.RetentionRule retention_rule = 1;
    */
   retentionRule?: RetentionRuleJson;
 
   /**
-   * Paths of the fields to change, separated by commas. Without a mask, REST changes every member present in the body and
-   * gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1069,7 +1079,7 @@ export const UpdateRetentionRuleRequestSchema: GenMessage<UpdateRetentionRuleReq
   messageDesc(file_pinfold_control_registry_v1_retention, 7);
 
 /**
- * Which rule to delete.
+ * Request to delete one retention rule.
  *
  * @generated from message pinfold.control.registry.v1.DeleteRetentionRuleRequest
  */
@@ -1083,7 +1093,7 @@ export type DeleteRetentionRuleRequest = Message<"pinfold.control.registry.v1.De
 };
 
 /**
- * Which rule to delete.
+ * Request to delete one retention rule.
  *
  * @generated from message pinfold.control.registry.v1.DeleteRetentionRuleRequest
  */
@@ -1104,7 +1114,7 @@ export const DeleteRetentionRuleRequestSchema: GenMessage<DeleteRetentionRuleReq
   messageDesc(file_pinfold_control_registry_v1_retention, 8);
 
 /**
- * What to read.
+ * Request to read one retention rule.
  *
  * @generated from message pinfold.control.registry.v1.GetRetentionRuleRequest
  */
@@ -1118,7 +1128,7 @@ export type GetRetentionRuleRequest = Message<"pinfold.control.registry.v1.GetRe
 };
 
 /**
- * What to read.
+ * Request to read one retention rule.
  *
  * @generated from message pinfold.control.registry.v1.GetRetentionRuleRequest
  */
@@ -1139,42 +1149,44 @@ export const GetRetentionRuleRequestSchema: GenMessage<GetRetentionRuleRequest, 
   messageDesc(file_pinfold_control_registry_v1_retention, 9);
 
 /**
- * Which rules, and which page.
+ * Request to list retention rules: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListRetentionRulesRequest
  */
 export type ListRetentionRulesRequest = Message<"pinfold.control.registry.v1.ListRetentionRulesRequest"> & {
   /**
-   * The uid of a group or a repo: only rules made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `update_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1182,42 +1194,44 @@ export type ListRetentionRulesRequest = Message<"pinfold.control.registry.v1.Lis
 };
 
 /**
- * Which rules, and which page.
+ * Request to list retention rules: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListRetentionRulesRequest
  */
 export type ListRetentionRulesRequestJson = {
   /**
-   * The uid of a group or a repo: only rules made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `update_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1232,7 +1246,7 @@ export const ListRetentionRulesRequestSchema: GenMessage<ListRetentionRulesReque
   messageDesc(file_pinfold_control_registry_v1_retention, 10);
 
 /**
- * One page of rules.
+ * One page of retention rules.
  *
  * @generated from message pinfold.control.registry.v1.ListRetentionRulesResponse
  */
@@ -1245,7 +1259,7 @@ export type ListRetentionRulesResponse = Message<"pinfold.control.registry.v1.Li
   retentionRules: RetentionRule[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1259,7 +1273,7 @@ export type ListRetentionRulesResponse = Message<"pinfold.control.registry.v1.Li
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1267,7 +1281,7 @@ export type ListRetentionRulesResponse = Message<"pinfold.control.registry.v1.Li
 };
 
 /**
- * One page of rules.
+ * One page of retention rules.
  *
  * @generated from message pinfold.control.registry.v1.ListRetentionRulesResponse
  */
@@ -1280,7 +1294,7 @@ export type ListRetentionRulesResponseJson = {
   retentionRules?: RetentionRuleJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1294,7 +1308,7 @@ export type ListRetentionRulesResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1309,13 +1323,13 @@ export const ListRetentionRulesResponseSchema: GenMessage<ListRetentionRulesResp
   messageDesc(file_pinfold_control_registry_v1_retention, 11);
 
 /**
- * Which rule to make, and where.
+ * Request to create a tag protection rule for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreateTagRuleRequest
  */
 export type CreateTagRuleRequest = Message<"pinfold.control.registry.v1.CreateTagRuleRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -1330,13 +1344,13 @@ export type CreateTagRuleRequest = Message<"pinfold.control.registry.v1.CreateTa
 };
 
 /**
- * Which rule to make, and where.
+ * Request to create a tag protection rule for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreateTagRuleRequest
  */
 export type CreateTagRuleRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -1358,21 +1372,21 @@ export const CreateTagRuleRequestSchema: GenMessage<CreateTagRuleRequest, {jsonT
   messageDesc(file_pinfold_control_registry_v1_retention, 12);
 
 /**
- * What to change.
+ * Request to change one tag protection rule: the new values and the fields to update.
  *
  * @generated from message pinfold.control.registry.v1.UpdateTagRuleRequest
  */
 export type UpdateTagRuleRequest = Message<"pinfold.control.registry.v1.UpdateTagRuleRequest"> & {
   /**
-   * The new values. Its `uid` names the rule to change.
+   * The new values. `uid` names the rule to change.
    *
    * @generated from field: pinfold.control.registry.v1.TagRule tag_rule = 1;
    */
   tagRule?: TagRule | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas. Without a mask, REST changes every member present in the body and
-   * gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1380,21 +1394,21 @@ export type UpdateTagRuleRequest = Message<"pinfold.control.registry.v1.UpdateTa
 };
 
 /**
- * What to change.
+ * Request to change one tag protection rule: the new values and the fields to update.
  *
  * @generated from message pinfold.control.registry.v1.UpdateTagRuleRequest
  */
 export type UpdateTagRuleRequestJson = {
   /**
-   * The new values. Its `uid` names the rule to change.
+   * The new values. `uid` names the rule to change.
    *
    * @generated from field: pinfold.control.registry.v1.TagRule tag_rule = 1;
    */
   tagRule?: TagRuleJson;
 
   /**
-   * Paths of the fields to change, separated by commas. Without a mask, REST changes every member present in the body and
-   * gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas. Without a mask, REST changes every field present in the body, and
+   * gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1409,7 +1423,7 @@ export const UpdateTagRuleRequestSchema: GenMessage<UpdateTagRuleRequest, {jsonT
   messageDesc(file_pinfold_control_registry_v1_retention, 13);
 
 /**
- * Which rule to delete.
+ * Request to delete one tag protection rule.
  *
  * @generated from message pinfold.control.registry.v1.DeleteTagRuleRequest
  */
@@ -1423,7 +1437,7 @@ export type DeleteTagRuleRequest = Message<"pinfold.control.registry.v1.DeleteTa
 };
 
 /**
- * Which rule to delete.
+ * Request to delete one tag protection rule.
  *
  * @generated from message pinfold.control.registry.v1.DeleteTagRuleRequest
  */
@@ -1444,7 +1458,7 @@ export const DeleteTagRuleRequestSchema: GenMessage<DeleteTagRuleRequest, {jsonT
   messageDesc(file_pinfold_control_registry_v1_retention, 14);
 
 /**
- * What to read.
+ * Request to read one tag protection rule.
  *
  * @generated from message pinfold.control.registry.v1.GetTagRuleRequest
  */
@@ -1458,7 +1472,7 @@ export type GetTagRuleRequest = Message<"pinfold.control.registry.v1.GetTagRuleR
 };
 
 /**
- * What to read.
+ * Request to read one tag protection rule.
  *
  * @generated from message pinfold.control.registry.v1.GetTagRuleRequest
  */
@@ -1479,42 +1493,44 @@ export const GetTagRuleRequestSchema: GenMessage<GetTagRuleRequest, {jsonType: G
   messageDesc(file_pinfold_control_registry_v1_retention, 15);
 
 /**
- * Which rules, and which page.
+ * Request to list tag protection rules: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListTagRulesRequest
  */
 export type ListTagRulesRequest = Message<"pinfold.control.registry.v1.ListTagRulesRequest"> & {
   /**
-   * The uid of a group or a repo: only rules made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `update_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1522,42 +1538,44 @@ export type ListTagRulesRequest = Message<"pinfold.control.registry.v1.ListTagRu
 };
 
 /**
- * Which rules, and which page.
+ * Request to list tag protection rules: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListTagRulesRequest
  */
 export type ListTagRulesRequestJson = {
   /**
-   * The uid of a group or a repo: only rules made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `update_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1572,7 +1590,7 @@ export const ListTagRulesRequestSchema: GenMessage<ListTagRulesRequest, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_retention, 16);
 
 /**
- * One page of rules.
+ * One page of tag protection rules.
  *
  * @generated from message pinfold.control.registry.v1.ListTagRulesResponse
  */
@@ -1585,7 +1603,7 @@ export type ListTagRulesResponse = Message<"pinfold.control.registry.v1.ListTagR
   tagRules: TagRule[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1599,7 +1617,7 @@ export type ListTagRulesResponse = Message<"pinfold.control.registry.v1.ListTagR
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1607,7 +1625,7 @@ export type ListTagRulesResponse = Message<"pinfold.control.registry.v1.ListTagR
 };
 
 /**
- * One page of rules.
+ * One page of tag protection rules.
  *
  * @generated from message pinfold.control.registry.v1.ListTagRulesResponse
  */
@@ -1620,7 +1638,7 @@ export type ListTagRulesResponseJson = {
   tagRules?: TagRuleJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1634,7 +1652,7 @@ export type ListTagRulesResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1649,20 +1667,20 @@ export const ListTagRulesResponseSchema: GenMessage<ListTagRulesResponse, {jsonT
   messageDesc(file_pinfold_control_registry_v1_retention, 17);
 
 /**
- * What to hold, and where.
+ * Request to create a legal hold in a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreateHoldRequest
  */
 export type CreateHoldRequest = Message<"pinfold.control.registry.v1.CreateHoldRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The hold.
+   * The legal hold.
    *
    * @generated from field: pinfold.control.registry.v1.Hold hold = 2;
    */
@@ -1670,20 +1688,20 @@ export type CreateHoldRequest = Message<"pinfold.control.registry.v1.CreateHoldR
 };
 
 /**
- * What to hold, and where.
+ * Request to create a legal hold in a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.CreateHoldRequest
  */
 export type CreateHoldRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The hold.
+   * The legal hold.
    *
    * @generated from field: pinfold.control.registry.v1.Hold hold = 2;
    */
@@ -1698,13 +1716,13 @@ export const CreateHoldRequestSchema: GenMessage<CreateHoldRequest, {jsonType: C
   messageDesc(file_pinfold_control_registry_v1_retention, 18);
 
 /**
- * What to end.
+ * Request to release one legal hold.
  *
  * @generated from message pinfold.control.registry.v1.ReleaseHoldRequest
  */
 export type ReleaseHoldRequest = Message<"pinfold.control.registry.v1.ReleaseHoldRequest"> & {
   /**
-   * The uid of the hold.
+   * The uid of the legal hold.
    *
    * @generated from field: string uid = 1;
    */
@@ -1712,13 +1730,13 @@ export type ReleaseHoldRequest = Message<"pinfold.control.registry.v1.ReleaseHol
 };
 
 /**
- * What to end.
+ * Request to release one legal hold.
  *
  * @generated from message pinfold.control.registry.v1.ReleaseHoldRequest
  */
 export type ReleaseHoldRequestJson = {
   /**
-   * The uid of the hold.
+   * The uid of the legal hold.
    *
    * @generated from field: string uid = 1;
    */
@@ -1733,13 +1751,13 @@ export const ReleaseHoldRequestSchema: GenMessage<ReleaseHoldRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_retention, 19);
 
 /**
- * Request for one hold.
+ * Request to read one legal hold.
  *
  * @generated from message pinfold.control.registry.v1.GetHoldRequest
  */
 export type GetHoldRequest = Message<"pinfold.control.registry.v1.GetHoldRequest"> & {
   /**
-   * The uid of the hold.
+   * The uid of the legal hold.
    *
    * @generated from field: string uid = 1;
    */
@@ -1747,13 +1765,13 @@ export type GetHoldRequest = Message<"pinfold.control.registry.v1.GetHoldRequest
 };
 
 /**
- * Request for one hold.
+ * Request to read one legal hold.
  *
  * @generated from message pinfold.control.registry.v1.GetHoldRequest
  */
 export type GetHoldRequestJson = {
   /**
-   * The uid of the hold.
+   * The uid of the legal hold.
    *
    * @generated from field: string uid = 1;
    */
@@ -1768,49 +1786,52 @@ export const GetHoldRequestSchema: GenMessage<GetHoldRequest, {jsonType: GetHold
   messageDesc(file_pinfold_control_registry_v1_retention, 20);
 
 /**
- * Which holds, and which page.
+ * Request to list legal holds: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListHoldsRequest
  */
 export type ListHoldsRequest = Message<"pinfold.control.registry.v1.ListHoldsRequest"> & {
   /**
-   * The uid of a group or a repo: only holds made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to legal holds there and below. Empty: all legal holds that the
+   * caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded: boolean;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid` or `create_time`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1818,49 +1839,52 @@ export type ListHoldsRequest = Message<"pinfold.control.registry.v1.ListHoldsReq
 };
 
 /**
- * Which holds, and which page.
+ * Request to list legal holds: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListHoldsRequest
  */
 export type ListHoldsRequestJson = {
   /**
-   * The uid of a group or a repo: only holds made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to legal holds there and below. Empty: all legal holds that the
+   * caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded?: boolean;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid` or `create_time`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1875,20 +1899,20 @@ export const ListHoldsRequestSchema: GenMessage<ListHoldsRequest, {jsonType: Lis
   messageDesc(file_pinfold_control_registry_v1_retention, 21);
 
 /**
- * One page of holds.
+ * One page of legal holds.
  *
  * @generated from message pinfold.control.registry.v1.ListHoldsResponse
  */
 export type ListHoldsResponse = Message<"pinfold.control.registry.v1.ListHoldsResponse"> & {
   /**
-   * The holds of this page.
+   * The legal holds of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.Hold holds = 1;
    */
   holds: Hold[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1902,7 +1926,7 @@ export type ListHoldsResponse = Message<"pinfold.control.registry.v1.ListHoldsRe
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1910,20 +1934,20 @@ export type ListHoldsResponse = Message<"pinfold.control.registry.v1.ListHoldsRe
 };
 
 /**
- * One page of holds.
+ * One page of legal holds.
  *
  * @generated from message pinfold.control.registry.v1.ListHoldsResponse
  */
 export type ListHoldsResponseJson = {
   /**
-   * The holds of this page.
+   * The legal holds of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.Hold holds = 1;
    */
   holds?: HoldJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1937,7 +1961,7 @@ export type ListHoldsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1952,27 +1976,27 @@ export const ListHoldsResponseSchema: GenMessage<ListHoldsResponse, {jsonType: L
   messageDesc(file_pinfold_control_registry_v1_retention, 22);
 
 /**
- * What nobody is to pull, and where.
+ * Request to quarantine a manifest in a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.QuarantineRequest
  */
 export type QuarantineRequest = Message<"pinfold.control.registry.v1.QuarantineRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Digest of the manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why: at most 2000 characters. Whoever pulls it is told.
+   * Reason, at most 2000 characters. It is shown to callers who pull the manifest.
    *
    * @generated from field: string reason = 3;
    */
@@ -1980,27 +2004,27 @@ export type QuarantineRequest = Message<"pinfold.control.registry.v1.QuarantineR
 };
 
 /**
- * What nobody is to pull, and where.
+ * Request to quarantine a manifest in a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.QuarantineRequest
  */
 export type QuarantineRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Digest of the manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why: at most 2000 characters. Whoever pulls it is told.
+   * Reason, at most 2000 characters. It is shown to callers who pull the manifest.
    *
    * @generated from field: string reason = 3;
    */
@@ -2015,7 +2039,7 @@ export const QuarantineRequestSchema: GenMessage<QuarantineRequest, {jsonType: Q
   messageDesc(file_pinfold_control_registry_v1_retention, 23);
 
 /**
- * What to end.
+ * Request to release one quarantined manifest.
  *
  * @generated from message pinfold.control.registry.v1.ReleaseQuarantineRequest
  */
@@ -2029,7 +2053,7 @@ export type ReleaseQuarantineRequest = Message<"pinfold.control.registry.v1.Rele
 };
 
 /**
- * What to end.
+ * Request to release one quarantined manifest.
  *
  * @generated from message pinfold.control.registry.v1.ReleaseQuarantineRequest
  */
@@ -2050,7 +2074,7 @@ export const ReleaseQuarantineRequestSchema: GenMessage<ReleaseQuarantineRequest
   messageDesc(file_pinfold_control_registry_v1_retention, 24);
 
 /**
- * Request for one quarantined digest.
+ * Request to read one quarantined digest.
  *
  * @generated from message pinfold.control.registry.v1.GetQuarantinedRequest
  */
@@ -2064,7 +2088,7 @@ export type GetQuarantinedRequest = Message<"pinfold.control.registry.v1.GetQuar
 };
 
 /**
- * Request for one quarantined digest.
+ * Request to read one quarantined digest.
  *
  * @generated from message pinfold.control.registry.v1.GetQuarantinedRequest
  */
@@ -2085,49 +2109,52 @@ export const GetQuarantinedRequestSchema: GenMessage<GetQuarantinedRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_retention, 25);
 
 /**
- * Which quarantined manifests, and which page.
+ * Request to list quarantined manifests: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListQuarantinedRequest
  */
 export type ListQuarantinedRequest = Message<"pinfold.control.registry.v1.ListQuarantinedRequest"> & {
   /**
-   * The uid of a group or a repo: only quarantined manifests made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to quarantined manifests there and below. Empty: all that the caller
+   * can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded: boolean;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid` or `create_time`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -2135,49 +2162,52 @@ export type ListQuarantinedRequest = Message<"pinfold.control.registry.v1.ListQu
 };
 
 /**
- * Which quarantined manifests, and which page.
+ * Request to list quarantined manifests: filter, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListQuarantinedRequest
  */
 export type ListQuarantinedRequestJson = {
   /**
-   * The uid of a group or a repo: only quarantined manifests made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to quarantined manifests there and below. Empty: all that the caller
+   * can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded?: boolean;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `uid` or `create_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid` or `create_time`, optionally followed by a space and `asc` or `desc`. Default: `uid`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -2205,7 +2235,7 @@ export type ListQuarantinedResponse = Message<"pinfold.control.registry.v1.ListQ
   quarantined: QuarantinedDigest[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -2219,7 +2249,7 @@ export type ListQuarantinedResponse = Message<"pinfold.control.registry.v1.ListQ
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -2240,7 +2270,7 @@ export type ListQuarantinedResponseJson = {
   quarantined?: QuarantinedDigestJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -2254,7 +2284,7 @@ export type ListQuarantinedResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -2269,7 +2299,7 @@ export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse, 
   messageDesc(file_pinfold_control_registry_v1_retention, 27);
 
 /**
- * What to delete although it was promised.
+ * Request to delete content in spite of its retention date.
  *
  * @generated from message pinfold.control.registry.v1.BreakPromisesRequest
  */
@@ -2282,14 +2312,14 @@ export type BreakPromisesRequest = Message<"pinfold.control.registry.v1.BreakPro
   repoUid: string;
 
   /**
-   * The manifest to delete, with the tags that point to it. The whole repo when it is empty.
+   * Digest of the manifest to delete, together with its tags. Empty for the whole repo.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 3;
    */
@@ -2297,7 +2327,7 @@ export type BreakPromisesRequest = Message<"pinfold.control.registry.v1.BreakPro
 };
 
 /**
- * What to delete although it was promised.
+ * Request to delete content in spite of its retention date.
  *
  * @generated from message pinfold.control.registry.v1.BreakPromisesRequest
  */
@@ -2310,14 +2340,14 @@ export type BreakPromisesRequestJson = {
   repoUid?: string;
 
   /**
-   * The manifest to delete, with the tags that point to it. The whole repo when it is empty.
+   * Digest of the manifest to delete, together with its tags. Empty for the whole repo.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 3;
    */
@@ -2332,7 +2362,7 @@ export const BreakPromisesRequestSchema: GenMessage<BreakPromisesRequest, {jsonT
   messageDesc(file_pinfold_control_registry_v1_retention, 28);
 
 /**
- * Which manifest.
+ * Request for the retention of one manifest.
  *
  * @generated from message pinfold.control.registry.v1.GetPromiseRequest
  */
@@ -2345,7 +2375,7 @@ export type GetPromiseRequest = Message<"pinfold.control.registry.v1.GetPromiseR
   repoUid: string;
 
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 2;
    */
@@ -2353,7 +2383,7 @@ export type GetPromiseRequest = Message<"pinfold.control.registry.v1.GetPromiseR
 };
 
 /**
- * Which manifest.
+ * Request for the retention of one manifest.
  *
  * @generated from message pinfold.control.registry.v1.GetPromiseRequest
  */
@@ -2366,7 +2396,7 @@ export type GetPromiseRequestJson = {
   repoUid?: string;
 
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 2;
    */
@@ -2381,15 +2411,17 @@ export const GetPromiseRequestSchema: GenMessage<GetPromiseRequest, {jsonType: G
   messageDesc(file_pinfold_control_registry_v1_retention, 29);
 
 /**
- * Promises of what is kept. A rule gives every digest that was a tag a date before which nobody deletes it; a date once
- * given never moves earlier, whatever becomes of the rule. Tag rules say which tags never move, and who may move others.
- * A hold keeps without a date, and a quarantine keeps anybody from pulling.
+ * Retention rules, tag protection rules, legal holds and quarantine. A retention rule gives every digest that was under
+ * a tag a date before which nobody can delete it. A given date never moves earlier, even if the rule changes. A tag
+ * rule makes tags immutable or limits who can update them. A legal hold keeps content without a date. A quarantine
+ * refuses all pulls.
  *
  * @generated from service pinfold.control.registry.v1.RetentionService
  */
 export const RetentionService: GenService<{
   /**
-   * Makes a rule of what is kept, for a group with all below or for a repo. NOT_FOUND for a place that is not there.
+   * Creates a retention rule for a repo, or for a group and everything below it. Returns NOT_FOUND if the group or repo
+   * does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.CreateRetentionRule
    */
@@ -2399,7 +2431,7 @@ export const RetentionService: GenService<{
     output: typeof RetentionRuleSchema;
   },
   /**
-   * Changes what a rule says, not where it holds. No date that it gave moves earlier.
+   * Changes a retention rule. Its group or repo cannot change. No date given by the rule moves earlier.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.UpdateRetentionRule
    */
@@ -2409,7 +2441,7 @@ export const RetentionService: GenService<{
     output: typeof RetentionRuleSchema;
   },
   /**
-   * Deletes a rule; the dates that it gave stay. NOT_FOUND when there is none of this uid.
+   * Deletes a retention rule. Dates given by the rule remain. Returns NOT_FOUND if the rule does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.DeleteRetentionRule
    */
@@ -2419,7 +2451,7 @@ export const RetentionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Reads one rule of what is kept. NOT_FOUND when there is none of this uid.
+   * Returns one retention rule. Returns NOT_FOUND if the rule does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.GetRetentionRule
    */
@@ -2429,7 +2461,7 @@ export const RetentionService: GenService<{
     output: typeof RetentionRuleSchema;
   },
   /**
-   * Lists the rules made at or below the places where the caller may change them, by their uid.
+   * Lists the cooldown policies of the groups and repos in which the caller can change them, and below. Sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListRetentionRules
    */
@@ -2439,7 +2471,8 @@ export const RetentionService: GenService<{
     output: typeof ListRetentionRulesResponseSchema;
   },
   /**
-   * Makes a rule of which tags never move, or who may move them. NOT_FOUND for a place that is not there.
+   * Creates a tag protection rule for a repo, or for a group and everything below it. Returns NOT_FOUND if the group or
+   * repo does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.CreateTagRule
    */
@@ -2449,7 +2482,7 @@ export const RetentionService: GenService<{
     output: typeof TagRuleSchema;
   },
   /**
-   * Changes what a rule of tags says; not where it holds.
+   * Changes a tag protection rule. Its group or repo cannot change.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.UpdateTagRule
    */
@@ -2459,7 +2492,7 @@ export const RetentionService: GenService<{
     output: typeof TagRuleSchema;
   },
   /**
-   * Deletes a rule of tags. NOT_FOUND when there is none of this uid.
+   * Deletes a tag protection rule. Returns NOT_FOUND if the rule does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.DeleteTagRule
    */
@@ -2469,7 +2502,7 @@ export const RetentionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Reads one rule of tags. NOT_FOUND when there is none of this uid.
+   * Returns one tag protection rule. Returns NOT_FOUND if the rule does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.GetTagRule
    */
@@ -2479,7 +2512,8 @@ export const RetentionService: GenService<{
     output: typeof TagRuleSchema;
   },
   /**
-   * Lists the rules of tags made at or below the places where the caller may change them, by their uid.
+   * Lists the tag protection rules of the groups and repos in which the caller can change them, and below. Sorted by
+   * uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListTagRules
    */
@@ -2489,7 +2523,8 @@ export const RetentionService: GenService<{
     output: typeof ListTagRulesResponseSchema;
   },
   /**
-   * Keeps a digest, or what certain tags point to or have pointed to, until it is released.
+   * Puts a legal hold on a digest, or on all digests that certain tags point to or have pointed to. The hold lasts
+   * until it is released.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.CreateHold
    */
@@ -2499,7 +2534,7 @@ export const RetentionService: GenService<{
     output: typeof HoldSchema;
   },
   /**
-   * Ends a hold. One that has ended already stays as it is.
+   * Releases a legal hold. A hold that has already ended does not change.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ReleaseHold
    */
@@ -2509,7 +2544,7 @@ export const RetentionService: GenService<{
     output: typeof HoldSchema;
   },
   /**
-   * Returns a hold, ended or not.
+   * Returns one legal hold, active or released.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.GetHold
    */
@@ -2519,7 +2554,7 @@ export const RetentionService: GenService<{
     output: typeof HoldSchema;
   },
   /**
-   * Lists the holds made at or below the places where the caller may release them, by their uid.
+   * Lists the legal holds of the groups and repos in which the caller can release them, and below. Sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListHolds
    */
@@ -2529,7 +2564,8 @@ export const RetentionService: GenService<{
     output: typeof ListHoldsResponseSchema;
   },
   /**
-   * Refuses every pull of a manifest in a place, with the reason, until it is released. Nothing is deleted.
+   * Quarantines a manifest in a group or repo: every pull is refused, with the reason, until it is released. Nothing is
+   * deleted.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.Quarantine
    */
@@ -2539,7 +2575,7 @@ export const RetentionService: GenService<{
     output: typeof QuarantinedDigestSchema;
   },
   /**
-   * Lets a quarantined manifest be pulled again. One that is released already stays as it is.
+   * Releases a quarantined manifest so that it can be pulled again. A released manifest does not change.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ReleaseQuarantine
    */
@@ -2549,7 +2585,7 @@ export const RetentionService: GenService<{
     output: typeof QuarantinedDigestSchema;
   },
   /**
-   * Returns a quarantined digest, released or not.
+   * Returns one quarantined digest, active or released.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.GetQuarantined
    */
@@ -2559,7 +2595,8 @@ export const RetentionService: GenService<{
     output: typeof QuarantinedDigestSchema;
   },
   /**
-   * Lists what is quarantined at or below the places where the caller may release it, by its uid.
+   * Lists the quarantined manifests of the groups and repos in which the caller can release them, and below. Sorted by
+   * uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListQuarantined
    */
@@ -2569,8 +2606,9 @@ export const RetentionService: GenService<{
     output: typeof ListQuarantinedResponseSchema;
   },
   /**
-   * Deletes what was promised: a manifest with its tags, or a whole repo. It is audited, with the reason.
-   * NOT_FOUND when it is not there, FAILED_PRECONDITION with CONTENT_KEPT while a hold keeps it.
+   * Deletes a manifest with its tags, or a whole repo, in spite of its retention date. The deletion is audited with its
+   * reason. Returns NOT_FOUND if the manifest or repo does not exist. Returns FAILED_PRECONDITION with CONTENT_KEPT
+   * while a legal hold keeps it.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.BreakPromises
    */
@@ -2580,7 +2618,8 @@ export const RetentionService: GenService<{
     output: typeof BrokenPromiseSchema;
   },
   /**
-   * Tells whether something keeps a manifest, what that is, and until when. NOT_FOUND when the repo does not hold it.
+   * Returns the reason why a manifest cannot be deleted, and until when. Returns NOT_FOUND if the repo does not contain
+   * the manifest.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.GetPromise
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/retention_plans.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What rules of retention let go, and its deletion.
+// Retention plans: review and deletion of content that retention rules no longer keep.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,104 +20,104 @@ export const file_pinfold_control_registry_v1_retention_plans: GenFile = /*@__PU
   fileDesc("CjFwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmV0ZW50aW9uX3BsYW5zLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEizwQKDVJldGVudGlvblBsYW4SFAoDdWlkGAEgASgJQgfgQQOgtRgBEkQKBXN0YXRlGAIgASgOMjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4uU3RhdGVCA+BBAxISCgVhY3RvchgDIAEoCUID4EEDEhYKCW1hbmlmZXN0cxgEIAEoA0ID4EEDEhIKBWJ5dGVzGAUgASgDQgPgQQMSHgoRZHJ5X3J1bl9tYW5pZmVzdHMYBiABKANCA+BBAxIaCg1kcnlfcnVuX2J5dGVzGAcgASgDQgPgQQMSFgoJdHJ1bmNhdGVkGAggASgIQgPgQQMSFAoHZGVsZXRlZBgJIAEoA0ID4EEDEhEKBGxlZnQYCiABKANCA+BBAxIXCgphcHBsaWVkX2J5GAsgASgJQgPgQQMSFgoJdW5kZWNpZGVkGAwgASgDQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZXhwaXJlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiUgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIMCghQTEFOTklORxABEgkKBVJFQURZEAISDAoIQVBQTFlJTkcQAxILCgdBUFBMSUVEEAQi1gMKD1BsYW5uZWREZWxldGlvbhIVCghyZXBvX3VpZBgBIAEoCUID4EEDEhMKBmRpZ2VzdBgCIAEoCUID4EEDEkIKA3doeRgDIAEoDjIwLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QbGFubmVkRGVsZXRpb24uV2h5QgPgQQMSEQoEcnVsZRgEIAEoCUID4EEDEi4KBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhQKB3BhcnRfb2YYBiABKAlCA+BBAxISCgVieXRlcxgHIAEoA0ID4EEDEhQKB2RyeV9ydW4YCCABKAhCA+BBAxJKCgdvdXRjb21lGAkgASgOMjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5uZWREZWxldGlvbi5PdXRjb21lQgPgQQMiPwoDV2h5EhMKD1dIWV9VTlNQRUNJRklFRBAAEgsKB0VYUElSRUQQARIMCghOT1RfTEFTVBACEggKBFBBUlQQAyJDCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABILCgdERUxFVEVEEAESCAoES0VQVBACEggKBEdPTkUQAyIvChRQbGFuUmV0ZW50aW9uUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAEiLwoXR2V0UmV0ZW50aW9uUGxhblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIo4BChlMaXN0UmV0ZW50aW9uUGxhbnNSZXF1ZXN0EhYKCXNjb3BlX3VpZBgBIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKgAQoaTGlzdFJldGVudGlvblBsYW5zUmVzcG9uc2USQwoPcmV0ZW50aW9uX3BsYW5zGAEgAygLMioucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJldGVudGlvblBsYW4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUikwEKG0xpc3RQbGFubmVkRGVsZXRpb25zUmVxdWVzdBIZCghwbGFuX3VpZBgBIAEoCUIH4EECoLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEingEKHExpc3RQbGFubmVkRGVsZXRpb25zUmVzcG9uc2USPwoJZGVsZXRpb25zGAEgAygLMiwucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlBsYW5uZWREZWxldGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSItChVBcHBseVJldGVudGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBMvcIChVSZXRlbnRpb25QbGFuc1NlcnZpY2US+QEKDVBsYW5SZXRlbnRpb24SMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUGxhblJldGVudGlvblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUGxhbiKIAYq1GAYSBAoClA2StRg8CjFkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnJldGVudGlvbi5wbGFubmVkLnYxEgVncm91cBgBmrUYCBgAIAAoADAAgtPkkwIsOgEqIicvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUGxhbnMve3BhcmVudD0qKn0SuAEKEEdldFJldGVudGlvblBsYW4SNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UmV0ZW50aW9uUGxhblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmV0ZW50aW9uUGxhbiJCirUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCJhIkL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zL3t1aWQ9Kip9EsIBChJMaXN0UmV0ZW50aW9uUGxhbnMSNi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJldGVudGlvblBsYW5zUmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UmV0ZW50aW9uUGxhbnNSZXNwb25zZSI7irUYCBIGCgKUDRABmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUGxhbnMS3gEKFExpc3RQbGFubmVkRGVsZXRpb25zEjgucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RQbGFubmVkRGVsZXRpb25zUmVxdWVzdBo5LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0UGxhbm5lZERlbGV0aW9uc1Jlc3BvbnNlIlGKtRgGEgQKApQNmrUYCBgBIAAoATAAgtPkkwI1EjMvcmVnaXN0cnkvdjIvcmV0ZW50aW9uUGxhbnMve3BsYW5fdWlkPSoqfS9kZWxldGlvbnMSgAIKDkFwcGx5UmV0ZW50aW9uEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkFwcGx5UmV0ZW50aW9uUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXRlbnRpb25QbGFuIo0BirUYCBIGCgSUDcYMkrUYPAoxZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5yZXRlbnRpb24uZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAAwAILT5JMCLzoBKiIqL3JlZ2lzdHJ5L3YyL3JldGVudGlvblBsYW5zL3t1aWQ9Kip9OmFwcGx5YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * What rules let go in a place.
+ * Plan for the deletion of content that retention rules of a group or repo no longer keep.
  *
  * @generated from message pinfold.control.registry.v1.RetentionPlan
  */
 export type RetentionPlan = Message<"pinfold.control.registry.v1.RetentionPlan"> & {
   /**
-   * The uid, below that of the group or the repo that the plan is for.
+   * Identifier: starts with the uid of the group or repo that the plan is for.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * How far it has got.
+   * State of the plan.
    *
    * @generated from field: pinfold.control.registry.v1.RetentionPlan.State state = 2;
    */
   state: RetentionPlan_State;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 3;
    */
   actor: string;
 
   /**
-   * How many manifests it deletes.
+   * Number of manifests that the plan deletes.
    *
    * @generated from field: int64 manifests = 4;
    */
   manifests: bigint;
 
   /**
-   * How many bytes the repos hold less then: manifests, and blobs that nothing else in their repo needs.
+   * Bytes that the repos lose: manifests, and blobs that nothing else in their repo needs.
    *
    * @generated from field: int64 bytes = 5;
    */
   bytes: bigint;
 
   /**
-   * How many more it would delete if the rules in DRY_RUN were in force.
+   * Number of additional manifests that would be deleted if the rules in DRY_RUN were in ENFORCE.
    *
    * @generated from field: int64 dry_run_manifests = 6;
    */
   dryRunManifests: bigint;
 
   /**
-   * How many bytes these are.
+   * Size of these additional manifests in bytes.
    *
    * @generated from field: int64 dry_run_bytes = 7;
    */
   dryRunBytes: bigint;
 
   /**
-   * There was more than a plan holds, which is 100,000 manifests; what it lacks is in the next one.
+   * True if more than 100,000 manifests, the maximum of a plan, could be deleted. Make another plan for the rest.
    *
    * @generated from field: bool truncated = 8;
    */
   truncated: boolean;
 
   /**
-   * How many manifests it has deleted.
+   * Number of manifests that were deleted.
    *
    * @generated from field: int64 deleted = 9;
    */
   deleted: bigint;
 
   /**
-   * How many it has left, since something keeps them by now, or they were gone already.
+   * Number of manifests that were not deleted because they are now kept or no longer exist.
    *
    * @generated from field: int64 left = 10;
    */
   left: bigint;
 
   /**
-   * The uid of the identity that has applied it; empty before.
+   * The uid of the identity that applied the plan. Empty if not applied.
    *
    * @generated from field: string applied_by = 11;
    */
   appliedBy: string;
 
   /**
-   * How many manifests stay because more would have to be read to decide on them than is read at once.
+   * Number of manifests that remain because the check would exceed its limit.
    *
    * @generated from field: int64 undecided = 12;
    */
   undecided: bigint;
 
   /**
-   * When it was begun: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * From then on it cannot be applied, and is forgotten.
+   * Expiry of the plan. After it, the plan cannot be applied and is deleted.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 101;
    */
@@ -132,104 +132,104 @@ export type RetentionPlan = Message<"pinfold.control.registry.v1.RetentionPlan">
 };
 
 /**
- * What rules let go in a place.
+ * Plan for the deletion of content that retention rules of a group or repo no longer keep.
  *
  * @generated from message pinfold.control.registry.v1.RetentionPlan
  */
 export type RetentionPlanJson = {
   /**
-   * The uid, below that of the group or the repo that the plan is for.
+   * Identifier: starts with the uid of the group or repo that the plan is for.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * How far it has got.
+   * State of the plan.
    *
    * @generated from field: pinfold.control.registry.v1.RetentionPlan.State state = 2;
    */
   state?: RetentionPlan_StateJson;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 3;
    */
   actor?: string;
 
   /**
-   * How many manifests it deletes.
+   * Number of manifests that the plan deletes.
    *
    * @generated from field: int64 manifests = 4;
    */
   manifests?: string;
 
   /**
-   * How many bytes the repos hold less then: manifests, and blobs that nothing else in their repo needs.
+   * Bytes that the repos lose: manifests, and blobs that nothing else in their repo needs.
    *
    * @generated from field: int64 bytes = 5;
    */
   bytes?: string;
 
   /**
-   * How many more it would delete if the rules in DRY_RUN were in force.
+   * Number of additional manifests that would be deleted if the rules in DRY_RUN were in ENFORCE.
    *
    * @generated from field: int64 dry_run_manifests = 6;
    */
   dryRunManifests?: string;
 
   /**
-   * How many bytes these are.
+   * Size of these additional manifests in bytes.
    *
    * @generated from field: int64 dry_run_bytes = 7;
    */
   dryRunBytes?: string;
 
   /**
-   * There was more than a plan holds, which is 100,000 manifests; what it lacks is in the next one.
+   * True if more than 100,000 manifests, the maximum of a plan, could be deleted. Make another plan for the rest.
    *
    * @generated from field: bool truncated = 8;
    */
   truncated?: boolean;
 
   /**
-   * How many manifests it has deleted.
+   * Number of manifests that were deleted.
    *
    * @generated from field: int64 deleted = 9;
    */
   deleted?: string;
 
   /**
-   * How many it has left, since something keeps them by now, or they were gone already.
+   * Number of manifests that were not deleted because they are now kept or no longer exist.
    *
    * @generated from field: int64 left = 10;
    */
   left?: string;
 
   /**
-   * The uid of the identity that has applied it; empty before.
+   * The uid of the identity that applied the plan. Empty if not applied.
    *
    * @generated from field: string applied_by = 11;
    */
   appliedBy?: string;
 
   /**
-   * How many manifests stay because more would have to be read to decide on them than is read at once.
+   * Number of manifests that remain because the check would exceed its limit.
    *
    * @generated from field: int64 undecided = 12;
    */
   undecided?: string;
 
   /**
-   * When it was begun: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * From then on it cannot be applied, and is forgotten.
+   * Expiry of the plan. After it, the plan cannot be applied and is deleted.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 101;
    */
@@ -251,41 +251,41 @@ export const RetentionPlanSchema: GenMessage<RetentionPlan, {jsonType: Retention
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 0);
 
 /**
- * How far a plan has got.
+ * State of a plan.
  *
  * @generated from enum pinfold.control.registry.v1.RetentionPlan.State
  */
 export const RetentionPlan_State = {
   /**
-   * Not a state.
+   * Not set.
    *
    * @generated from enum value: STATE_UNSPECIFIED = 0;
    */
   STATE_UNSPECIFIED: 0,
 
   /**
-   * Repos are still being looked at.
+   * The plan is being made.
    *
    * @generated from enum value: PLANNING = 1;
    */
   PLANNING: 1,
 
   /**
-   * It can be applied.
+   * The plan can be applied.
    *
    * @generated from enum value: READY = 2;
    */
   READY: 2,
 
   /**
-   * What it names is being deleted.
+   * The deletion is in progress.
    *
    * @generated from enum value: APPLYING = 3;
    */
   APPLYING: 3,
 
   /**
-   * All that it names has been deleted or was found to be kept.
+   * The plan was applied: every manifest was deleted or found to be kept.
    *
    * @generated from enum value: APPLIED = 4;
    */
@@ -293,14 +293,14 @@ export const RetentionPlan_State = {
 } as const;
 
 /**
- * How far a plan has got.
+ * State of a plan.
  *
  * @generated from enum pinfold.control.registry.v1.RetentionPlan.State
  */
 export type RetentionPlan_State = (typeof RetentionPlan_State)[keyof typeof RetentionPlan_State] | UnknownEnum;
 
 /**
- * How far a plan has got.
+ * State of a plan.
  *
  * @generated from enum pinfold.control.registry.v1.RetentionPlan.State
  */
@@ -313,7 +313,7 @@ export const RetentionPlan_StateSchema: GenEnum<RetentionPlan_State, RetentionPl
   enumDesc(file_pinfold_control_registry_v1_retention_plans, 0, 0);
 
 /**
- * A manifest that a plan deletes.
+ * Manifest that a plan deletes.
  *
  * @generated from message pinfold.control.registry.v1.PlannedDeletion
  */
@@ -326,56 +326,57 @@ export type PlannedDeletion = Message<"pinfold.control.registry.v1.PlannedDeleti
   repoUid: string;
 
   /**
-   * The manifest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why it goes.
+   * Reason for the deletion.
    *
    * @generated from field: pinfold.control.registry.v1.PlannedDeletion.Why why = 3;
    */
   why: PlannedDeletion_Why;
 
   /**
-   * The uid of the rule that let it go; empty for a part.
+   * The uid of the rule that no longer keeps the manifest. Empty for a part.
    *
    * @generated from field: string rule = 4;
    */
   rule: string;
 
   /**
-   * The date that has passed; not set where it was none.
+   * The date that has passed. Not set if there was no date.
    *
    * @generated from field: google.protobuf.Timestamp until = 5;
    */
   until?: Timestamp | undefined;
 
   /**
-   * What it belongs to, where it is a part: an index that lists it, or what it is about.
+   * Digest of the manifest that this part belongs to: an index that lists it, or its subject. Empty if it is not a
+   * part.
    *
    * @generated from field: string part_of = 6;
    */
   partOf: string;
 
   /**
-   * Its own bytes, and those of blobs that nothing else in the repo needs.
+   * Size of the manifest, and of blobs that nothing else in the repo needs, in bytes.
    *
    * @generated from field: int64 bytes = 7;
    */
   bytes: bigint;
 
   /**
-   * Only rules in DRY_RUN let it go, so it is not deleted.
+   * True if only rules in DRY_RUN no longer keep the manifest. It is then not deleted.
    *
    * @generated from field: bool dry_run = 8;
    */
   dryRun: boolean;
 
   /**
-   * What has become of it.
+   * Result.
    *
    * @generated from field: pinfold.control.registry.v1.PlannedDeletion.Outcome outcome = 9;
    */
@@ -383,7 +384,7 @@ export type PlannedDeletion = Message<"pinfold.control.registry.v1.PlannedDeleti
 };
 
 /**
- * A manifest that a plan deletes.
+ * Manifest that a plan deletes.
  *
  * @generated from message pinfold.control.registry.v1.PlannedDeletion
  */
@@ -396,56 +397,57 @@ export type PlannedDeletionJson = {
   repoUid?: string;
 
   /**
-   * The manifest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why it goes.
+   * Reason for the deletion.
    *
    * @generated from field: pinfold.control.registry.v1.PlannedDeletion.Why why = 3;
    */
   why?: PlannedDeletion_WhyJson;
 
   /**
-   * The uid of the rule that let it go; empty for a part.
+   * The uid of the rule that no longer keeps the manifest. Empty for a part.
    *
    * @generated from field: string rule = 4;
    */
   rule?: string;
 
   /**
-   * The date that has passed; not set where it was none.
+   * The date that has passed. Not set if there was no date.
    *
    * @generated from field: google.protobuf.Timestamp until = 5;
    */
   until?: TimestampJson;
 
   /**
-   * What it belongs to, where it is a part: an index that lists it, or what it is about.
+   * Digest of the manifest that this part belongs to: an index that lists it, or its subject. Empty if it is not a
+   * part.
    *
    * @generated from field: string part_of = 6;
    */
   partOf?: string;
 
   /**
-   * Its own bytes, and those of blobs that nothing else in the repo needs.
+   * Size of the manifest, and of blobs that nothing else in the repo needs, in bytes.
    *
    * @generated from field: int64 bytes = 7;
    */
   bytes?: string;
 
   /**
-   * Only rules in DRY_RUN let it go, so it is not deleted.
+   * True if only rules in DRY_RUN no longer keep the manifest. It is then not deleted.
    *
    * @generated from field: bool dry_run = 8;
    */
   dryRun?: boolean;
 
   /**
-   * What has become of it.
+   * Result.
    *
    * @generated from field: pinfold.control.registry.v1.PlannedDeletion.Outcome outcome = 9;
    */
@@ -460,34 +462,34 @@ export const PlannedDeletionSchema: GenMessage<PlannedDeletion, {jsonType: Plann
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 1);
 
 /**
- * Why rules let it go.
+ * Reason why the rules no longer keep a manifest.
  *
  * @generated from enum pinfold.control.registry.v1.PlannedDeletion.Why
  */
 export const PlannedDeletion_Why = {
   /**
-   * Not a reason.
+   * Not set.
    *
    * @generated from enum value: WHY_UNSPECIFIED = 0;
    */
   WHY_UNSPECIFIED: 0,
 
   /**
-   * The date that a rule has given it has passed.
+   * The date given by a rule has passed.
    *
    * @generated from enum value: EXPIRED = 1;
    */
   EXPIRED: 1,
 
   /**
-   * A rule keeps so many of the last, and it is none of them any more.
+   * The manifest is no longer one of the latest digests that a rule keeps.
    *
    * @generated from enum value: NOT_LAST = 2;
    */
   NOT_LAST: 2,
 
   /**
-   * It never was a tag, and what it belongs to goes.
+   * The manifest never had a tag, and the manifest that it belongs to is deleted.
    *
    * @generated from enum value: PART = 3;
    */
@@ -495,14 +497,14 @@ export const PlannedDeletion_Why = {
 } as const;
 
 /**
- * Why rules let it go.
+ * Reason why the rules no longer keep a manifest.
  *
  * @generated from enum pinfold.control.registry.v1.PlannedDeletion.Why
  */
 export type PlannedDeletion_Why = (typeof PlannedDeletion_Why)[keyof typeof PlannedDeletion_Why] | UnknownEnum;
 
 /**
- * Why rules let it go.
+ * Reason why the rules no longer keep a manifest.
  *
  * @generated from enum pinfold.control.registry.v1.PlannedDeletion.Why
  */
@@ -515,34 +517,34 @@ export const PlannedDeletion_WhySchema: GenEnum<PlannedDeletion_Why, PlannedDele
   enumDesc(file_pinfold_control_registry_v1_retention_plans, 1, 0);
 
 /**
- * What has become of it.
+ * Result for one manifest.
  *
  * @generated from enum pinfold.control.registry.v1.PlannedDeletion.Outcome
  */
 export const PlannedDeletion_Outcome = {
   /**
-   * Nothing yet.
+   * Not processed yet.
    *
    * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
    */
   OUTCOME_UNSPECIFIED: 0,
 
   /**
-   * It was deleted.
+   * Deleted.
    *
    * @generated from enum value: DELETED = 1;
    */
   DELETED: 1,
 
   /**
-   * Something keeps it by now.
+   * Kept: something keeps the manifest now.
    *
    * @generated from enum value: KEPT = 2;
    */
   KEPT: 2,
 
   /**
-   * It had gone before.
+   * Already gone: the manifest no longer existed.
    *
    * @generated from enum value: GONE = 3;
    */
@@ -550,14 +552,14 @@ export const PlannedDeletion_Outcome = {
 } as const;
 
 /**
- * What has become of it.
+ * Result for one manifest.
  *
  * @generated from enum pinfold.control.registry.v1.PlannedDeletion.Outcome
  */
 export type PlannedDeletion_Outcome = (typeof PlannedDeletion_Outcome)[keyof typeof PlannedDeletion_Outcome] | UnknownEnum;
 
 /**
- * What has become of it.
+ * Result for one manifest.
  *
  * @generated from enum pinfold.control.registry.v1.PlannedDeletion.Outcome
  */
@@ -570,13 +572,13 @@ export const PlannedDeletion_OutcomeSchema: GenEnum<PlannedDeletion_Outcome, Pla
   enumDesc(file_pinfold_control_registry_v1_retention_plans, 1, 1);
 
 /**
- * For which place to plan.
+ * Request to make a retention plan for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.PlanRetentionRequest
  */
 export type PlanRetentionRequest = Message<"pinfold.control.registry.v1.PlanRetentionRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -584,13 +586,13 @@ export type PlanRetentionRequest = Message<"pinfold.control.registry.v1.PlanRete
 };
 
 /**
- * For which place to plan.
+ * Request to make a retention plan for a group or repo.
  *
  * @generated from message pinfold.control.registry.v1.PlanRetentionRequest
  */
 export type PlanRetentionRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -605,7 +607,7 @@ export const PlanRetentionRequestSchema: GenMessage<PlanRetentionRequest, {jsonT
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 2);
 
 /**
- * What to read.
+ * Request to read one retention plan.
  *
  * @generated from message pinfold.control.registry.v1.GetRetentionPlanRequest
  */
@@ -619,7 +621,7 @@ export type GetRetentionPlanRequest = Message<"pinfold.control.registry.v1.GetRe
 };
 
 /**
- * What to read.
+ * Request to read one retention plan.
  *
  * @generated from message pinfold.control.registry.v1.GetRetentionPlanRequest
  */
@@ -640,42 +642,44 @@ export const GetRetentionPlanRequestSchema: GenMessage<GetRetentionPlanRequest, 
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 3);
 
 /**
- * Which plans, and which page.
+ * Request to list plans: filters, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListRetentionPlansRequest
  */
 export type ListRetentionPlansRequest = Message<"pinfold.control.registry.v1.ListRetentionPlansRequest"> & {
   /**
-   * The uid of a group or a repo: only plans made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to plans there and below. Empty: all plans that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -683,42 +687,44 @@ export type ListRetentionPlansRequest = Message<"pinfold.control.registry.v1.Lis
 };
 
 /**
- * Which plans, and which page.
+ * Request to list plans: filters, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListRetentionPlansRequest
  */
 export type ListRetentionPlansRequestJson = {
   /**
-   * The uid of a group or a repo: only plans made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to plans there and below. Empty: all plans that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -746,7 +752,7 @@ export type ListRetentionPlansResponse = Message<"pinfold.control.registry.v1.Li
   retentionPlans: RetentionPlan[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -760,7 +766,7 @@ export type ListRetentionPlansResponse = Message<"pinfold.control.registry.v1.Li
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -781,7 +787,7 @@ export type ListRetentionPlansResponseJson = {
   retentionPlans?: RetentionPlanJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -795,7 +801,7 @@ export type ListRetentionPlansResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -810,7 +816,7 @@ export const ListRetentionPlansResponseSchema: GenMessage<ListRetentionPlansResp
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 5);
 
 /**
- * Of which plan, and which page.
+ * Request to list the deletions of a plan: order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListPlannedDeletionsRequest
  */
@@ -823,29 +829,31 @@ export type ListPlannedDeletionsRequest = Message<"pinfold.control.registry.v1.L
   planUid: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, of the same plan; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, for the same plan. Empty for the first page. Tokens are valid for three
+   * days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `position`, then optionally a space and `asc` or `desc`. Default `position`, as they were planned. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `position` (the order of the plan), optionally followed by a space and `asc` or `desc`. Default:
+   * `position`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -853,7 +861,7 @@ export type ListPlannedDeletionsRequest = Message<"pinfold.control.registry.v1.L
 };
 
 /**
- * Of which plan, and which page.
+ * Request to list the deletions of a plan: order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListPlannedDeletionsRequest
  */
@@ -866,29 +874,31 @@ export type ListPlannedDeletionsRequestJson = {
   planUid?: string;
 
   /**
-   * How many per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, of the same plan; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, for the same plan. Empty for the first page. Tokens are valid for three
+   * days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `position`, then optionally a space and `asc` or `desc`. Default `position`, as they were planned. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `position` (the order of the plan), optionally followed by a space and `asc` or `desc`. Default:
+   * `position`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -903,7 +913,7 @@ export const ListPlannedDeletionsRequestSchema: GenMessage<ListPlannedDeletionsR
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 6);
 
 /**
- * One page of what a plan deletes.
+ * One page of planned deletions.
  *
  * @generated from message pinfold.control.registry.v1.ListPlannedDeletionsResponse
  */
@@ -916,7 +926,7 @@ export type ListPlannedDeletionsResponse = Message<"pinfold.control.registry.v1.
   deletions: PlannedDeletion[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -930,7 +940,7 @@ export type ListPlannedDeletionsResponse = Message<"pinfold.control.registry.v1.
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -938,7 +948,7 @@ export type ListPlannedDeletionsResponse = Message<"pinfold.control.registry.v1.
 };
 
 /**
- * One page of what a plan deletes.
+ * One page of planned deletions.
  *
  * @generated from message pinfold.control.registry.v1.ListPlannedDeletionsResponse
  */
@@ -951,7 +961,7 @@ export type ListPlannedDeletionsResponseJson = {
   deletions?: PlannedDeletionJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -965,7 +975,7 @@ export type ListPlannedDeletionsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -980,7 +990,7 @@ export const ListPlannedDeletionsResponseSchema: GenMessage<ListPlannedDeletions
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 7);
 
 /**
- * What to apply.
+ * Request to apply a plan.
  *
  * @generated from message pinfold.control.registry.v1.ApplyRetentionRequest
  */
@@ -994,7 +1004,7 @@ export type ApplyRetentionRequest = Message<"pinfold.control.registry.v1.ApplyRe
 };
 
 /**
- * What to apply.
+ * Request to apply a plan.
  *
  * @generated from message pinfold.control.registry.v1.ApplyRetentionRequest
  */
@@ -1015,15 +1025,17 @@ export const ApplyRetentionRequestSchema: GenMessage<ApplyRetentionRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_retention_plans, 8);
 
 /**
- * Plans of what rules of retention let go. Nothing is ever deleted by a rule alone: somebody makes a plan, reads it and
- * applies it. What is deleted then is what the plan and the rules of that moment both let go.
+ * Plans for the deletion of content that retention rules no longer keep. A rule alone never deletes anything: a user
+ * creates a plan, reviews it and applies it. Applying deletes the content that is in the plan and that the current
+ * rules still do not keep.
  *
  * @generated from service pinfold.control.registry.v1.RetentionPlansService
  */
 export const RetentionPlansService: GenService<{
   /**
-   * Begins a plan for a group with all below it, or for a repo. It is made in the background and is then `READY`. It shows
-   * what rules in ENFORCE let go, and what those in DRY_RUN would. It lives for a week. NOT_FOUND for a place that is not there.
+   * Starts a plan for a repo, or for a group and everything below it. The plan is made in the background and is then
+   * `READY`. It lists the content that rules in ENFORCE no longer keep, and the content that rules in DRY_RUN would no
+   * longer keep. A plan expires after a week. Returns NOT_FOUND if the group or repo does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionPlansService.PlanRetention
    */
@@ -1033,7 +1045,7 @@ export const RetentionPlansService: GenService<{
     output: typeof RetentionPlanSchema;
   },
   /**
-   * Reads a plan, and how far it has got. NOT_FOUND when there is none of this uid.
+   * Returns one plan and its progress. Returns NOT_FOUND if the plan does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionPlansService.GetRetentionPlan
    */
@@ -1043,7 +1055,7 @@ export const RetentionPlansService: GenService<{
     output: typeof RetentionPlanSchema;
   },
   /**
-   * Lists the plans made at or below the places where the caller may apply them, by their uid.
+   * Lists the plans of the groups and repos in which the caller can apply them, and below. Sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionPlansService.ListRetentionPlans
    */
@@ -1053,7 +1065,8 @@ export const RetentionPlansService: GenService<{
     output: typeof ListRetentionPlansResponseSchema;
   },
   /**
-   * Lists what a plan would delete or has deleted: each manifest with why, in the order in which they were found.
+   * Lists the manifests that a plan would delete or has deleted, with the reason for each. Sorted in the order in which
+   * they were found.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionPlansService.ListPlannedDeletions
    */
@@ -1063,8 +1076,8 @@ export const RetentionPlansService: GenService<{
     output: typeof ListPlannedDeletionsResponseSchema;
   },
   /**
-   * Deletes in the background what the plan names and what the rules of that moment let go as well. FAILED_PRECONDITION with
-   * PLAN_STATE unless the plan is `READY`.
+   * Deletes, in the background, the manifests that are in the plan and that the current rules no longer keep. Returns
+   * FAILED_PRECONDITION with PLAN_STATE unless the plan is `READY`.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionPlansService.ApplyRetention
    */

@@ -2,8 +2,7 @@
 // @generated from file pinfold/control/registry/v1/tag_history.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// The ledger of tags as those who run the server and those who audit it need it. Clients of the registry read the history
-// of one tag at the registry itself.
+// Tag history for operators and auditors. Registry clients read the history of one tag from the registry itself.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +20,7 @@ export const file_pinfold_control_registry_v1_tag_history: GenFile = /*@__PURE__
   fileDesc("Ci1waW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX2hpc3RvcnkucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSKcAgoVTGlzdFRhZ0hpc3RvcnlSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhAKA3RhZxgCIAEoCUID4EEBEhMKBmRpZ2VzdBgDIAEoCUID4EEBEjMKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESMQoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFgoJcGFnZV9zaXplGAYgASgFQgPgQQESFwoKcGFnZV90b2tlbhgHIAEoCUID4EEBEhUKCG9yZGVyX2J5GAggASgJQgPgQQESEQoEc2tpcBgJIAEoBUID4EEBIqwBChZMaXN0VGFnSGlzdG9yeVJlc3BvbnNlEj4KB3JlY29yZHMYASADKAsyLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnSGlzdG9yeVJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCLTBAoQVGFnSGlzdG9yeVJlY29yZBILCgN0YWcYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkIKBWV2ZW50GAQgASgOMjMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlRhZ0hpc3RvcnlSZWNvcmQuRXZlbnQSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRINCgVhY3RvchgHIAEoCRISCgphY3Rvcl9uYW1lGAkgASgJEkQKBnNvdXJjZRgIIAEoDjI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdIaXN0b3J5UmVjb3JkLlNvdXJjZRIyCg5jaGVja2VkX2JlZm9yZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIRCg1FVkVOVF9DUkVBVEVEEAESDwoLRVZFTlRfTU9WRUQQAhIRCg1FVkVOVF9ERUxFVEVEEAMieQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEg4KClNPVVJDRV9PQ0kQARIOCgpTT1VSQ0VfQVBJEAISEQoNU09VUkNFX0lNUE9SVBADEg8KC1NPVVJDRV9TWU5DEAQSEwoPU09VUkNFX1VQU1RSRUFNEAUitAEKGkxpc3RUb2xkVGFnSGlzdG9yeVJlc3BvbnNlEkIKB3JlY29yZHMYASADKAsyMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVG9sZFRhZ0hpc3RvcnlSZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQi4wIKFFRvbGRUYWdIaXN0b3J5UmVjb3JkEgsKA3RhZxgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASQgoFZXZlbnQYBCABKA4yMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnSGlzdG9yeVJlY29yZC5FdmVudBIOCgZkaWdlc3QYBSABKAkSMgoOY2hlY2tlZF9iZWZvcmUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHVwc3RyZWFtX3VpZBgHIAEoCRIMCgRwYXRoGAggASgJEgsKA3VybBgJIAEoCRItCgl0b2xkX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm0KF0ltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0EhUKCHJlcG9fdWlkGAEgASgJQgPgQQISOwoEdGFncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFRhZ0ID4EECInwKC0ltcG9ydGVkVGFnEhEKBG5hbWUYASABKAlCA+BBAhIXCgpkZXByZWNhdGVkGAIgASgIQgPgQQESQQoHcmVjb3JkcxgDIAMoCzIrLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5JbXBvcnRlZFJlY29yZEID4EECIlQKDkltcG9ydGVkUmVjb3JkEi0KBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEwoGZGlnZXN0GAIgASgJQgPgQQIiZAoYSW1wb3J0VGFnSGlzdG9yeVJlc3BvbnNlEhQKDHRhZ3NfY3JlYXRlZBgBIAEoBRIXCg9yZWNvcmRzX2NyZWF0ZWQYAiABKAUSGQoRcmVjb3Jkc191bmNoYW5nZWQYAyABKAUywwYKEVRhZ0hpc3RvcnlTZXJ2aWNlEsQBCg5MaXN0VGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJJirUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCLRIrL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vdGFnSGlzdG9yeRLWAQoZTGlzdERlbGV0ZWRSZXBvVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRhZ0hpc3RvcnlSZXNwb25zZSJQirUYBhIECgKSA5q1GAgYASAAKAEwAILT5JMCNBIyL3JlZ2lzdHJ5L3YyL2RlbGV0ZWRSZXBvcy97cmVwb191aWQ9Kip9L3RhZ0hpc3RvcnkS0AEKEkxpc3RUb2xkVGFnSGlzdG9yeRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VGFnSGlzdG9yeVJlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFRvbGRUYWdIaXN0b3J5UmVzcG9uc2UiTYq1GAYSBAoCzQyatRgIGAEgACgBMACC0+STAjESLy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3RvbGRUYWdIaXN0b3J5EroBChBJbXBvcnRUYWdIaXN0b3J5EjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkltcG9ydFRhZ0hpc3RvcnlSZXNwb25zZSI5irUYBxIFCgECEAGatRgCEAGC0+STAiI6ASoiHS9jb250cm9sL3YxL3RhZ0hpc3Rvcnk6aW1wb3J0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Which records to list.
+ * Request to list tag-history records: filters, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListTagHistoryRequest
  */
@@ -34,57 +33,60 @@ export type ListTagHistoryRequest = Message<"pinfold.control.registry.v1.ListTag
   repoUid: string;
 
   /**
-   * Only records of the tag of this name, whether it is there or not.
+   * Limits the list to the tag of this name, existing or deleted.
    *
    * @generated from field: string tag = 2;
    */
   tag: string;
 
   /**
-   * Only records of this digest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Limits the list to this digest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * Only records of this time or later.
+   * Limits the list to records at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 4;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only records before this time.
+   * Limits the list to records before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 5;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Records per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Records per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 6;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 7;
    */
   pageToken: string;
 
   /**
-   * `time` or `tag`, then optionally a space and `asc` or `desc`. Default `time desc`; with a `digest` and no `tag` it is
-   * `tag`. An unknown field is INVALID_ARGUMENT, and so is `tag` with `start_time` or `end_time` unless a tag or digest is named.
+   * Field to sort by: `time` or `tag`, optionally followed by a space and `asc` or `desc`. Default: `time desc`; with a
+   * `digest` and no `tag`, `tag`. An unknown field is refused with INVALID_ARGUMENT. `tag` with `start_time` or
+   * `end_time` is also refused with INVALID_ARGUMENT unless a tag or digest is given.
    *
    * @generated from field: string order_by = 8;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 9;
    */
@@ -92,7 +94,7 @@ export type ListTagHistoryRequest = Message<"pinfold.control.registry.v1.ListTag
 };
 
 /**
- * Which records to list.
+ * Request to list tag-history records: filters, order and page.
  *
  * @generated from message pinfold.control.registry.v1.ListTagHistoryRequest
  */
@@ -105,57 +107,60 @@ export type ListTagHistoryRequestJson = {
   repoUid?: string;
 
   /**
-   * Only records of the tag of this name, whether it is there or not.
+   * Limits the list to the tag of this name, existing or deleted.
    *
    * @generated from field: string tag = 2;
    */
   tag?: string;
 
   /**
-   * Only records of this digest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Limits the list to this digest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * Only records of this time or later.
+   * Limits the list to records at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 4;
    */
   startTime?: TimestampJson;
 
   /**
-   * Only records before this time.
+   * Limits the list to records before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 5;
    */
   endTime?: TimestampJson;
 
   /**
-   * Records per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Records per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 6;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 7;
    */
   pageToken?: string;
 
   /**
-   * `time` or `tag`, then optionally a space and `asc` or `desc`. Default `time desc`; with a `digest` and no `tag` it is
-   * `tag`. An unknown field is INVALID_ARGUMENT, and so is `tag` with `start_time` or `end_time` unless a tag or digest is named.
+   * Field to sort by: `time` or `tag`, optionally followed by a space and `asc` or `desc`. Default: `time desc`; with a
+   * `digest` and no `tag`, `tag`. An unknown field is refused with INVALID_ARGUMENT. `tag` with `start_time` or
+   * `end_time` is also refused with INVALID_ARGUMENT unless a tag or digest is given.
    *
    * @generated from field: string order_by = 8;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 9;
    */
@@ -183,7 +188,7 @@ export type ListTagHistoryResponse = Message<"pinfold.control.registry.v1.ListTa
   records: TagHistoryRecord[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -197,7 +202,7 @@ export type ListTagHistoryResponse = Message<"pinfold.control.registry.v1.ListTa
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -218,7 +223,7 @@ export type ListTagHistoryResponseJson = {
   records?: TagHistoryRecordJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -232,7 +237,7 @@ export type ListTagHistoryResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -247,7 +252,7 @@ export const ListTagHistoryResponseSchema: GenMessage<ListTagHistoryResponse, {j
   messageDesc(file_pinfold_control_registry_v1_tag_history, 1);
 
 /**
- * One row of the ledger.
+ * Record of the tag history: one change of one tag.
  *
  * @generated from message pinfold.control.registry.v1.TagHistoryRecord
  */
@@ -260,67 +265,68 @@ export type TagHistoryRecord = Message<"pinfold.control.registry.v1.TagHistoryRe
   tag: string;
 
   /**
-   * When it happened, by the server's clock, or by that of the place which an import comes from. Within a tag, no two
-   * records have the same time.
+   * Time of the change, from the clock of the server or, for imports, of the other registry. Records of the same tag
+   * have different times.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: Timestamp | undefined;
 
   /**
-   * When the next thing happened to the tag. Not set for the last record.
+   * Time of the next change of the tag. Not set for the last record.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * What happened.
+   * Kind of change.
    *
    * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Event event = 4;
    */
   event: TagHistoryRecord_Event;
 
   /**
-   * The digest that it happened with.
+   * Digest that the change applies to.
    *
    * @generated from field: string digest = 5;
    */
   digest: string;
 
   /**
-   * What the tag pointed to before; empty when there was no such tag.
+   * Previous digest of the tag. Empty if the tag did not exist.
    *
    * @generated from field: string previous_digest = 6;
    */
   previousDigest: string;
 
   /**
-   * The uid of the identity that did it, or of its push token, whose uid starts with that of the identity.
+   * The uid of the identity that made the change, or of its push token. The uid of a push token starts with the uid of
+   * the identity.
    *
    * @generated from field: string actor = 7;
    */
   actor: string;
 
   /**
-   * What that identity is called now, or the address of a person without a name; of a push token what its maker is called,
-   * and `, push token`; `operator` for whoever runs the server. Empty for one that is gone, for what was copied or taken in
-   * from elsewhere, and for a caller who does not hold `identity.list` there.
+   * Current name of the identity, or the address of a person without a name. For a push token: the name of its owner
+   * and `, push token`. For the operator: `operator`. Empty for a deleted identity, for copied or imported changes, and
+   * for a caller who does not hold `identity.list` on the repo.
    *
    * @generated from field: string actor_name = 9;
    */
   actorName: string;
 
   /**
-   * The door that it came through.
+   * Source of the change.
    *
    * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Source source = 8;
    */
   source: TagHistoryRecord_Source;
 
   /**
-   * For what was seen at an upstream: the last look that saw the tag as it was before. It moved there between this and
-   * `time`. Not set for the first look, and for what came through other doors.
+   * Time of the last check before the change, for changes detected at an upstream: the tag changed there between this
+   * and `time`. Not set for the first check, and for changes from other sources.
    *
    * @generated from field: google.protobuf.Timestamp checked_before = 10;
    */
@@ -328,7 +334,7 @@ export type TagHistoryRecord = Message<"pinfold.control.registry.v1.TagHistoryRe
 };
 
 /**
- * One row of the ledger.
+ * Record of the tag history: one change of one tag.
  *
  * @generated from message pinfold.control.registry.v1.TagHistoryRecord
  */
@@ -341,67 +347,68 @@ export type TagHistoryRecordJson = {
   tag?: string;
 
   /**
-   * When it happened, by the server's clock, or by that of the place which an import comes from. Within a tag, no two
-   * records have the same time.
+   * Time of the change, from the clock of the server or, for imports, of the other registry. Records of the same tag
+   * have different times.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: TimestampJson;
 
   /**
-   * When the next thing happened to the tag. Not set for the last record.
+   * Time of the next change of the tag. Not set for the last record.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: TimestampJson;
 
   /**
-   * What happened.
+   * Kind of change.
    *
    * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Event event = 4;
    */
   event?: TagHistoryRecord_EventJson;
 
   /**
-   * The digest that it happened with.
+   * Digest that the change applies to.
    *
    * @generated from field: string digest = 5;
    */
   digest?: string;
 
   /**
-   * What the tag pointed to before; empty when there was no such tag.
+   * Previous digest of the tag. Empty if the tag did not exist.
    *
    * @generated from field: string previous_digest = 6;
    */
   previousDigest?: string;
 
   /**
-   * The uid of the identity that did it, or of its push token, whose uid starts with that of the identity.
+   * The uid of the identity that made the change, or of its push token. The uid of a push token starts with the uid of
+   * the identity.
    *
    * @generated from field: string actor = 7;
    */
   actor?: string;
 
   /**
-   * What that identity is called now, or the address of a person without a name; of a push token what its maker is called,
-   * and `, push token`; `operator` for whoever runs the server. Empty for one that is gone, for what was copied or taken in
-   * from elsewhere, and for a caller who does not hold `identity.list` there.
+   * Current name of the identity, or the address of a person without a name. For a push token: the name of its owner
+   * and `, push token`. For the operator: `operator`. Empty for a deleted identity, for copied or imported changes, and
+   * for a caller who does not hold `identity.list` on the repo.
    *
    * @generated from field: string actor_name = 9;
    */
   actorName?: string;
 
   /**
-   * The door that it came through.
+   * Source of the change.
    *
    * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Source source = 8;
    */
   source?: TagHistoryRecord_SourceJson;
 
   /**
-   * For what was seen at an upstream: the last look that saw the tag as it was before. It moved there between this and
-   * `time`. Not set for the first look, and for what came through other doors.
+   * Time of the last check before the change, for changes detected at an upstream: the tag changed there between this
+   * and `time`. Not set for the first check, and for changes from other sources.
    *
    * @generated from field: google.protobuf.Timestamp checked_before = 10;
    */
@@ -416,7 +423,7 @@ export const TagHistoryRecordSchema: GenMessage<TagHistoryRecord, {jsonType: Tag
   messageDesc(file_pinfold_control_registry_v1_tag_history, 2);
 
 /**
- * What happened to a tag.
+ * Kind of change.
  *
  * @generated from enum pinfold.control.registry.v1.TagHistoryRecord.Event
  */
@@ -429,21 +436,21 @@ export const TagHistoryRecord_Event = {
   UNSPECIFIED: 0,
 
   /**
-   * There was no tag of this name, and it came to point to the digest.
+   * The tag did not exist and was created with the digest.
    *
    * @generated from enum value: EVENT_CREATED = 1;
    */
   CREATED: 1,
 
   /**
-   * The tag came to point to the digest instead of another.
+   * The tag was updated from another digest to the digest.
    *
    * @generated from enum value: EVENT_MOVED = 2;
    */
   MOVED: 2,
 
   /**
-   * The tag was deleted; until then it pointed to the digest.
+   * The tag was deleted. Until then it pointed to the digest.
    *
    * @generated from enum value: EVENT_DELETED = 3;
    */
@@ -451,14 +458,14 @@ export const TagHistoryRecord_Event = {
 } as const;
 
 /**
- * What happened to a tag.
+ * Kind of change.
  *
  * @generated from enum pinfold.control.registry.v1.TagHistoryRecord.Event
  */
 export type TagHistoryRecord_Event = (typeof TagHistoryRecord_Event)[keyof typeof TagHistoryRecord_Event] | UnknownEnum;
 
 /**
- * What happened to a tag.
+ * Kind of change.
  *
  * @generated from enum pinfold.control.registry.v1.TagHistoryRecord.Event
  */
@@ -471,7 +478,7 @@ export const TagHistoryRecord_EventSchema: GenEnum<TagHistoryRecord_Event, TagHi
   enumDesc(file_pinfold_control_registry_v1_tag_history, 2, 0);
 
 /**
- * The door that the change came through.
+ * Source of the change.
  *
  * @generated from enum pinfold.control.registry.v1.TagHistoryRecord.Source
  */
@@ -484,7 +491,7 @@ export const TagHistoryRecord_Source = {
   UNSPECIFIED: 0,
 
   /**
-   * A push or a deletion at the registry.
+   * A push or deletion with the registry protocol.
    *
    * @generated from enum value: SOURCE_OCI = 1;
    */
@@ -498,22 +505,22 @@ export const TagHistoryRecord_Source = {
   API: 2,
 
   /**
-   * An import of what happened elsewhere.
+   * An import of the history from another registry.
    *
    * @generated from enum value: SOURCE_IMPORT = 3;
    */
   IMPORT: 3,
 
   /**
-   * A copy of what happened in the repo that this one is copied from. `actor` is `sync:` and the uid of that repo.
+   * A copy of the same change in the source repo of a synced repo. `actor` is `sync:` and the uid of the source repo.
    *
    * @generated from enum value: SOURCE_SYNC = 4;
    */
   SYNC: 4,
 
   /**
-   * What was seen at the upstream that the repo follows. `actor` is the service that follows, and `checked_before` says
-   * since when it can have been so there.
+   * A change detected at the upstream of a mirror. `actor` is the mirror service. `checked_before` is the earliest
+   * possible time of the change.
    *
    * @generated from enum value: SOURCE_UPSTREAM = 5;
    */
@@ -521,14 +528,14 @@ export const TagHistoryRecord_Source = {
 } as const;
 
 /**
- * The door that the change came through.
+ * Source of the change.
  *
  * @generated from enum pinfold.control.registry.v1.TagHistoryRecord.Source
  */
 export type TagHistoryRecord_Source = (typeof TagHistoryRecord_Source)[keyof typeof TagHistoryRecord_Source] | UnknownEnum;
 
 /**
- * The door that the change came through.
+ * Source of the change.
  *
  * @generated from enum pinfold.control.registry.v1.TagHistoryRecord.Source
  */
@@ -541,7 +548,7 @@ export const TagHistoryRecord_SourceSchema: GenEnum<TagHistoryRecord_Source, Tag
   enumDesc(file_pinfold_control_registry_v1_tag_history, 2, 1);
 
 /**
- * One page of what upstreams told.
+ * One page of records reported by upstreams.
  *
  * @generated from message pinfold.control.registry.v1.ListToldTagHistoryResponse
  */
@@ -554,7 +561,7 @@ export type ListToldTagHistoryResponse = Message<"pinfold.control.registry.v1.Li
   records: ToldTagHistoryRecord[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -568,7 +575,7 @@ export type ListToldTagHistoryResponse = Message<"pinfold.control.registry.v1.Li
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -576,7 +583,7 @@ export type ListToldTagHistoryResponse = Message<"pinfold.control.registry.v1.Li
 };
 
 /**
- * One page of what upstreams told.
+ * One page of records reported by upstreams.
  *
  * @generated from message pinfold.control.registry.v1.ListToldTagHistoryResponse
  */
@@ -589,7 +596,7 @@ export type ListToldTagHistoryResponseJson = {
   records?: ToldTagHistoryRecordJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -603,7 +610,7 @@ export type ListToldTagHistoryResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -618,7 +625,7 @@ export const ListToldTagHistoryResponseSchema: GenMessage<ListToldTagHistoryResp
   messageDesc(file_pinfold_control_registry_v1_tag_history, 3);
 
 /**
- * What an upstream told of a tag, by its own clock. Nobody here has seen it.
+ * Tag update that an upstream has reported, with the upstream's time. This server has not observed it.
  *
  * @generated from message pinfold.control.registry.v1.ToldTagHistoryRecord
  */
@@ -631,56 +638,57 @@ export type ToldTagHistoryRecord = Message<"pinfold.control.registry.v1.ToldTagH
   tag: string;
 
   /**
-   * When it happened there, as the upstream says.
+   * Time of the change, according to the upstream.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: Timestamp | undefined;
 
   /**
-   * When the next thing that it told happened to the tag. Not set for the last record.
+   * Time of the next reported change of the tag. Not set for the last record.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * What happened. Those who tell by `_svc/history` leave deletions out.
+   * Kind of change. Upstreams that report by `_svc/history` leave deletions out.
    *
    * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Event event = 4;
    */
   event: TagHistoryRecord_Event;
 
   /**
-   * The digest that it happened with.
+   * Digest that the change applies to.
    *
    * @generated from field: string digest = 5;
    */
   digest: string;
 
   /**
-   * For what the upstream itself has seen elsewhere: it moved between this and `time`.
+   * Time of the last check before the change, for changes that the upstream itself detected elsewhere: the tag changed
+   * between this and `time`.
    *
    * @generated from field: google.protobuf.Timestamp checked_before = 6;
    */
   checkedBefore?: Timestamp | undefined;
 
   /**
-   * The uid of the upstream that told it. It may have another address since, or be gone.
+   * The uid of the upstream that reported it. The upstream may have a new address or be deleted.
    *
    * @generated from field: string upstream_uid = 7;
    */
   upstreamUid: string;
 
   /**
-   * The path of the repository there, with the prefix of the upstream.
+   * Path of the repository at the upstream, including the prefix of the upstream.
    *
    * @generated from field: string path = 8;
    */
   path: string;
 
   /**
-   * Where that was then, such as `https://registry.example.com`; empty for a caller who does not hold
+   * Address of the upstream at that time, such as `https://registry.example.com`. Empty for a caller who does not hold
    * `registry.settings.update` on the repo.
    *
    * @generated from field: string url = 9;
@@ -688,7 +696,7 @@ export type ToldTagHistoryRecord = Message<"pinfold.control.registry.v1.ToldTagH
   url: string;
 
   /**
-   * When it was told.
+   * Time of the report.
    *
    * @generated from field: google.protobuf.Timestamp told_time = 10;
    */
@@ -696,7 +704,7 @@ export type ToldTagHistoryRecord = Message<"pinfold.control.registry.v1.ToldTagH
 };
 
 /**
- * What an upstream told of a tag, by its own clock. Nobody here has seen it.
+ * Tag update that an upstream has reported, with the upstream's time. This server has not observed it.
  *
  * @generated from message pinfold.control.registry.v1.ToldTagHistoryRecord
  */
@@ -709,56 +717,57 @@ export type ToldTagHistoryRecordJson = {
   tag?: string;
 
   /**
-   * When it happened there, as the upstream says.
+   * Time of the change, according to the upstream.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: TimestampJson;
 
   /**
-   * When the next thing that it told happened to the tag. Not set for the last record.
+   * Time of the next reported change of the tag. Not set for the last record.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: TimestampJson;
 
   /**
-   * What happened. Those who tell by `_svc/history` leave deletions out.
+   * Kind of change. Upstreams that report by `_svc/history` leave deletions out.
    *
    * @generated from field: pinfold.control.registry.v1.TagHistoryRecord.Event event = 4;
    */
   event?: TagHistoryRecord_EventJson;
 
   /**
-   * The digest that it happened with.
+   * Digest that the change applies to.
    *
    * @generated from field: string digest = 5;
    */
   digest?: string;
 
   /**
-   * For what the upstream itself has seen elsewhere: it moved between this and `time`.
+   * Time of the last check before the change, for changes that the upstream itself detected elsewhere: the tag changed
+   * between this and `time`.
    *
    * @generated from field: google.protobuf.Timestamp checked_before = 6;
    */
   checkedBefore?: TimestampJson;
 
   /**
-   * The uid of the upstream that told it. It may have another address since, or be gone.
+   * The uid of the upstream that reported it. The upstream may have a new address or be deleted.
    *
    * @generated from field: string upstream_uid = 7;
    */
   upstreamUid?: string;
 
   /**
-   * The path of the repository there, with the prefix of the upstream.
+   * Path of the repository at the upstream, including the prefix of the upstream.
    *
    * @generated from field: string path = 8;
    */
   path?: string;
 
   /**
-   * Where that was then, such as `https://registry.example.com`; empty for a caller who does not hold
+   * Address of the upstream at that time, such as `https://registry.example.com`. Empty for a caller who does not hold
    * `registry.settings.update` on the repo.
    *
    * @generated from field: string url = 9;
@@ -766,7 +775,7 @@ export type ToldTagHistoryRecordJson = {
   url?: string;
 
   /**
-   * When it was told.
+   * Time of the report.
    *
    * @generated from field: google.protobuf.Timestamp told_time = 10;
    */
@@ -781,7 +790,7 @@ export const ToldTagHistoryRecordSchema: GenMessage<ToldTagHistoryRecord, {jsonT
   messageDesc(file_pinfold_control_registry_v1_tag_history, 4);
 
 /**
- * Histories of tags of one repo.
+ * Request to import tag histories of one repo.
  *
  * @generated from message pinfold.control.registry.v1.ImportTagHistoryRequest
  */
@@ -794,7 +803,7 @@ export type ImportTagHistoryRequest = Message<"pinfold.control.registry.v1.Impor
   repoUid: string;
 
   /**
-   * At most 1000, no two with the same name, and at most 10000 records in all.
+   * The tags, at most 1000, with at most 10000 records in total. No two can have the same name.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedTag tags = 2;
    */
@@ -802,7 +811,7 @@ export type ImportTagHistoryRequest = Message<"pinfold.control.registry.v1.Impor
 };
 
 /**
- * Histories of tags of one repo.
+ * Request to import tag histories of one repo.
  *
  * @generated from message pinfold.control.registry.v1.ImportTagHistoryRequest
  */
@@ -815,7 +824,7 @@ export type ImportTagHistoryRequestJson = {
   repoUid?: string;
 
   /**
-   * At most 1000, no two with the same name, and at most 10000 records in all.
+   * The tags, at most 1000, with at most 10000 records in total. No two can have the same name.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedTag tags = 2;
    */
@@ -830,27 +839,28 @@ export const ImportTagHistoryRequestSchema: GenMessage<ImportTagHistoryRequest, 
   messageDesc(file_pinfold_control_registry_v1_tag_history, 5);
 
 /**
- * A tag and what it pointed to.
+ * Tag and its history.
  *
  * @generated from message pinfold.control.registry.v1.ImportedTag
  */
 export type ImportedTag = Message<"pinfold.control.registry.v1.ImportedTag"> & {
   /**
-   * The name, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`.
+   * Name of the tag, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The tag has reached its end of life. Only read when the import makes the tag.
+   * True if the tag has reached its end of life. Used only if the import creates the tag.
    *
    * @generated from field: bool deprecated = 2;
    */
   deprecated: boolean;
 
   /**
-   * Oldest first, each later than the one before and with another digest; none in the future.
+   * Records, oldest first. Each must be later than the one before and have a different digest. None can be in the
+   * future.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedRecord records = 3;
    */
@@ -858,27 +868,28 @@ export type ImportedTag = Message<"pinfold.control.registry.v1.ImportedTag"> & {
 };
 
 /**
- * A tag and what it pointed to.
+ * Tag and its history.
  *
  * @generated from message pinfold.control.registry.v1.ImportedTag
  */
 export type ImportedTagJson = {
   /**
-   * The name, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`.
+   * Name of the tag, `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The tag has reached its end of life. Only read when the import makes the tag.
+   * True if the tag has reached its end of life. Used only if the import creates the tag.
    *
    * @generated from field: bool deprecated = 2;
    */
   deprecated?: boolean;
 
   /**
-   * Oldest first, each later than the one before and with another digest; none in the future.
+   * Records, oldest first. Each must be later than the one before and have a different digest. None can be in the
+   * future.
    *
    * @generated from field: repeated pinfold.control.registry.v1.ImportedRecord records = 3;
    */
@@ -893,13 +904,13 @@ export const ImportedTagSchema: GenMessage<ImportedTag, {jsonType: ImportedTagJs
   messageDesc(file_pinfold_control_registry_v1_tag_history, 6);
 
 /**
- * From when on the tag pointed to a digest.
+ * Update of a tag to a digest.
  *
  * @generated from message pinfold.control.registry.v1.ImportedRecord
  */
 export type ImportedRecord = Message<"pinfold.control.registry.v1.ImportedRecord"> & {
   /**
-   * When it came to point there: RFC 3339. Kept to the millisecond.
+   * Time of the update: RFC 3339. Stored with milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp time = 1;
    */
@@ -914,13 +925,13 @@ export type ImportedRecord = Message<"pinfold.control.registry.v1.ImportedRecord
 };
 
 /**
- * From when on the tag pointed to a digest.
+ * Update of a tag to a digest.
  *
  * @generated from message pinfold.control.registry.v1.ImportedRecord
  */
 export type ImportedRecordJson = {
   /**
-   * When it came to point there: RFC 3339. Kept to the millisecond.
+   * Time of the update: RFC 3339. Stored with milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp time = 1;
    */
@@ -942,27 +953,27 @@ export const ImportedRecordSchema: GenMessage<ImportedRecord, {jsonType: Importe
   messageDesc(file_pinfold_control_registry_v1_tag_history, 7);
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.registry.v1.ImportTagHistoryResponse
  */
 export type ImportTagHistoryResponse = Message<"pinfold.control.registry.v1.ImportTagHistoryResponse"> & {
   /**
-   * How many tags it made.
+   * Number of tags that were created.
    *
    * @generated from field: int32 tags_created = 1;
    */
   tagsCreated: number;
 
   /**
-   * How many records it added.
+   * Number of records that were added.
    *
    * @generated from field: int32 records_created = 2;
    */
   recordsCreated: number;
 
   /**
-   * How many records said what the ledger says already.
+   * Number of records that already existed.
    *
    * @generated from field: int32 records_unchanged = 3;
    */
@@ -970,27 +981,27 @@ export type ImportTagHistoryResponse = Message<"pinfold.control.registry.v1.Impo
 };
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.registry.v1.ImportTagHistoryResponse
  */
 export type ImportTagHistoryResponseJson = {
   /**
-   * How many tags it made.
+   * Number of tags that were created.
    *
    * @generated from field: int32 tags_created = 1;
    */
   tagsCreated?: number;
 
   /**
-   * How many records it added.
+   * Number of records that were added.
    *
    * @generated from field: int32 records_created = 2;
    */
   recordsCreated?: number;
 
   /**
-   * How many records said what the ledger says already.
+   * Number of records that already existed.
    *
    * @generated from field: int32 records_unchanged = 3;
    */
@@ -1005,16 +1016,16 @@ export const ImportTagHistoryResponseSchema: GenMessage<ImportTagHistoryResponse
   messageDesc(file_pinfold_control_registry_v1_tag_history, 8);
 
 /**
- * What every tag pointed to, when, by whom, and through which door. Records never change, and outlive
- * their repo: one that is made again under its old name in the same group goes on with them.
+ * Tag history: every digest of every tag, with time, identity and source of the change. Records never change and are
+ * kept after their repo is deleted. A repo that is created again with the same name in the same group continues them.
  *
  * @generated from service pinfold.control.registry.v1.TagHistoryService
  */
 export const TagHistoryService: GenService<{
   /**
-   * Lists the records of a tag, newest first; or, without a tag, those of a digest, by the name of the tag and oldest
-   * first: which tags it has carried, and from when to when; or, with neither, those of all tags of the repo, newest first.
-   * A deleted tag keeps its records.
+   * Lists tag-history records of a repo. With a tag: the records of that tag, newest first. With a digest and no tag:
+   * the tags that pointed to the digest and when, by tag name, oldest first. With neither: the records of all tags,
+   * newest first. Records of deleted tags are included.
    *
    * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ListTagHistory
    */
@@ -1024,8 +1035,8 @@ export const TagHistoryService: GenService<{
     output: typeof ListTagHistoryResponseSchema;
   },
   /**
-   * Lists the records of a tag of a repo that was deleted, named by the uid that it had. They are those of the ledger,
-   * with what a repo that was made again in its place has added since.
+   * Lists the tag-history records of a deleted repo, by the uid that it had. Includes the records that a repo of the
+   * same name added later.
    *
    * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ListDeletedRepoTagHistory
    */
@@ -1035,8 +1046,9 @@ export const TagHistoryService: GenService<{
     output: typeof ListTagHistoryResponseSchema;
   },
   /**
-   * Lists what upstreams that the repo follows, or has followed, told of how tags moved there, newest first: of a tag, of a
-   * digest, or of all. Nobody here has seen it, so it is no part of the ledger: no view, no rule and no proof counts it.
+   * Lists tag updates that the upstreams of a mirror have reported, newest first: of one tag, of one digest, or of all.
+   * This server has not observed these updates itself. They are therefore not part of the tag history, and no view,
+   * rule or proof uses them.
    *
    * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ListToldTagHistory
    */
@@ -1046,10 +1058,10 @@ export const TagHistoryService: GenService<{
     output: typeof ListToldTagHistoryResponseSchema;
   },
   /**
-   * Takes in the histories that tags had elsewhere, with their times. All of a request or nothing. Records are only ever
-   * added after the last one of a tag: what the ledger says already is passed over, and FAILED_PRECONDITION with
-   * TAG_HISTORY_CONFLICT is the answer when it says otherwise. The repo need not hold the digests; a tag that points to
-   * one that it does not hold is listed, but cannot be pulled.
+   * Imports tag histories from another registry, with their times. The request is applied completely or not at all.
+   * Records are only added after the last record of a tag. Records that already exist are skipped. Returns
+   * FAILED_PRECONDITION with TAG_HISTORY_CONFLICT if the existing history differs. The repo need not contain the
+   * digests. A tag that points to a missing digest is listed but cannot be pulled.
    *
    * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ImportTagHistory
    */

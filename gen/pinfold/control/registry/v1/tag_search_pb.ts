@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/tag_search.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// Tags by a part of their name, for people who know how a tag begins, or what is in it.
+// Search for tags by a part of their name.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_control_registry_v1_tag_search: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdGFnX3NlYXJjaC5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIooCChFTZWFyY2hUYWdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZwcmVmaXgYAiABKAlCA+BBARIRCgRwYXJ0GAMgASgJQgPgQQESHgoRaW5jbHVkZV9yZWZlcnJlcnMYBCABKAhCA+BBARIaCg1pbmNsdWRlX2RhdGVzGAUgASgIQgPgQQESGwoOaW5jbHVkZV9lcG9jaHMYBiABKAhCA+BBARIWCglwYWdlX3NpemUYByABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAggASgJQgPgQQESFQoIb3JkZXJfYnkYCSABKAlCA+BBARIRCgRza2lwGAogASgFQgPgQQEimQEKElNlYXJjaFRhZ3NSZXNwb25zZRIvCgR0YWdzGAEgAygLMiEucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5UYWcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQyxwEKEFRhZ1NlYXJjaFNlcnZpY2USsgEKClNlYXJjaFRhZ3MSLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2VhcmNoVGFnc1JlcXVlc3QaLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2VhcmNoVGFnc1Jlc3BvbnNlIkOKtRgGEgQKAs0MmrUYCBgBIAAoATAAgtPkkwInEiUvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS90YWdzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_registry_v2_tags]);
 
 /**
- * Which tags to list. A prefix or a part is needed, and both may be given.
+ * Request to search for tags: text, filters, order and page. Set a prefix, a part, or both.
  *
  * @generated from message pinfold.control.registry.v1.SearchTagsRequest
  */
@@ -33,63 +33,66 @@ export type SearchTagsRequest = Message<"pinfold.control.registry.v1.SearchTagsR
   repoUid: string;
 
   /**
-   * What the name begins with, exactly; 128 characters at most.
+   * Text that the name must start with, case-sensitive; 128 characters at most.
    *
    * @generated from field: string prefix = 2;
    */
   prefix: string;
 
   /**
-   * What the name has anywhere in it, whatever the case; 128 characters at most.
+   * Text that the name must contain, case-insensitive; 128 characters at most.
    *
    * @generated from field: string part = 3;
    */
   part: string;
 
   /**
-   * Also tags of referrers, `sha256-…`.
+   * True includes referrer tags, `sha256-…`.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers: boolean;
 
   /**
-   * Also dated tags, such as `1.0-20260801`.
+   * True includes dated tags, such as `1.0-20260801`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates: boolean;
 
   /**
-   * Also package epochs, such as `1.0-r3`.
+   * True includes package-epoch tags, such as `1.0-r3`.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs: boolean;
 
   /**
-   * Tags per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Tags per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 7;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken: string;
 
   /**
-   * `name`, then optionally a space and `asc` or `desc`. Default `name`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `name`, optionally followed by a space and `asc` or `desc`. Default: `name`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 9;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -97,7 +100,7 @@ export type SearchTagsRequest = Message<"pinfold.control.registry.v1.SearchTagsR
 };
 
 /**
- * Which tags to list. A prefix or a part is needed, and both may be given.
+ * Request to search for tags: text, filters, order and page. Set a prefix, a part, or both.
  *
  * @generated from message pinfold.control.registry.v1.SearchTagsRequest
  */
@@ -110,63 +113,66 @@ export type SearchTagsRequestJson = {
   repoUid?: string;
 
   /**
-   * What the name begins with, exactly; 128 characters at most.
+   * Text that the name must start with, case-sensitive; 128 characters at most.
    *
    * @generated from field: string prefix = 2;
    */
   prefix?: string;
 
   /**
-   * What the name has anywhere in it, whatever the case; 128 characters at most.
+   * Text that the name must contain, case-insensitive; 128 characters at most.
    *
    * @generated from field: string part = 3;
    */
   part?: string;
 
   /**
-   * Also tags of referrers, `sha256-…`.
+   * True includes referrer tags, `sha256-…`.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers?: boolean;
 
   /**
-   * Also dated tags, such as `1.0-20260801`.
+   * True includes dated tags, such as `1.0-20260801`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates?: boolean;
 
   /**
-   * Also package epochs, such as `1.0-r3`.
+   * True includes package-epoch tags, such as `1.0-r3`.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs?: boolean;
 
   /**
-   * Tags per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Tags per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 7;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken?: string;
 
   /**
-   * `name`, then optionally a space and `asc` or `desc`. Default `name`. An unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `name`, optionally followed by a space and `asc` or `desc`. Default: `name`. An unknown field is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 9;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -194,21 +200,21 @@ export type SearchTagsResponse = Message<"pinfold.control.registry.v1.SearchTags
   tags: Tag[];
 
   /**
-   * Send it as `page_token` to go on. Empty when nothing follows.
+   * Token for the next page, to send as `page_token`. Empty if there are no more tags.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if more than 10,000 tags have the prefix.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -229,21 +235,21 @@ export type SearchTagsResponseJson = {
   tags?: TagJson[];
 
   /**
-   * Send it as `page_token` to go on. Empty when nothing follows.
+   * Token for the next page, to send as `page_token`. Empty if there are no more tags.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when more than 10,000 tags have the prefix.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if more than 10,000 tags have the prefix.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -258,17 +264,16 @@ export const SearchTagsResponseSchema: GenMessage<SearchTagsResponse, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_tag_search, 1);
 
 /**
- * The tags of one repo, by their names.
+ * Search for tags of one repo by name.
  *
  * @generated from service pinfold.control.registry.v1.TagSearchService
  */
 export const TagSearchService: GenService<{
   /**
-   * Lists the tags of a repo whose names begin with a text or have one anywhere in them, by name. However many tags the
-   * repo has, one request answers it, also that no tag has the text: a repo of many tags has an index of what their names
-   * contain, which servers keep in the background. Where that is behind, as after an import of very many tags, a page looks
-   * at 10,000 names at most, so that it may have fewer tags than were asked for, and none, with a token all the same. Tags of
-   * referrers, dated tags and package epochs are left out unless asked for.
+   * Lists the tags of a repo whose names start with or contain a text, sorted by name. Large repos have an index of tag
+   * names, which the servers maintain in the background, so one request is usually enough. If the index is behind, for
+   * example after a large import, a page examines at most 10,000 names. It can then have fewer tags than requested, or
+   * none, and still have a next page. Referrer tags, dated tags and package-epoch tags are left out unless requested.
    *
    * @generated from rpc pinfold.control.registry.v1.TagSearchService.SearchTags
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/upstreams.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// Registries elsewhere whose repositories are followed here.
+// Registries whose repositories can be mirrored here.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,102 +22,104 @@ export const file_pinfold_control_registry_v1_upstreams: GenFile = /*@__PURE__*/
   fileDesc("CitwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdXBzdHJlYW1zLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEi9AIKCFVwc3RyZWFtEhQKA3VpZBgBIAEoCUIH4EEDoLUYARIRCgRuYW1lGAIgASgJQgPgQQISEAoDdXJsGAMgASgJQgPgQQISEwoGcHJlZml4GAQgASgJQgPgQQESFQoIdXNlcm5hbWUYBSABKAlCA+BBARIVCghwYXNzd29yZBgGIAEoCUID4EEEEhIKBWFsbG93GAcgAygJQgPgQQESIAoTcmVxdWVzdHNfcGVyX3NlY29uZBgIIAEoBUID4EEBEhkKDGhhc19wYXNzd29yZBgJIAEoCEID4EEDEhcKCm1ha2VfcmVwb3MYCiABKAhCA+BBARIUCgdwcm9ibGVtGAsgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMivAEKFExpc3RVcHN0cmVhbXNSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBEhUKCG9yZGVyX2J5GAQgASgJQgPgQQESEQoEc2tpcBgFIAEoBUID4EEBEhEKBG5hbWUYBiABKAlCA+BBASKQAQoVTGlzdFVwc3RyZWFtc1Jlc3BvbnNlEjgKCXVwc3RyZWFtcxgBIAMoCzIlLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VcHN0cmVhbRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIqChJHZXRVcHN0cmVhbVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIm4KFUNyZWF0ZVVwc3RyZWFtUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESPAoIdXBzdHJlYW0YAiABKAsyJS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVXBzdHJlYW1CA+BBAiKPAQoVVXBkYXRlVXBzdHJlYW1SZXF1ZXN0EkAKCHVwc3RyZWFtGAEgASgLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwc3RyZWFtQgfgQQKgtRgBEjQKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ID4EEBIi0KFURlbGV0ZVVwc3RyZWFtUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAEywQgKEFVwc3RyZWFtc1NlcnZpY2USrgEKDUxpc3RVcHN0cmVhbXMSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFVwc3RyZWFtc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFVwc3RyZWFtc1Jlc3BvbnNlIjaKtRgIEgYKApQNEAGatRgIGAEgACgBMACC0+STAhgSFi9yZWdpc3RyeS92Mi91cHN0cmVhbXMSpAEKC0dldFVwc3RyZWFtEi8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkdldFVwc3RyZWFtUmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VcHN0cmVhbSI9irUYBhIECgKUDZq1GAgYASAAKAEwAILT5JMCIRIfL3JlZ2lzdHJ5L3YyL3Vwc3RyZWFtcy97dWlkPSoqfRL3AQoOQ3JlYXRlVXBzdHJlYW0SMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuQ3JlYXRlVXBzdHJlYW1SZXF1ZXN0GiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwc3RyZWFtIokBirUYBhIECgKUDZK1GDsKMGRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudXBzdHJlYW0uY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAYLT5JMCLjoIdXBzdHJlYW0iIi9yZWdpc3RyeS92Mi91cHN0cmVhbXMve3BhcmVudD0qKn0S/QEKDlVwZGF0ZVVwc3RyZWFtEjIucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVwZGF0ZVVwc3RyZWFtUmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VcHN0cmVhbSKPAYq1GAYSBAoClA2StRg7CjBkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnVwc3RyZWFtLnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMAGC0+STAjQ6CHVwc3RyZWFtMigvcmVnaXN0cnkvdjIvdXBzdHJlYW1zL3t1cHN0cmVhbS51aWQ9Kip9EtoBCg5EZWxldGVVcHN0cmVhbRIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVVcHN0cmVhbVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkifIq1GAYSBAoClA2StRg7CjBkZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnVwc3RyZWFtLmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAiEqHy9yZWdpc3RyeS92Mi91cHN0cmVhbXMve3VpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A registry elsewhere, and with which account it is asked.
+ * Upstream registry and the account to access it.
  *
  * @generated from message pinfold.control.registry.v1.Upstream
  */
 export type Upstream = Message<"pinfold.control.registry.v1.Upstream"> & {
   /**
-   * Its uid, which starts with that of its group.
+   * Identifier: starts with the uid of the group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What it is called in its group: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 255 characters at most.
+   * Name, unique in the group: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 255 characters at most.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Its origin, such as `https://registry.example.com`: no path, no user name. Plain http only where the server allows it.
+   * Origin of the registry, such as `https://registry.example.com`, without path and user name. Plain http only if the
+   * server allows it.
    *
    * @generated from field: string url = 3;
    */
   url: string;
 
   /**
-   * Stands before every path that is followed there, such as `library`; empty for none.
+   * Prefix of every mirrored path, such as `library`. Empty for none.
    *
    * @generated from field: string prefix = 4;
    */
   prefix: string;
 
   /**
-   * The user name of the account; empty to be nobody there.
+   * User name of the account. Empty for anonymous access.
    *
    * @generated from field: string username = 5;
    */
   username: string;
 
   /**
-   * Its password or token. Only ever written: no answer and no event has it.
+   * Password or token of the account. Write-only: no answer and no event contains it.
    *
    * @generated from field: string password = 6;
    */
   password: string;
 
   /**
-   * Which paths below the prefix may be followed: regular expressions in RE2 syntax, each for the whole path, 20 at most;
-   * empty for all.
+   * Paths below the prefix that can be mirrored: regular expressions in RE2 syntax for whole paths, 20 at most. Empty
+   * for all.
    *
    * @generated from field: repeated string allow = 7;
    */
   allow: string[];
 
   /**
-   * How many requests a second go to its host at most: 5 when 0 or absent, 20 at most. Each request passes through one
-   * bucket of the host, whichever upstream sends it.
+   * Maximum number of requests per second to the host: 5 when 0 or absent, 20 at most. All upstreams with the same host
+   * share its rate limit.
    *
    * @generated from field: int32 requests_per_second = 8;
    */
   requestsPerSecond: number;
 
   /**
-   * There is a password.
+   * True if a password is stored.
    *
    * @generated from field: bool has_password = 9;
    */
   hasPassword: boolean;
 
   /**
-   * A pull of a path at or below the group that is not here makes a repo that follows this upstream with MODE_ON_DEMAND, when
-   * `allow` has the path below the group and the upstream has what is pulled. The folders on the way are made as well. Of several
-   * upstreams that of the nearest group counts, and of these the first by name.
+   * True: a pull of an unknown path at or below the group creates a repo that mirrors this upstream with
+   * MODE_ON_DEMAND. `allow` must match the path below the group, and the upstream must have the content. Missing
+   * folders are also created. If several upstreams match, the upstream of the nearest group is used, and the first by
+   * name within that group.
    *
    * @generated from field: bool make_repos = 10;
    */
   makeRepos: boolean;
 
   /**
-   * Says which pattern of `allow` is above the limits of patterns, and which paths it still matches. Only patterns from
-   * before these limits can be. Empty otherwise, and in lists.
+   * Pattern of `allow` that was stored before the current pattern limits and exceeds them, with the paths that it still
+   * matches. Empty if there is none, and in lists.
    *
    * @generated from field: string problem = 11;
    */
   problem: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -125,102 +127,104 @@ export type Upstream = Message<"pinfold.control.registry.v1.Upstream"> & {
 };
 
 /**
- * A registry elsewhere, and with which account it is asked.
+ * Upstream registry and the account to access it.
  *
  * @generated from message pinfold.control.registry.v1.Upstream
  */
 export type UpstreamJson = {
   /**
-   * Its uid, which starts with that of its group.
+   * Identifier: starts with the uid of the group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What it is called in its group: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 255 characters at most.
+   * Name, unique in the group: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 255 characters at most.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Its origin, such as `https://registry.example.com`: no path, no user name. Plain http only where the server allows it.
+   * Origin of the registry, such as `https://registry.example.com`, without path and user name. Plain http only if the
+   * server allows it.
    *
    * @generated from field: string url = 3;
    */
   url?: string;
 
   /**
-   * Stands before every path that is followed there, such as `library`; empty for none.
+   * Prefix of every mirrored path, such as `library`. Empty for none.
    *
    * @generated from field: string prefix = 4;
    */
   prefix?: string;
 
   /**
-   * The user name of the account; empty to be nobody there.
+   * User name of the account. Empty for anonymous access.
    *
    * @generated from field: string username = 5;
    */
   username?: string;
 
   /**
-   * Its password or token. Only ever written: no answer and no event has it.
+   * Password or token of the account. Write-only: no answer and no event contains it.
    *
    * @generated from field: string password = 6;
    */
   password?: string;
 
   /**
-   * Which paths below the prefix may be followed: regular expressions in RE2 syntax, each for the whole path, 20 at most;
-   * empty for all.
+   * Paths below the prefix that can be mirrored: regular expressions in RE2 syntax for whole paths, 20 at most. Empty
+   * for all.
    *
    * @generated from field: repeated string allow = 7;
    */
   allow?: string[];
 
   /**
-   * How many requests a second go to its host at most: 5 when 0 or absent, 20 at most. Each request passes through one
-   * bucket of the host, whichever upstream sends it.
+   * Maximum number of requests per second to the host: 5 when 0 or absent, 20 at most. All upstreams with the same host
+   * share its rate limit.
    *
    * @generated from field: int32 requests_per_second = 8;
    */
   requestsPerSecond?: number;
 
   /**
-   * There is a password.
+   * True if a password is stored.
    *
    * @generated from field: bool has_password = 9;
    */
   hasPassword?: boolean;
 
   /**
-   * A pull of a path at or below the group that is not here makes a repo that follows this upstream with MODE_ON_DEMAND, when
-   * `allow` has the path below the group and the upstream has what is pulled. The folders on the way are made as well. Of several
-   * upstreams that of the nearest group counts, and of these the first by name.
+   * True: a pull of an unknown path at or below the group creates a repo that mirrors this upstream with
+   * MODE_ON_DEMAND. `allow` must match the path below the group, and the upstream must have the content. Missing
+   * folders are also created. If several upstreams match, the upstream of the nearest group is used, and the first by
+   * name within that group.
    *
    * @generated from field: bool make_repos = 10;
    */
   makeRepos?: boolean;
 
   /**
-   * Says which pattern of `allow` is above the limits of patterns, and which paths it still matches. Only patterns from
-   * before these limits can be. Empty otherwise, and in lists.
+   * Pattern of `allow` that was stored before the current pattern limits and exceeds them, with the paths that it still
+   * matches. Empty if there is none, and in lists.
    *
    * @generated from field: string problem = 11;
    */
   problem?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -235,50 +239,52 @@ export const UpstreamSchema: GenMessage<Upstream, {jsonType: UpstreamJson}> = /*
   messageDesc(file_pinfold_control_registry_v1_upstreams, 0);
 
 /**
- * Which upstreams to list, and which page of them. All filters must hold together.
+ * Request to list upstreams: filters, order and page. An upstream must match all filters.
  *
  * @generated from message pinfold.control.registry.v1.ListUpstreamsRequest
  */
 export type ListUpstreamsRequest = Message<"pinfold.control.registry.v1.ListUpstreamsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip: number;
 
   /**
-   * Only those of exactly this name.
+   * Limits the list to upstreams with exactly this name.
    *
    * @generated from field: string name = 6;
    */
@@ -286,50 +292,52 @@ export type ListUpstreamsRequest = Message<"pinfold.control.registry.v1.ListUpst
 };
 
 /**
- * Which upstreams to list, and which page of them. All filters must hold together.
+ * Request to list upstreams: filters, order and page. An upstream must match all filters.
  *
  * @generated from message pinfold.control.registry.v1.ListUpstreamsRequest
  */
 export type ListUpstreamsRequestJson = {
   /**
-   * Narrows the list by place in the tree.
+   * Filter by position in the hierarchy.
    *
    * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three
-   * days: an expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days. An expired token returns the first page again. A token that does not match the request is
+   * refused with INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
   skip?: number;
 
   /**
-   * Only those of exactly this name.
+   * Limits the list to upstreams with exactly this name.
    *
    * @generated from field: string name = 6;
    */
@@ -357,21 +365,21 @@ export type ListUpstreamsResponse = Message<"pinfold.control.registry.v1.ListUps
   upstreams: Upstream[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -392,21 +400,21 @@ export type ListUpstreamsResponseJson = {
   upstreams?: UpstreamJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Matches on all pages together, as far as the caller may see them. `skip` and `page_token` do not change it.
+   * Number of matches on all pages that the caller can see. `skip` and `page_token` do not change it.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -421,7 +429,7 @@ export const ListUpstreamsResponseSchema: GenMessage<ListUpstreamsResponse, {jso
   messageDesc(file_pinfold_control_registry_v1_upstreams, 2);
 
 /**
- * Which upstream to read.
+ * Request to read one upstream.
  *
  * @generated from message pinfold.control.registry.v1.GetUpstreamRequest
  */
@@ -435,7 +443,7 @@ export type GetUpstreamRequest = Message<"pinfold.control.registry.v1.GetUpstrea
 };
 
 /**
- * Which upstream to read.
+ * Request to read one upstream.
  *
  * @generated from message pinfold.control.registry.v1.GetUpstreamRequest
  */
@@ -456,13 +464,13 @@ export const GetUpstreamRequestSchema: GenMessage<GetUpstreamRequest, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_upstreams, 3);
 
 /**
- * A new upstream.
+ * Request to add an upstream to a group.
  *
  * @generated from message pinfold.control.registry.v1.CreateUpstreamRequest
  */
 export type CreateUpstreamRequest = Message<"pinfold.control.registry.v1.CreateUpstreamRequest"> & {
   /**
-   * The uid of the group that it is added to.
+   * The uid of the group.
    *
    * @generated from field: string parent = 1;
    */
@@ -477,13 +485,13 @@ export type CreateUpstreamRequest = Message<"pinfold.control.registry.v1.CreateU
 };
 
 /**
- * A new upstream.
+ * Request to add an upstream to a group.
  *
  * @generated from message pinfold.control.registry.v1.CreateUpstreamRequest
  */
 export type CreateUpstreamRequestJson = {
   /**
-   * The uid of the group that it is added to.
+   * The uid of the group.
    *
    * @generated from field: string parent = 1;
    */
@@ -505,13 +513,13 @@ export const CreateUpstreamRequestSchema: GenMessage<CreateUpstreamRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_upstreams, 4);
 
 /**
- * What to change about an upstream.
+ * Request to change an upstream.
  *
  * @generated from message pinfold.control.registry.v1.UpdateUpstreamRequest
  */
 export type UpdateUpstreamRequest = Message<"pinfold.control.registry.v1.UpdateUpstreamRequest"> & {
   /**
-   * The upstream; its `uid` says which one.
+   * The new values. `uid` names the upstream to change.
    *
    * @generated from field: pinfold.control.registry.v1.Upstream upstream = 1;
    */
@@ -526,13 +534,13 @@ export type UpdateUpstreamRequest = Message<"pinfold.control.registry.v1.UpdateU
 };
 
 /**
- * What to change about an upstream.
+ * Request to change an upstream.
  *
  * @generated from message pinfold.control.registry.v1.UpdateUpstreamRequest
  */
 export type UpdateUpstreamRequestJson = {
   /**
-   * The upstream; its `uid` says which one.
+   * The new values. `uid` names the upstream to change.
    *
    * @generated from field: pinfold.control.registry.v1.Upstream upstream = 1;
    */
@@ -554,7 +562,7 @@ export const UpdateUpstreamRequestSchema: GenMessage<UpdateUpstreamRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_upstreams, 5);
 
 /**
- * Which upstream to delete.
+ * Request to delete one upstream.
  *
  * @generated from message pinfold.control.registry.v1.DeleteUpstreamRequest
  */
@@ -568,7 +576,7 @@ export type DeleteUpstreamRequest = Message<"pinfold.control.registry.v1.DeleteU
 };
 
 /**
- * Which upstream to delete.
+ * Request to delete one upstream.
  *
  * @generated from message pinfold.control.registry.v1.DeleteUpstreamRequest
  */
@@ -589,7 +597,8 @@ export const DeleteUpstreamRequestSchema: GenMessage<DeleteUpstreamRequest, {jso
   messageDesc(file_pinfold_control_registry_v1_upstreams, 6);
 
 /**
- * An upstream is a registry elsewhere as one account sees it. Repos of its group and below can follow what is there.
+ * Upstreams: other registries, each with one account. Repos in the group of an upstream and below can mirror its
+ * repositories.
  *
  * @generated from service pinfold.control.registry.v1.UpstreamsService
  */
@@ -605,7 +614,7 @@ export const UpstreamsService: GenService<{
     output: typeof ListUpstreamsResponseSchema;
   },
   /**
-   * Reads one upstream by its uid. NOT_FOUND when it does not exist.
+   * Returns one upstream by its uid. Returns NOT_FOUND if the upstream does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.UpstreamsService.GetUpstream
    */
@@ -615,8 +624,8 @@ export const UpstreamsService: GenService<{
     output: typeof UpstreamSchema;
   },
   /**
-   * Adds an upstream to a group. ALREADY_EXISTS when the group has one of this name, RESOURCE_EXHAUSTED when the
-   * organisation has 100. Nobody is asked yet whether it is there.
+   * Adds an upstream to a group. Does not test the connection. Returns ALREADY_EXISTS if the group already has an
+   * upstream of this name. Returns RESOURCE_EXHAUSTED if the organization has 100 upstreams.
    *
    * @generated from rpc pinfold.control.registry.v1.UpstreamsService.CreateUpstream
    */
@@ -626,7 +635,8 @@ export const UpstreamsService: GenService<{
     output: typeof UpstreamSchema;
   },
   /**
-   * Changes fields of an upstream; the rest keep their value. A new URL or user name needs the password again.
+   * Changes fields of an upstream. Other fields keep their values. With a new URL or user name, send the password
+   * again.
    *
    * @generated from rpc pinfold.control.registry.v1.UpstreamsService.UpdateUpstream
    */
@@ -636,7 +646,7 @@ export const UpstreamsService: GenService<{
     output: typeof UpstreamSchema;
   },
   /**
-   * Deletes an upstream. FAILED_PRECONDITION with RESOURCE_IN_USE while a repo follows it.
+   * Deletes an upstream. Returns FAILED_PRECONDITION with RESOURCE_IN_USE while a repo mirrors it.
    *
    * @generated from rpc pinfold.control.registry.v1.UpstreamsService.DeleteUpstream
    */

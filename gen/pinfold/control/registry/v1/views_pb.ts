@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/views.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What tags stand for as of a moment, or at an age.
+// Resolution of tags in snapshot views and cooldown views.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,7 +22,7 @@ export const file_pinfold_control_registry_v1_views: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvdmlld3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MSLNAQoRUmVzb2x2ZVRhZ1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEAoDdGFnGAIgASgJQgPgQQISKwoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFAoHbWluX2FnZRgEIAEoCUID4EEBEhEKBGhvbGQYBSABKAlCA+BBARIZCgxpZGVudGl0eV91aWQYBiABKAlCA+BBARIaCg1wdWxsX3J1bGVfdWlkGAcgASgJQgPgQQEiYgoNVGFnQXNzaWdubWVudBIOCgZkaWdlc3QYASABKAkSLwoLYXNzaWduX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGltcG9ydGVkGAMgASgIIpcBChFTa2lwcGVkQXNzaWdubWVudBIOCgZkaWdlc3QYASABKAkSLwoLYXNzaWduX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCRIxCg1lbGlnaWJsZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ0CgxEZWNpZGluZ1J1bGUSCwoDdWlkGAEgASgJEgwKBG5hbWUYAiABKAkSOAoEbW9kZRgDIAEoDjIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5QdWxsUnVsZS5Nb2RlEg8KB3JlZnVzZXMYBCABKAgihQMKElJlc29sdmVUYWdSZXNwb25zZRI6CgZjaG9zZW4YASABKAsyKi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuVGFnQXNzaWdubWVudBIOCgZyZWFzb24YAiABKAkSLwoLZGVsZXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKBmxhdGVzdBgEIAEoCzIqLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5UYWdBc3NpZ25tZW50Ej8KB3NraXBwZWQYBSADKAsyLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuU2tpcHBlZEFzc2lnbm1lbnQSPAoEbmV4dBgGIAEoCzIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Ta2lwcGVkQXNzaWdubWVudBI3CgRydWxlGAcgASgLMikucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkRlY2lkaW5nUnVsZTLRAQoMVmlld3NTZXJ2aWNlEsABCgpSZXNvbHZlVGFnEi4ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc29sdmVUYWdSZXF1ZXN0Gi8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlc29sdmVUYWdSZXNwb25zZSJRirUYBhIECgLNDJq1GAgYASAAKAEwAILT5JMCNRIzL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vcmVzb2x2ZWRUYWdzL3t0YWd9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_registry_v1_pull_rules]);
 
 /**
- * Which tag, and as of when.
+ * Request to resolve a tag in a view.
  *
  * @generated from message pinfold.control.registry.v1.ResolveTagRequest
  */
@@ -42,38 +42,38 @@ export type ResolveTagRequest = Message<"pinfold.control.registry.v1.ResolveTagR
   tag: string;
 
   /**
-   * The moment, which must not be in the future; now when it is not set.
+   * Point in time, not in the future. Default: now.
    *
    * @generated from field: google.protobuf.Timestamp at = 3;
    */
   at?: Timestamp | undefined;
 
   /**
-   * How long a digest must have been the tag: `12h`, `7d`, `2w`. No matter how long, when it is empty.
+   * Minimum age of the digest under the tag: `12h`, `7d`, `2w`. Empty: no minimum.
    *
    * @generated from field: string min_age = 4;
    */
   minAge: string;
 
   /**
-   * A stay under the tag that ended after less than this does not count, written the same. `6h` when it is empty. Only
-   * with `min_age`.
+   * Minimum duration of an assignment to the tag. An assignment that ended sooner does not count. Same form as
+   * `min_age`. Default: `6h`. Only with `min_age`.
    *
    * @generated from field: string hold = 5;
    */
   hold: string;
 
   /**
-   * The uid of an identity: what it pulls, with the rules that bind it. Asking for another one than the caller takes
-   * `registry.settings.update` at the repo.
+   * The uid of an identity, to resolve the tag with the cooldown policies that apply to it. For an identity other than
+   * the caller, the caller needs `registry.settings.update` on the repo.
    *
    * @generated from field: string identity_uid = 6;
    */
   identityUid: string;
 
   /**
-   * The uid of a pull rule, in place of an identity: what anybody pulls whom it binds, also where it only observes. Takes
-   * `registry.settings.update` at the repo.
+   * The uid of a cooldown policy, instead of an identity: the result for any identity that the policy applies to, also
+   * in OBSERVE mode. The caller needs `registry.settings.update` on the repo.
    *
    * @generated from field: string pull_rule_uid = 7;
    */
@@ -81,7 +81,7 @@ export type ResolveTagRequest = Message<"pinfold.control.registry.v1.ResolveTagR
 };
 
 /**
- * Which tag, and as of when.
+ * Request to resolve a tag in a view.
  *
  * @generated from message pinfold.control.registry.v1.ResolveTagRequest
  */
@@ -101,38 +101,38 @@ export type ResolveTagRequestJson = {
   tag?: string;
 
   /**
-   * The moment, which must not be in the future; now when it is not set.
+   * Point in time, not in the future. Default: now.
    *
    * @generated from field: google.protobuf.Timestamp at = 3;
    */
   at?: TimestampJson;
 
   /**
-   * How long a digest must have been the tag: `12h`, `7d`, `2w`. No matter how long, when it is empty.
+   * Minimum age of the digest under the tag: `12h`, `7d`, `2w`. Empty: no minimum.
    *
    * @generated from field: string min_age = 4;
    */
   minAge?: string;
 
   /**
-   * A stay under the tag that ended after less than this does not count, written the same. `6h` when it is empty. Only
-   * with `min_age`.
+   * Minimum duration of an assignment to the tag. An assignment that ended sooner does not count. Same form as
+   * `min_age`. Default: `6h`. Only with `min_age`.
    *
    * @generated from field: string hold = 5;
    */
   hold?: string;
 
   /**
-   * The uid of an identity: what it pulls, with the rules that bind it. Asking for another one than the caller takes
-   * `registry.settings.update` at the repo.
+   * The uid of an identity, to resolve the tag with the cooldown policies that apply to it. For an identity other than
+   * the caller, the caller needs `registry.settings.update` on the repo.
    *
    * @generated from field: string identity_uid = 6;
    */
   identityUid?: string;
 
   /**
-   * The uid of a pull rule, in place of an identity: what anybody pulls whom it binds, also where it only observes. Takes
-   * `registry.settings.update` at the repo.
+   * The uid of a cooldown policy, instead of an identity: the result for any identity that the policy applies to, also
+   * in OBSERVE mode. The caller needs `registry.settings.update` on the repo.
    *
    * @generated from field: string pull_rule_uid = 7;
    */
@@ -147,7 +147,7 @@ export const ResolveTagRequestSchema: GenMessage<ResolveTagRequest, {jsonType: R
   messageDesc(file_pinfold_control_registry_v1_views, 0);
 
 /**
- * A digest that became the tag at some time.
+ * Assignment of a digest to the tag.
  *
  * @generated from message pinfold.control.registry.v1.TagAssignment
  */
@@ -160,14 +160,14 @@ export type TagAssignment = Message<"pinfold.control.registry.v1.TagAssignment">
   digest: string;
 
   /**
-   * When it became the tag.
+   * Time of the assignment.
    *
    * @generated from field: google.protobuf.Timestamp assign_time = 2;
    */
   assignTime?: Timestamp | undefined;
 
   /**
-   * Whether the time was imported, and so is that of whoever did, and not the server's.
+   * True if the assignment was imported. Its time then comes from the importer, not from this server.
    *
    * @generated from field: bool imported = 3;
    */
@@ -175,7 +175,7 @@ export type TagAssignment = Message<"pinfold.control.registry.v1.TagAssignment">
 };
 
 /**
- * A digest that became the tag at some time.
+ * Assignment of a digest to the tag.
  *
  * @generated from message pinfold.control.registry.v1.TagAssignment
  */
@@ -188,14 +188,14 @@ export type TagAssignmentJson = {
   digest?: string;
 
   /**
-   * When it became the tag.
+   * Time of the assignment.
    *
    * @generated from field: google.protobuf.Timestamp assign_time = 2;
    */
   assignTime?: TimestampJson;
 
   /**
-   * Whether the time was imported, and so is that of whoever did, and not the server's.
+   * True if the assignment was imported. Its time then comes from the importer, not from this server.
    *
    * @generated from field: bool imported = 3;
    */
@@ -210,7 +210,7 @@ export const TagAssignmentSchema: GenMessage<TagAssignment, {jsonType: TagAssign
   messageDesc(file_pinfold_control_registry_v1_views, 1);
 
 /**
- * An assignment that was passed over.
+ * Assignment that was skipped.
  *
  * @generated from message pinfold.control.registry.v1.SkippedAssignment
  */
@@ -223,22 +223,23 @@ export type SkippedAssignment = Message<"pinfold.control.registry.v1.SkippedAssi
   digest: string;
 
   /**
-   * When it became the tag.
+   * Time of the assignment.
    *
    * @generated from field: google.protobuf.Timestamp assign_time = 2;
    */
   assignTime?: Timestamp | undefined;
 
   /**
-   * `young`: not for long enough yet; `short`: for less than the hold; `deleted`: until the tag was deleted; `rolled
-   * back`: until it moved back to an earlier digest; `gone`: the repo has it no more.
+   * Reason for skipping it. `young`: it is not old enough yet. `short`: it ended before the minimum duration.
+   * `deleted`: it ended with the deletion of the tag. `rolled back`: it ended with an update to an earlier digest.
+   * `gone`: the repo no longer has the digest.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * When it is old enough, for `young` ones.
+   * Time when the assignment is old enough, for `young` ones.
    *
    * @generated from field: google.protobuf.Timestamp eligible_time = 4;
    */
@@ -246,7 +247,7 @@ export type SkippedAssignment = Message<"pinfold.control.registry.v1.SkippedAssi
 };
 
 /**
- * An assignment that was passed over.
+ * Assignment that was skipped.
  *
  * @generated from message pinfold.control.registry.v1.SkippedAssignment
  */
@@ -259,22 +260,23 @@ export type SkippedAssignmentJson = {
   digest?: string;
 
   /**
-   * When it became the tag.
+   * Time of the assignment.
    *
    * @generated from field: google.protobuf.Timestamp assign_time = 2;
    */
   assignTime?: TimestampJson;
 
   /**
-   * `young`: not for long enough yet; `short`: for less than the hold; `deleted`: until the tag was deleted; `rolled
-   * back`: until it moved back to an earlier digest; `gone`: the repo has it no more.
+   * Reason for skipping it. `young`: it is not old enough yet. `short`: it ended before the minimum duration.
+   * `deleted`: it ended with the deletion of the tag. `rolled back`: it ended with an update to an earlier digest.
+   * `gone`: the repo no longer has the digest.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * When it is old enough, for `young` ones.
+   * Time when the assignment is old enough, for `young` ones.
    *
    * @generated from field: google.protobuf.Timestamp eligible_time = 4;
    */
@@ -289,34 +291,34 @@ export const SkippedAssignmentSchema: GenMessage<SkippedAssignment, {jsonType: S
   messageDesc(file_pinfold_control_registry_v1_views, 2);
 
 /**
- * The pull rule by which it was decided: of those that are about the tag, that with the largest age.
+ * Cooldown policy that decided: of those that apply to the tag, the one with the largest minimum age.
  *
  * @generated from message pinfold.control.registry.v1.DecidingRule
  */
 export type DecidingRule = Message<"pinfold.control.registry.v1.DecidingRule"> & {
   /**
-   * Its uid.
+   * The uid of the policy.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What it is called.
+   * Name of the policy.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * What it does with what is too young.
+   * Effect on an image that is too new.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule.Mode mode = 3;
    */
   mode: PullRule_Mode;
 
   /**
-   * Whether a pull by the tag is refused. What would be chosen is named all the same.
+   * True if a pull by tag is refused. `chosen` is set even so.
    *
    * @generated from field: bool refuses = 4;
    */
@@ -324,34 +326,34 @@ export type DecidingRule = Message<"pinfold.control.registry.v1.DecidingRule"> &
 };
 
 /**
- * The pull rule by which it was decided: of those that are about the tag, that with the largest age.
+ * Cooldown policy that decided: of those that apply to the tag, the one with the largest minimum age.
  *
  * @generated from message pinfold.control.registry.v1.DecidingRule
  */
 export type DecidingRuleJson = {
   /**
-   * Its uid.
+   * The uid of the policy.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What it is called.
+   * Name of the policy.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * What it does with what is too young.
+   * Effect on an image that is too new.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule.Mode mode = 3;
    */
   mode?: PullRule_ModeJson;
 
   /**
-   * Whether a pull by the tag is refused. What would be chosen is named all the same.
+   * True if a pull by tag is refused. `chosen` is set even so.
    *
    * @generated from field: bool refuses = 4;
    */
@@ -366,55 +368,57 @@ export const DecidingRuleSchema: GenMessage<DecidingRule, {jsonType: DecidingRul
   messageDesc(file_pinfold_control_registry_v1_views, 3);
 
 /**
- * What the tag stands for, and why.
+ * Result of resolving a tag, with reasons.
  *
  * @generated from message pinfold.control.registry.v1.ResolveTagResponse
  */
 export type ResolveTagResponse = Message<"pinfold.control.registry.v1.ResolveTagResponse"> & {
   /**
-   * What is served. Not set where that is nothing.
+   * Assignment that is served. Not set if nothing is served.
    *
    * @generated from field: pinfold.control.registry.v1.TagAssignment chosen = 1;
    */
   chosen?: TagAssignment | undefined;
 
   /**
-   * Why nothing is served: `no tag`, `deleted`, `gone`, or `young` where nothing is old enough. Empty otherwise.
+   * Reason why nothing is served: `no tag`, `deleted`, `gone`, or `young` if no assignment is old enough. Empty
+   * otherwise.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * When the tag was deleted, where that is the reason.
+   * Time when the tag was deleted, if that is the reason.
    *
    * @generated from field: google.protobuf.Timestamp delete_time = 3;
    */
   deleteTime?: Timestamp | undefined;
 
   /**
-   * What the tag pointed to at that moment. Not set where there was none.
+   * Assignment that was current at that time. Not set if there was none.
    *
    * @generated from field: pinfold.control.registry.v1.TagAssignment latest = 4;
    */
   latest?: TagAssignment | undefined;
 
   /**
-   * The newest assignments that were passed over, the newest first: 20 at most.
+   * Newest assignments that were skipped, newest first: 20 at most.
    *
    * @generated from field: repeated pinfold.control.registry.v1.SkippedAssignment skipped = 5;
    */
   skipped: SkippedAssignment[];
 
   /**
-   * What is served next, and from when, if the tag stays as it is. Not set where nothing waits.
+   * Assignment that is served next, and from when, if the tag is not updated. Not set if no assignment is pending.
    *
    * @generated from field: pinfold.control.registry.v1.SkippedAssignment next = 6;
    */
   next?: SkippedAssignment | undefined;
 
   /**
-   * Not set where none is about the tag, or neither an identity nor a rule was named.
+   * Cooldown policy that decided. Not set if no policy applies to the tag, or if neither an identity nor a policy was
+   * given.
    *
    * @generated from field: pinfold.control.registry.v1.DecidingRule rule = 7;
    */
@@ -422,55 +426,57 @@ export type ResolveTagResponse = Message<"pinfold.control.registry.v1.ResolveTag
 };
 
 /**
- * What the tag stands for, and why.
+ * Result of resolving a tag, with reasons.
  *
  * @generated from message pinfold.control.registry.v1.ResolveTagResponse
  */
 export type ResolveTagResponseJson = {
   /**
-   * What is served. Not set where that is nothing.
+   * Assignment that is served. Not set if nothing is served.
    *
    * @generated from field: pinfold.control.registry.v1.TagAssignment chosen = 1;
    */
   chosen?: TagAssignmentJson;
 
   /**
-   * Why nothing is served: `no tag`, `deleted`, `gone`, or `young` where nothing is old enough. Empty otherwise.
+   * Reason why nothing is served: `no tag`, `deleted`, `gone`, or `young` if no assignment is old enough. Empty
+   * otherwise.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * When the tag was deleted, where that is the reason.
+   * Time when the tag was deleted, if that is the reason.
    *
    * @generated from field: google.protobuf.Timestamp delete_time = 3;
    */
   deleteTime?: TimestampJson;
 
   /**
-   * What the tag pointed to at that moment. Not set where there was none.
+   * Assignment that was current at that time. Not set if there was none.
    *
    * @generated from field: pinfold.control.registry.v1.TagAssignment latest = 4;
    */
   latest?: TagAssignmentJson;
 
   /**
-   * The newest assignments that were passed over, the newest first: 20 at most.
+   * Newest assignments that were skipped, newest first: 20 at most.
    *
    * @generated from field: repeated pinfold.control.registry.v1.SkippedAssignment skipped = 5;
    */
   skipped?: SkippedAssignmentJson[];
 
   /**
-   * What is served next, and from when, if the tag stays as it is. Not set where nothing waits.
+   * Assignment that is served next, and from when, if the tag is not updated. Not set if no assignment is pending.
    *
    * @generated from field: pinfold.control.registry.v1.SkippedAssignment next = 6;
    */
   next?: SkippedAssignmentJson;
 
   /**
-   * Not set where none is about the tag, or neither an identity nor a rule was named.
+   * Cooldown policy that decided. Not set if no policy applies to the tag, or if neither an identity nor a policy was
+   * given.
    *
    * @generated from field: pinfold.control.registry.v1.DecidingRule rule = 7;
    */
@@ -485,14 +491,15 @@ export const ResolveTagResponseSchema: GenMessage<ResolveTagResponse, {jsonType:
   messageDesc(file_pinfold_control_registry_v1_views, 4);
 
 /**
- * Tells what the registry serves for a tag in a view, such as `at-20261101/acme/app:stable` or `min-7d/acme/app:stable`.
+ * Resolution of a tag in a view, such as the snapshot view `at-20261101/acme/app:stable` or the cooldown view
+ * `min-7d/acme/app:stable`.
  *
  * @generated from service pinfold.control.registry.v1.ViewsService
  */
 export const ViewsService: GenService<{
   /**
-   * Resolves a tag as of a moment, at an age or for an identity, and says what is passed over and why. NOT_FOUND without
-   * such a repo.
+   * Resolves a tag at a point in time, with a minimum age, or for an identity. The answer also lists the skipped
+   * assignments with reasons. Returns NOT_FOUND if the repo does not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.ViewsService.ResolveTag
    */

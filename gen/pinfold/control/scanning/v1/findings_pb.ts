@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/findings.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// What is known of the vulnerabilities of images, finding by finding.
+// Vulnerability findings of images.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -24,7 +24,7 @@ export const file_pinfold_control_scanning_v1_findings: GenFile = /*@__PURE__*/
   fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJhChpFeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhITCgZmb3JtYXQYAyABKAlCA+BBAiLtAQoQRXhwb3J0ZWRGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxITCgZmb3JtYXQYAiABKAlCA+BBAxIXCgptZWRpYV90eXBlGAMgASgJQgPgQQMSFQoIZG9jdW1lbnQYBCABKAlCA+BBAxI7CgRnYXBzGAUgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvdmVyYWdlR2FwQgPgQQMSQgoIY292ZXJhZ2UYBiABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2VCA+BBAyLiAQoNSW1hZ2VGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxI7CghmaW5kaW5ncxgCIAMoCzIkLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5GaW5kaW5nQgPgQQMSOwoEZ2FwcxgDIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDEkIKCGNvdmVyYWdlGAQgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlQgPgQQMiywEKDlJlc3VsdENvdmVyYWdlEkUKBXN0YXRlGAEgASgOMjEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlLlN0YXRlQgPgQQMSHQoQdW5rbm93bl9zZXZlcml0eRgCIAEoBUID4EEDEhQKB3N1bW1hcnkYAyABKAlCA+BBAyI9CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgwKCENPTVBBUkVEEAESDwoLTk9UX1NDQU5ORUQQAiKOBQoHRmluZGluZxIcCg92dWxuZXJhYmlsaXRpZXMYASADKAlCA+BBAxIRCgRwdXJsGAIgASgJQgPgQQMSFgoJbG9jYXRpb25zGAMgAygJQgPgQQMSEwoGc291cmNlGAQgASgJQgPgQQMSEwoGcmVjb3JkGAUgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAYgASgJQgPgQQMSFAoHcGFja2FnZRgHIAEoCUID4EEDEhMKBnJhbmdlcxgIIAEoCUID4EEDEhsKDmZpeGVkX3ZlcnNpb25zGAkgAygJQgPgQQMSFQoIc2V2ZXJpdHkYCiABKAlCA+BBAxIzCgpmb3VuZF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhMKBnB1YmxpYxgMIAEoCEID4EEDEkQKDXN1cHByZXNzZWRfYnkYDSABKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU3VwcHJlc3Npb25CA+BBAxJDCgthY2NlcHRlZF9ieRgOIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5BY2NlcHRlZFJpc2tCA+BBAxJCCgpzdGF0ZW1lbnRzGA8gAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudEID4EEDEj4KCWV4cGxvaXRlZBgUIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBsb2l0ZWRCA+BBAxJACgpsaWtlbGlob29kGBUgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2RCA+BBAyLIAQoMQWNjZXB0ZWRSaXNrEhoKDXZ1bG5lcmFiaWxpdHkYASABKAlCA+BBAxIgChNyaXNrX2FjY2VwdGFuY2VfdWlkGAIgASgJQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIbCg52ZXhfc2lnbmVyX3VpZBgGIAEoCUID4EEDIn4KC1N1cHByZXNzaW9uEhEKBHB1cmwYASABKAlCA+BBAxITCgZzb3VyY2UYAiABKAlCA+BBAxITCgZyZWNvcmQYAyABKAlCA+BBAxIyCglmcm9tX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiTgoLQ292ZXJhZ2VHYXASEwoGcmVhc29uGAEgASgJQgPgQQMSFAoHc3ViamVjdBgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyIrChVWZXJpZnlGaW5kaW5nc1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlCA+BBASJxChZWZXJpZnlGaW5kaW5nc1Jlc3BvbnNlEhQKB2NoZWNrZWQYASABKANCA+BBAxIYCgtkaWZmZXJlbmNlcxgCIAMoCUID4EEDEhEKBG5leHQYAyABKAlCA+BBAxIUCgd3YWl0aW5nGAQgASgDQgPgQQMyigUKD0ZpbmRpbmdzU2VydmljZRLSAQoQR2V0SW1hZ2VGaW5kaW5ncxI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZUZpbmRpbmdzIlyKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAj4SPC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncxLmAQoTRXhwb3J0SW1hZ2VGaW5kaW5ncxI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRJbWFnZUZpbmRpbmdzUmVxdWVzdBotLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5FeHBvcnRlZEZpbmRpbmdzImeKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkkSRy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncy97Zm9ybWF0PSp9ErgBCg5WZXJpZnlGaW5kaW5ncxIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXJpZnlGaW5kaW5nc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXNwb25zZSI9irUYBxIFCgECEAGatRgIGAEgACgBMACC0+STAiA6ASoiGy9jb250cm9sL3YxL2ZpbmRpbmdzOnZlcmlmeWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_scan_reports, file_pinfold_control_scanning_v1_sources]);
 
 /**
- * Which image to look at.
+ * Request for the findings of one image.
  *
  * @generated from message pinfold.control.scanning.v1.GetImageFindingsRequest
  */
@@ -45,7 +45,7 @@ export type GetImageFindingsRequest = Message<"pinfold.control.scanning.v1.GetIm
 };
 
 /**
- * Which image to look at.
+ * Request for the findings of one image.
  *
  * @generated from message pinfold.control.scanning.v1.GetImageFindingsRequest
  */
@@ -73,7 +73,7 @@ export const GetImageFindingsRequestSchema: GenMessage<GetImageFindingsRequest, 
   messageDesc(file_pinfold_control_scanning_v1_findings, 0);
 
 /**
- * Which image, and how to write it.
+ * Request to export the findings of an image in a format.
  *
  * @generated from message pinfold.control.scanning.v1.ExportImageFindingsRequest
  */
@@ -101,7 +101,7 @@ export type ExportImageFindingsRequest = Message<"pinfold.control.scanning.v1.Ex
 };
 
 /**
- * Which image, and how to write it.
+ * Request to export the findings of an image in a format.
  *
  * @generated from message pinfold.control.scanning.v1.ExportImageFindingsRequest
  */
@@ -136,42 +136,42 @@ export const ExportImageFindingsRequestSchema: GenMessage<ExportImageFindingsReq
   messageDesc(file_pinfold_control_scanning_v1_findings, 1);
 
 /**
- * The findings of an image as a document.
+ * Findings of an image as a document.
  *
  * @generated from message pinfold.control.scanning.v1.ExportedFindings
  */
 export type ExportedFindings = Message<"pinfold.control.scanning.v1.ExportedFindings"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * The format, as it was asked for.
+   * Requested format.
    *
    * @generated from field: string format = 2;
    */
   format: string;
 
   /**
-   * The media type of the document.
+   * Media type of the document.
    *
    * @generated from field: string media_type = 3;
    */
   mediaType: string;
 
   /**
-   * The document, JSON.
+   * Document as JSON text.
    *
    * @generated from field: string document = 4;
    */
   document: string;
 
   /**
-   * Where nothing can be said. The document says so too: as properties of the metadata in CycloneDX, in `tooling` of OpenVEX,
-   * and as notifications of the run in SARIF.
+   * Coverage gaps. The document also contains them: as metadata properties in CycloneDX, in `tooling` of OpenVEX, and
+   * as notifications of the run in SARIF.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 5;
    */
@@ -186,42 +186,42 @@ export type ExportedFindings = Message<"pinfold.control.scanning.v1.ExportedFind
 };
 
 /**
- * The findings of an image as a document.
+ * Findings of an image as a document.
  *
  * @generated from message pinfold.control.scanning.v1.ExportedFindings
  */
 export type ExportedFindingsJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * The format, as it was asked for.
+   * Requested format.
    *
    * @generated from field: string format = 2;
    */
   format?: string;
 
   /**
-   * The media type of the document.
+   * Media type of the document.
    *
    * @generated from field: string media_type = 3;
    */
   mediaType?: string;
 
   /**
-   * The document, JSON.
+   * Document as JSON text.
    *
    * @generated from field: string document = 4;
    */
   document?: string;
 
   /**
-   * Where nothing can be said. The document says so too: as properties of the metadata in CycloneDX, in `tooling` of OpenVEX,
-   * and as notifications of the run in SARIF.
+   * Coverage gaps. The document also contains them: as metadata properties in CycloneDX, in `tooling` of OpenVEX, and
+   * as notifications of the run in SARIF.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 5;
    */
@@ -243,27 +243,28 @@ export const ExportedFindingsSchema: GenMessage<ExportedFindings, {jsonType: Exp
   messageDesc(file_pinfold_control_scanning_v1_findings, 2);
 
 /**
- * What is found in an image now.
+ * Current findings of an image.
  *
  * @generated from message pinfold.control.scanning.v1.ImageFindings
  */
 export type ImageFindings = Message<"pinfold.control.scanning.v1.ImageFindings"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * What is vulnerable, in the order in which it was found; at most 20000.
+   * Findings, in the order in which they were found; at most 20000.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.Finding findings = 2;
    */
   findings: Finding[];
 
   /**
-   * Gaps: parts of the image that were not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
+   * Coverage gaps: parts of the image that were not scanned. Without gaps, all packages of the image were compared with
+   * a data source that covers them.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -278,27 +279,28 @@ export type ImageFindings = Message<"pinfold.control.scanning.v1.ImageFindings">
 };
 
 /**
- * What is found in an image now.
+ * Current findings of an image.
  *
  * @generated from message pinfold.control.scanning.v1.ImageFindings
  */
 export type ImageFindingsJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * What is vulnerable, in the order in which it was found; at most 20000.
+   * Findings, in the order in which they were found; at most 20000.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.Finding findings = 2;
    */
   findings?: FindingJson[];
 
   /**
-   * Gaps: parts of the image that were not scanned. Without gaps, all packages of the image were compared with a data source that covers them.
+   * Coverage gaps: parts of the image that were not scanned. Without gaps, all packages of the image were compared with
+   * a data source that covers them.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -320,28 +322,28 @@ export const ImageFindingsSchema: GenMessage<ImageFindings, {jsonType: ImageFind
   messageDesc(file_pinfold_control_scanning_v1_findings, 3);
 
 /**
- * Coverage of a result: whether a result without vulnerabilities can be trusted.
+ * Coverage of a result: shows if a result without vulnerabilities can be trusted.
  *
  * @generated from message pinfold.control.scanning.v1.ResultCoverage
  */
 export type ResultCoverage = Message<"pinfold.control.scanning.v1.ResultCoverage"> & {
   /**
-   * Whether everything was compared.
+   * State of the coverage.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage.State state = 1;
    */
   state: ResultCoverage_State;
 
   /**
-   * The number of findings of unknown severity: those that a policy does not count, or all that a list of findings has and that
-   * are neither suppressed nor accepted.
+   * Number of findings of unknown severity. For an admission policy: those that the policy does not count. For a list
+   * of findings: all that are neither ignored nor accepted.
    *
    * @generated from field: int32 unknown_severity = 2;
    */
   unknownSeverity: number;
 
   /**
-   * The same in words, such as `not scanned: PyPI has no data source`.
+   * Summary in words, such as `not scanned: PyPI has no data source`.
    *
    * @generated from field: string summary = 3;
    */
@@ -349,28 +351,28 @@ export type ResultCoverage = Message<"pinfold.control.scanning.v1.ResultCoverage
 };
 
 /**
- * Coverage of a result: whether a result without vulnerabilities can be trusted.
+ * Coverage of a result: shows if a result without vulnerabilities can be trusted.
  *
  * @generated from message pinfold.control.scanning.v1.ResultCoverage
  */
 export type ResultCoverageJson = {
   /**
-   * Whether everything was compared.
+   * State of the coverage.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage.State state = 1;
    */
   state?: ResultCoverage_StateJson;
 
   /**
-   * The number of findings of unknown severity: those that a policy does not count, or all that a list of findings has and that
-   * are neither suppressed nor accepted.
+   * Number of findings of unknown severity. For an admission policy: those that the policy does not count. For a list
+   * of findings: all that are neither ignored nor accepted.
    *
    * @generated from field: int32 unknown_severity = 2;
    */
   unknownSeverity?: number;
 
   /**
-   * The same in words, such as `not scanned: PyPI has no data source`.
+   * Summary in words, such as `not scanned: PyPI has no data source`.
    *
    * @generated from field: string summary = 3;
    */
@@ -385,7 +387,7 @@ export const ResultCoverageSchema: GenMessage<ResultCoverage, {jsonType: ResultC
   messageDesc(file_pinfold_control_scanning_v1_findings, 4);
 
 /**
- * Whether something was left out.
+ * State of the coverage.
  *
  * @generated from enum pinfold.control.scanning.v1.ResultCoverage.State
  */
@@ -398,14 +400,14 @@ export const ResultCoverage_State = {
   STATE_UNSPECIFIED: 0,
 
   /**
-   * Everything was read and compared.
+   * All packages were read and compared.
    *
    * @generated from enum value: COMPARED = 1;
    */
   COMPARED: 1,
 
   /**
-   * Something was not scanned. The coverage gaps of the result name it.
+   * Some packages were not scanned. The coverage gaps of the result name them.
    *
    * @generated from enum value: NOT_SCANNED = 2;
    */
@@ -413,14 +415,14 @@ export const ResultCoverage_State = {
 } as const;
 
 /**
- * Whether something was left out.
+ * State of the coverage.
  *
  * @generated from enum pinfold.control.scanning.v1.ResultCoverage.State
  */
 export type ResultCoverage_State = (typeof ResultCoverage_State)[keyof typeof ResultCoverage_State] | UnknownEnum;
 
 /**
- * Whether something was left out.
+ * State of the coverage.
  *
  * @generated from enum pinfold.control.scanning.v1.ResultCoverage.State
  */
@@ -433,127 +435,127 @@ export const ResultCoverage_StateSchema: GenEnum<ResultCoverage_State, ResultCov
   enumDesc(file_pinfold_control_scanning_v1_findings, 4, 0);
 
 /**
- * One package that something is said of.
+ * Finding: vulnerabilities in one package of an image.
  *
  * @generated from message pinfold.control.scanning.v1.Finding
  */
 export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
   /**
-   * The vulnerabilities, under their CVE where they have one.
+   * Ids of the vulnerabilities. The CVE id where there is one.
    *
    * @generated from field: repeated string vulnerabilities = 1;
    */
   vulnerabilities: string[];
 
   /**
-   * The package URL of the package.
+   * Package URL of the package.
    *
    * @generated from field: string purl = 2;
    */
   purl: string;
 
   /**
-   * Where in the image it was found.
+   * Locations of the package in the image.
    *
    * @generated from field: repeated string locations = 3;
    */
   locations: string[];
 
   /**
-   * The source that says so, such as `osv/Alpine:v3.19`.
+   * Data source of the finding, such as `osv/Alpine:v3.19`.
    *
    * @generated from field: string source = 4;
    */
   source: string;
 
   /**
-   * The record of the source.
+   * Record of the data source.
    *
    * @generated from field: string record = 5;
    */
   record: string;
 
   /**
-   * The ecosystem that it speaks of, with the release of a distribution.
+   * Ecosystem of the record, with the release of a distribution.
    *
    * @generated from field: string ecosystem = 6;
    */
   ecosystem: string;
 
   /**
-   * The package that it speaks of: this one or what it was built from.
+   * Package of the record: this package, or the source package it was built from.
    *
    * @generated from field: string package = 7;
    */
   package: string;
 
   /**
-   * The ranges of versions that it names, as JSON in the terms of OSV.
+   * Affected version ranges of the record, as JSON in OSV format.
    *
    * @generated from field: string ranges = 8;
    */
   ranges: string;
 
   /**
-   * The versions without it; none where the source knows of none.
+   * Versions without the vulnerability. Empty if the data source knows none.
    *
    * @generated from field: repeated string fixed_versions = 9;
    */
   fixedVersions: string[];
 
   /**
-   * How bad it is: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
+   * Severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
    *
    * @generated from field: string severity = 10;
    */
   severity: string;
 
   /**
-   * When it was found.
+   * Time when it was found.
    *
    * @generated from field: google.protobuf.Timestamp found_time = 11;
    */
   foundTime?: Timestamp | undefined;
 
   /**
-   * Whether it counts for everybody, rather than for the organisation of the image alone.
+   * True if the finding applies to everyone. False if it applies only to the organization of the image.
    *
    * @generated from field: bool public = 12;
    */
   public: boolean;
 
   /**
-   * Why it does not count in reports, since the distribution says so; unset otherwise.
+   * Reason why reports ignore the finding: the distribution says that it is not affected. Not set otherwise.
    *
    * @generated from field: pinfold.control.scanning.v1.Suppression suppressed_by = 13;
    */
   suppressedBy?: Suppression | undefined;
 
   /**
-   * Which of its vulnerabilities do not count, since somebody has accepted the risk.
+   * Vulnerabilities of the finding that do not count because their risk was accepted.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AcceptedRisk accepted_by = 14;
    */
   acceptedBy: AcceptedRisk[];
 
   /**
-   * What others say was made of it in this image; it hides nothing by itself. The newest, at most 20 of a finding and 5000 in all:
-   * `ListStatements` has the others.
+   * VEX statements about the finding. A statement alone ignores nothing. The newest are included, at most 20 per
+   * finding and 5000 in total. `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
    */
   statements: VexStatement[];
 
   /**
-   * That one of the vulnerabilities is known to be used. Unset where no source says so. These are listed first, then the
-   * worse ones before others, then those that are more likely to be used.
+   * Known exploitation of one of the vulnerabilities. Not set if no data source reports it. Exploited findings are
+   * listed first. Then findings are sorted by severity, then by likelihood of exploitation.
    *
    * @generated from field: pinfold.control.scanning.v1.Exploited exploited = 20;
    */
   exploited?: Exploited | undefined;
 
   /**
-   * How likely the likeliest of the vulnerabilities is to be used. Unset where no source says so.
+   * Likelihood of exploitation of the most likely vulnerability. Not set if no data source reports it.
    *
    * @generated from field: pinfold.control.scanning.v1.Likelihood likelihood = 21;
    */
@@ -561,127 +563,127 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
 };
 
 /**
- * One package that something is said of.
+ * Finding: vulnerabilities in one package of an image.
  *
  * @generated from message pinfold.control.scanning.v1.Finding
  */
 export type FindingJson = {
   /**
-   * The vulnerabilities, under their CVE where they have one.
+   * Ids of the vulnerabilities. The CVE id where there is one.
    *
    * @generated from field: repeated string vulnerabilities = 1;
    */
   vulnerabilities?: string[];
 
   /**
-   * The package URL of the package.
+   * Package URL of the package.
    *
    * @generated from field: string purl = 2;
    */
   purl?: string;
 
   /**
-   * Where in the image it was found.
+   * Locations of the package in the image.
    *
    * @generated from field: repeated string locations = 3;
    */
   locations?: string[];
 
   /**
-   * The source that says so, such as `osv/Alpine:v3.19`.
+   * Data source of the finding, such as `osv/Alpine:v3.19`.
    *
    * @generated from field: string source = 4;
    */
   source?: string;
 
   /**
-   * The record of the source.
+   * Record of the data source.
    *
    * @generated from field: string record = 5;
    */
   record?: string;
 
   /**
-   * The ecosystem that it speaks of, with the release of a distribution.
+   * Ecosystem of the record, with the release of a distribution.
    *
    * @generated from field: string ecosystem = 6;
    */
   ecosystem?: string;
 
   /**
-   * The package that it speaks of: this one or what it was built from.
+   * Package of the record: this package, or the source package it was built from.
    *
    * @generated from field: string package = 7;
    */
   package?: string;
 
   /**
-   * The ranges of versions that it names, as JSON in the terms of OSV.
+   * Affected version ranges of the record, as JSON in OSV format.
    *
    * @generated from field: string ranges = 8;
    */
   ranges?: string;
 
   /**
-   * The versions without it; none where the source knows of none.
+   * Versions without the vulnerability. Empty if the data source knows none.
    *
    * @generated from field: repeated string fixed_versions = 9;
    */
   fixedVersions?: string[];
 
   /**
-   * How bad it is: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
+   * Severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
    *
    * @generated from field: string severity = 10;
    */
   severity?: string;
 
   /**
-   * When it was found.
+   * Time when it was found.
    *
    * @generated from field: google.protobuf.Timestamp found_time = 11;
    */
   foundTime?: TimestampJson;
 
   /**
-   * Whether it counts for everybody, rather than for the organisation of the image alone.
+   * True if the finding applies to everyone. False if it applies only to the organization of the image.
    *
    * @generated from field: bool public = 12;
    */
   public?: boolean;
 
   /**
-   * Why it does not count in reports, since the distribution says so; unset otherwise.
+   * Reason why reports ignore the finding: the distribution says that it is not affected. Not set otherwise.
    *
    * @generated from field: pinfold.control.scanning.v1.Suppression suppressed_by = 13;
    */
   suppressedBy?: SuppressionJson;
 
   /**
-   * Which of its vulnerabilities do not count, since somebody has accepted the risk.
+   * Vulnerabilities of the finding that do not count because their risk was accepted.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AcceptedRisk accepted_by = 14;
    */
   acceptedBy?: AcceptedRiskJson[];
 
   /**
-   * What others say was made of it in this image; it hides nothing by itself. The newest, at most 20 of a finding and 5000 in all:
-   * `ListStatements` has the others.
+   * VEX statements about the finding. A statement alone ignores nothing. The newest are included, at most 20 per
+   * finding and 5000 in total. `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
    */
   statements?: VexStatementJson[];
 
   /**
-   * That one of the vulnerabilities is known to be used. Unset where no source says so. These are listed first, then the
-   * worse ones before others, then those that are more likely to be used.
+   * Known exploitation of one of the vulnerabilities. Not set if no data source reports it. Exploited findings are
+   * listed first. Then findings are sorted by severity, then by likelihood of exploitation.
    *
    * @generated from field: pinfold.control.scanning.v1.Exploited exploited = 20;
    */
   exploited?: ExploitedJson;
 
   /**
-   * How likely the likeliest of the vulnerabilities is to be used. Unset where no source says so.
+   * Likelihood of exploitation of the most likely vulnerability. Not set if no data source reports it.
    *
    * @generated from field: pinfold.control.scanning.v1.Likelihood likelihood = 21;
    */
@@ -696,48 +698,48 @@ export const FindingSchema: GenMessage<Finding, {jsonType: FindingJson}> = /*@__
   messageDesc(file_pinfold_control_scanning_v1_findings, 5);
 
 /**
- * A vulnerability of a finding that somebody lives with.
+ * Accepted risk: one vulnerability of a finding.
  *
  * @generated from message pinfold.control.scanning.v1.AcceptedRisk
  */
 export type AcceptedRisk = Message<"pinfold.control.scanning.v1.AcceptedRisk"> & {
   /**
-   * The vulnerability.
+   * Id of the vulnerability.
    *
    * @generated from field: string vulnerability = 1;
    */
   vulnerability: string;
 
   /**
-   * The uid of the acceptance; empty where a signer who is trusted says so.
+   * The uid of the accepted risk. Empty if a trusted signer's statement is the reason.
    *
    * @generated from field: string risk_acceptance_uid = 2;
    */
   riskAcceptanceUid: string;
 
   /**
-   * Why; `signed by`, who, and what is said, where a signer says so.
+   * Reason. For a signer: `signed by`, the name of the signer, and the statement.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * The uid of the identity that has accepted it, or that trusts the signer.
+   * The uid of the identity that accepted the risk or trusts the signer.
    *
    * @generated from field: string actor = 4;
    */
   actor: string;
 
   /**
-   * From when on it counts again.
+   * Expiry. After it, the vulnerability counts again.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 5;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The uid of the signer who is trusted and says that there is nothing to do; empty where somebody has accepted it.
+   * The uid of the trusted signer who states that no action is needed. Empty if the risk was accepted directly.
    *
    * @generated from field: string vex_signer_uid = 6;
    */
@@ -745,48 +747,48 @@ export type AcceptedRisk = Message<"pinfold.control.scanning.v1.AcceptedRisk"> &
 };
 
 /**
- * A vulnerability of a finding that somebody lives with.
+ * Accepted risk: one vulnerability of a finding.
  *
  * @generated from message pinfold.control.scanning.v1.AcceptedRisk
  */
 export type AcceptedRiskJson = {
   /**
-   * The vulnerability.
+   * Id of the vulnerability.
    *
    * @generated from field: string vulnerability = 1;
    */
   vulnerability?: string;
 
   /**
-   * The uid of the acceptance; empty where a signer who is trusted says so.
+   * The uid of the accepted risk. Empty if a trusted signer's statement is the reason.
    *
    * @generated from field: string risk_acceptance_uid = 2;
    */
   riskAcceptanceUid?: string;
 
   /**
-   * Why; `signed by`, who, and what is said, where a signer says so.
+   * Reason. For a signer: `signed by`, the name of the signer, and the statement.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * The uid of the identity that has accepted it, or that trusts the signer.
+   * The uid of the identity that accepted the risk or trusts the signer.
    *
    * @generated from field: string actor = 4;
    */
   actor?: string;
 
   /**
-   * From when on it counts again.
+   * Expiry. After it, the vulnerability counts again.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 5;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The uid of the signer who is trusted and says that there is nothing to do; empty where somebody has accepted it.
+   * The uid of the trusted signer who states that no action is needed. Empty if the risk was accepted directly.
    *
    * @generated from field: string vex_signer_uid = 6;
    */
@@ -801,34 +803,35 @@ export const AcceptedRiskSchema: GenMessage<AcceptedRisk, {jsonType: AcceptedRis
   messageDesc(file_pinfold_control_scanning_v1_findings, 6);
 
 /**
- * A package of a language belongs to one of the distribution, of which a source says that it is fixed there or not affected.
+ * Reason why a finding in a language package is ignored. The package belongs to a distribution package, and a data
+ * source says that the distribution package is fixed or not affected.
  *
  * @generated from message pinfold.control.scanning.v1.Suppression
  */
 export type Suppression = Message<"pinfold.control.scanning.v1.Suppression"> & {
   /**
-   * The package URL of the package of the distribution.
+   * Package URL of the distribution package.
    *
    * @generated from field: string purl = 1;
    */
   purl: string;
 
   /**
-   * The source that says so.
+   * Data source that says so.
    *
    * @generated from field: string source = 2;
    */
   source: string;
 
   /**
-   * The record of the source.
+   * Record of the data source.
    *
    * @generated from field: string record = 3;
    */
   record: string;
 
   /**
-   * Since when.
+   * Start of the suppression.
    *
    * @generated from field: google.protobuf.Timestamp from_time = 4;
    */
@@ -836,34 +839,35 @@ export type Suppression = Message<"pinfold.control.scanning.v1.Suppression"> & {
 };
 
 /**
- * A package of a language belongs to one of the distribution, of which a source says that it is fixed there or not affected.
+ * Reason why a finding in a language package is ignored. The package belongs to a distribution package, and a data
+ * source says that the distribution package is fixed or not affected.
  *
  * @generated from message pinfold.control.scanning.v1.Suppression
  */
 export type SuppressionJson = {
   /**
-   * The package URL of the package of the distribution.
+   * Package URL of the distribution package.
    *
    * @generated from field: string purl = 1;
    */
   purl?: string;
 
   /**
-   * The source that says so.
+   * Data source that says so.
    *
    * @generated from field: string source = 2;
    */
   source?: string;
 
   /**
-   * The record of the source.
+   * Record of the data source.
    *
    * @generated from field: string record = 3;
    */
   record?: string;
 
   /**
-   * Since when.
+   * Start of the suppression.
    *
    * @generated from field: google.protobuf.Timestamp from_time = 4;
    */
@@ -878,32 +882,33 @@ export const SuppressionSchema: GenMessage<Suppression, {jsonType: SuppressionJs
   messageDesc(file_pinfold_control_scanning_v1_findings, 7);
 
 /**
- * Something that nothing can be said of. It may be vulnerable.
+ * Coverage gap: part of an image without a result. It may be vulnerable.
  *
  * @generated from message pinfold.control.scanning.v1.CoverageGap
  */
 export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
   /**
-   * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared, or it is not known which ecosystems the packages belong to. `NO_SOURCE`: no data
-   * source covers the ecosystem. `SOURCE_IMPORTED`: the ecosystem has only records imported from files, and there may be others.
-   * `NO_RECORD`: no data source has a record of the vulnerability. `SOURCE_FAILED`: the last reading of the source failed.
-   * `SOURCE_STALE`: the source was not read for longer than the settings allow. `VERSION`: the versions cannot be compared.
-   * `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
+   * Reason for the gap. `CONTENTS_UNREAD`: the contents of the image are unknown. `CONTENTS_INCOMPLETE`: a part of it
+   * could not be read. `NOT_COMPARED`: it waits for comparison, or the ecosystems of its packages are unknown.
+   * `NO_SOURCE`: no data source covers the ecosystem. `SOURCE_IMPORTED`: the ecosystem has only records imported from
+   * files, so others may be missing. `NO_RECORD`: no data source has a record of the vulnerability. `SOURCE_FAILED`:
+   * the last sync of the data source failed. `SOURCE_STALE`: the data source was not synced for longer than the
+   * settings allow. `VERSION`: the versions cannot be compared. `TRUNCATED`: there are more findings than listed.
+   * `LIMIT`: there are more findings than stored.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * What it is about: an ecosystem, a source, a file, or a package URL; empty for the image as a whole.
+   * Subject of the gap: an ecosystem, a data source, a file, or a package URL. Empty for the image as a whole.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * What there is to know about it.
+   * Explanation of the gap.
    *
    * @generated from field: string message = 3;
    */
@@ -911,32 +916,33 @@ export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
 };
 
 /**
- * Something that nothing can be said of. It may be vulnerable.
+ * Coverage gap: part of an image without a result. It may be vulnerable.
  *
  * @generated from message pinfold.control.scanning.v1.CoverageGap
  */
 export type CoverageGapJson = {
   /**
-   * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
-   * `NOT_COMPARED`: it waits to be compared, or it is not known which ecosystems the packages belong to. `NO_SOURCE`: no data
-   * source covers the ecosystem. `SOURCE_IMPORTED`: the ecosystem has only records imported from files, and there may be others.
-   * `NO_RECORD`: no data source has a record of the vulnerability. `SOURCE_FAILED`: the last reading of the source failed.
-   * `SOURCE_STALE`: the source was not read for longer than the settings allow. `VERSION`: the versions cannot be compared.
-   * `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
+   * Reason for the gap. `CONTENTS_UNREAD`: the contents of the image are unknown. `CONTENTS_INCOMPLETE`: a part of it
+   * could not be read. `NOT_COMPARED`: it waits for comparison, or the ecosystems of its packages are unknown.
+   * `NO_SOURCE`: no data source covers the ecosystem. `SOURCE_IMPORTED`: the ecosystem has only records imported from
+   * files, so others may be missing. `NO_RECORD`: no data source has a record of the vulnerability. `SOURCE_FAILED`:
+   * the last sync of the data source failed. `SOURCE_STALE`: the data source was not synced for longer than the
+   * settings allow. `VERSION`: the versions cannot be compared. `TRUNCATED`: there are more findings than listed.
+   * `LIMIT`: there are more findings than stored.
    *
    * @generated from field: string reason = 1;
    */
   reason?: string;
 
   /**
-   * What it is about: an ecosystem, a source, a file, or a package URL; empty for the image as a whole.
+   * Subject of the gap: an ecosystem, a data source, a file, or a package URL. Empty for the image as a whole.
    *
    * @generated from field: string subject = 2;
    */
   subject?: string;
 
   /**
-   * What there is to know about it.
+   * Explanation of the gap.
    *
    * @generated from field: string message = 3;
    */
@@ -951,13 +957,13 @@ export const CoverageGapSchema: GenMessage<CoverageGap, {jsonType: CoverageGapJs
   messageDesc(file_pinfold_control_scanning_v1_findings, 8);
 
 /**
- * Where to go on.
+ * Request for the next step of the verification.
  *
  * @generated from message pinfold.control.scanning.v1.VerifyFindingsRequest
  */
 export type VerifyFindingsRequest = Message<"pinfold.control.scanning.v1.VerifyFindingsRequest"> & {
   /**
-   * `next` of the answer before; empty to begin.
+   * The `next` value of the previous answer. Empty for the first call.
    *
    * @generated from field: string after = 1;
    */
@@ -965,13 +971,13 @@ export type VerifyFindingsRequest = Message<"pinfold.control.scanning.v1.VerifyF
 };
 
 /**
- * Where to go on.
+ * Request for the next step of the verification.
  *
  * @generated from message pinfold.control.scanning.v1.VerifyFindingsRequest
  */
 export type VerifyFindingsRequestJson = {
   /**
-   * `next` of the answer before; empty to begin.
+   * The `next` value of the previous answer. Empty for the first call.
    *
    * @generated from field: string after = 1;
    */
@@ -986,34 +992,34 @@ export const VerifyFindingsRequestSchema: GenMessage<VerifyFindingsRequest, {jso
   messageDesc(file_pinfold_control_scanning_v1_findings, 9);
 
 /**
- * What differs.
+ * Differences between the stored findings and a new comparison.
  *
  * @generated from message pinfold.control.scanning.v1.VerifyFindingsResponse
  */
 export type VerifyFindingsResponse = Message<"pinfold.control.scanning.v1.VerifyFindingsResponse"> & {
   /**
-   * How many packages and lists of packages this answer is about.
+   * Number of packages and package lists that were compared in this step.
    *
    * @generated from field: int64 checked = 1;
    */
   checked: bigint;
 
   /**
-   * Where what is stored is not what follows from what is known.
+   * Differences between the stored and the newly computed findings.
    *
    * @generated from field: repeated string differences = 2;
    */
   differences: string[];
 
   /**
-   * Where to go on; empty at the end.
+   * Position to continue from. Empty at the end.
    *
    * @generated from field: string next = 3;
    */
   next: string;
 
   /**
-   * How many comparisons wait. While there are any, differences may be of what is still to be done.
+   * Number of comparisons that are still queued. While there are any, differences can be due to them.
    *
    * @generated from field: int64 waiting = 4;
    */
@@ -1021,34 +1027,34 @@ export type VerifyFindingsResponse = Message<"pinfold.control.scanning.v1.Verify
 };
 
 /**
- * What differs.
+ * Differences between the stored findings and a new comparison.
  *
  * @generated from message pinfold.control.scanning.v1.VerifyFindingsResponse
  */
 export type VerifyFindingsResponseJson = {
   /**
-   * How many packages and lists of packages this answer is about.
+   * Number of packages and package lists that were compared in this step.
    *
    * @generated from field: int64 checked = 1;
    */
   checked?: string;
 
   /**
-   * Where what is stored is not what follows from what is known.
+   * Differences between the stored and the newly computed findings.
    *
    * @generated from field: repeated string differences = 2;
    */
   differences?: string[];
 
   /**
-   * Where to go on; empty at the end.
+   * Position to continue from. Empty at the end.
    *
    * @generated from field: string next = 3;
    */
   next?: string;
 
   /**
-   * How many comparisons wait. While there are any, differences may be of what is still to be done.
+   * Number of comparisons that are still queued. While there are any, differences can be due to them.
    *
    * @generated from field: int64 waiting = 4;
    */
@@ -1063,14 +1069,14 @@ export const VerifyFindingsResponseSchema: GenMessage<VerifyFindingsResponse, {j
   messageDesc(file_pinfold_control_scanning_v1_findings, 10);
 
 /**
- * Findings with all that they follow from, and what could not be looked at.
+ * Findings with all the data they are based on, and coverage gaps.
  *
  * @generated from service pinfold.control.scanning.v1.FindingsService
  */
 export const FindingsService: GenService<{
   /**
-   * Lists what is found in an image of a repo now, and where nothing can be said. NOT_FOUND for a repo or an image that is
-   * not there.
+   * Lists the current findings and coverage gaps of an image in a repo. Returns NOT_FOUND if the repo or image does not
+   * exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.FindingsService.GetImageFindings
    */
@@ -1080,9 +1086,10 @@ export const FindingsService: GenService<{
     output: typeof ImageFindingsSchema;
   },
   /**
-   * Writes what is found in an image of a repo now as a document: CycloneDX, OpenVEX or SARIF. What is accepted or suppressed
-   * is in it as such, and so is what is not known. NOT_FOUND for a repo or an image that is not there; FAILED_PRECONDITION for
-   * OpenVEX where nothing is found, since it has no document that says so; RESOURCE_EXHAUSTED for more than 32 million characters.
+   * Exports the current findings of an image as a CycloneDX, OpenVEX or SARIF document. Accepted and ignored findings
+   * are marked as such, and coverage gaps are included. Returns NOT_FOUND if the repo or image does not exist. Returns
+   * FAILED_PRECONDITION for OpenVEX without findings, because OpenVEX has no empty document. Returns RESOURCE_EXHAUSTED
+   * for more than 32 million characters.
    *
    * @generated from rpc pinfold.control.scanning.v1.FindingsService.ExportImageFindings
    */
@@ -1092,8 +1099,8 @@ export const FindingsService: GenService<{
     output: typeof ExportedFindingsSchema;
   },
   /**
-   * Compares some packages anew with all that is known and names where the stored findings and counts differ. Nothing is
-   * changed. To be called again with `next` until there is none.
+   * Compares some packages again with all known advisories, and lists stored findings and counts that differ. Changes
+   * nothing. Call it again with `next` until that is empty.
    *
    * @generated from rpc pinfold.control.scanning.v1.FindingsService.VerifyFindings
    */

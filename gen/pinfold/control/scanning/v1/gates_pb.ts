@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/gates.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// What has to be so of an image before it is pulled.
+// Admission policies: conditions that an image must meet before it can be pulled.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,40 +20,40 @@ export const file_pinfold_control_scanning_v1_gates: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIs0EChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBEl0KEHVua25vd25fc2V2ZXJpdHkYBiABKA4yPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93blNldmVyaXR5QgPgQQEiUQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBCI2CgdVbmtub3duEhcKE1VOS05PV05fVU5TUEVDSUZJRUQQABIICgRQQVNTEAESCAoEREVOWRACIlkKD1Vua25vd25TZXZlcml0eRIgChxVTktOT1dOX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEwoPQ09VTlRFRF9BU19ISUdIEAESDwoLTk9UX0NPVU5URUQQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiLUAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKFAQoQTGlzdEdhdGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEihAEKEUxpc3RHYXRlc1Jlc3BvbnNlEjAKBWdhdGVzGAEgAygLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiSAocUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAESEgoFYWZ0ZXIYAiABKAlCA+BBASJoCh1QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZRI5CgZpbWFnZXMYASADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hhbmdlZEltYWdlEgwKBG5leHQYAiABKAkiegoMQ2hhbmdlZEltYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEQoEdGFncxgDIAMoCUID4EEDEhYKCW1vcmVfdGFncxgEIAEoCEID4EEDEhMKBnJlYXNvbhgFIAEoCUID4EEDIn4KGkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5nYXRlX2V4Y2VwdGlvbhgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uQgPgQQIiMgoaUmV2b2tlR2F0ZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldEdhdGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKqAQoZTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIqABChpMaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZRJDCg9nYXRlX2V4Y2VwdGlvbnMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBTLpEAoMR2F0ZXNTZXJ2aWNlEt4BCgpDcmVhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUifYq1GAYSBAoC0Q+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEZ2F0ZSIeL3JlZ2lzdHJ5L3YyL2dhdGVzL3twYXJlbnQ9Kip9EuABCgpVcGRhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlVwZGF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUif4q1GAYSBAoC0g+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoEZ2F0ZTIgL3JlZ2lzdHJ5L3YyL2dhdGVzL3tnYXRlLnVpZD0qKn0SygEKCkRlbGV0ZUdhdGUSLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRGVsZXRlR2F0ZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkidIq1GAYSBAoC1A+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCHSobL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9EpQBCgdHZXRHYXRlEisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUiOYq1GAYSBAoC0w+atRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKeAQoJTGlzdEdhdGVzEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVzUmVzcG9uc2UiMoq1GAgSBgoC0w8QAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL2dhdGVzEuQBChVQcmV2aWV3R2F0ZVNldmVyaXRpZXMSOS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBo6LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZSJUirUYDBIKCgjTD8UMzQyUBZq1GAgYASAAKAEwAILT5JMCMjoBKiItL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9OnByZXZpZXdTZXZlcml0aWVzEpcCChNDcmVhdGVHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24imgGKtRgGEgQKAuAPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoADAAgtPkkwI5Og5nYXRlX2V4Y2VwdGlvbiInL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3twYXJlbnQ9Kip9Eo4CChNSZXZva2VHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJldm9rZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24ikQGKtRgGEgQKAuIPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIwOgEqIisvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnMve3VpZD0qKn06cmV2b2tlErgBChBHZXRHYXRlRXhjZXB0aW9uEjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24iQoq1GAYSBAoC4Q+atRgIGAEgACgBMACC0+STAiYSJC9yZWdpc3RyeS92Mi9nYXRlRXhjZXB0aW9ucy97dWlkPSoqfRLCAQoSTGlzdEdhdGVFeGNlcHRpb25zEjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVzcG9uc2UiO4q1GAgSBgoC4Q8QAZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * What has to be so of what is pulled in a place. It has exactly one of the four kinds of rule.
+ * Admission policy of a group or repo. It has exactly one of the four kinds of rule.
  *
  * @generated from message pinfold.control.scanning.v1.Gate
  */
 export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
   /**
-   * The uid, below that of the group or the repo in which the gate holds.
+   * Identifier: starts with the uid of the group or repo of the policy.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * What it is called: at most 128 letters, digits, `.`, `_` and `-`, of which the first is neither `.` nor `-`.
+   * Name of the policy: at most 128 letters, digits, `.`, `_` and `-`. The first character is neither `.` nor `-`.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * What happens to what does not pass.
+   * Effect on an image that does not meet the policy.
    *
    * @generated from field: pinfold.control.scanning.v1.Gate.Mode mode = 3;
    */
   mode: Gate_Mode;
 
   /**
-   * What does not pass. Another kind takes the place of this one.
+   * Kind of rule. Setting another kind replaces this one.
    *
    * @generated from oneof pinfold.control.scanning.v1.Gate.rule
    */
   rule: {
     /**
-     * What is known to be vulnerable.
+     * Refuses images with known vulnerabilities.
      *
      * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule vulnerabilities = 4;
      */
@@ -61,7 +61,7 @@ export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
     case: "vulnerabilities";
   } | {
     /**
-     * What has come to the end of its life, with the grace period of the organisation.
+     * Refuses images past their end of life, including the grace period of the organization.
      *
      * @generated from field: pinfold.control.scanning.v1.EndOfLifeRule end_of_life = 5;
      */
@@ -69,7 +69,7 @@ export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
     case: "endOfLife";
   } | {
     /**
-     * What is too young.
+     * Refuses images that are too new.
      *
      * @generated from field: pinfold.control.scanning.v1.CooldownRule cooldown = 6;
      */
@@ -77,7 +77,7 @@ export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
     case: "cooldown";
   } | {
     /**
-     * What is not supported for long enough.
+     * Refuses images without enough remaining support time.
      *
      * @generated from field: pinfold.control.scanning.v1.SupportWindowRule support_window = 7;
      */
@@ -86,22 +86,22 @@ export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * A digest passes that somebody has pulled in so many days before, on a day on which it still passed: 90 at most. None does
-   * when it is 0. Not for a cooldown.
+   * Exempts a digest that was pulled within this number of days, on a day when it still passed: 90 at most. 0: no such
+   * exemption. Not for a cooldown rule.
    *
    * @generated from field: int32 exempt_pulled_days = 8;
    */
   exemptPulledDays: number;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -109,77 +109,77 @@ export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
 };
 
 /**
- * What has to be so of what is pulled in a place. It has exactly one of the four kinds of rule.
+ * Admission policy of a group or repo. It has exactly one of the four kinds of rule.
  *
  * @generated from message pinfold.control.scanning.v1.Gate
  */
 export type GateJson = {
   /**
-   * The uid, below that of the group or the repo in which the gate holds.
+   * Identifier: starts with the uid of the group or repo of the policy.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * What it is called: at most 128 letters, digits, `.`, `_` and `-`, of which the first is neither `.` nor `-`.
+   * Name of the policy: at most 128 letters, digits, `.`, `_` and `-`. The first character is neither `.` nor `-`.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * What happens to what does not pass.
+   * Effect on an image that does not meet the policy.
    *
    * @generated from field: pinfold.control.scanning.v1.Gate.Mode mode = 3;
    */
   mode?: Gate_ModeJson;
 
   /**
-   * What is known to be vulnerable.
+   * Refuses images with known vulnerabilities.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule vulnerabilities = 4;
    */
   vulnerabilities?: VulnerabilityRuleJson;
 
   /**
-   * What has come to the end of its life, with the grace period of the organisation.
+   * Refuses images past their end of life, including the grace period of the organization.
    *
    * @generated from field: pinfold.control.scanning.v1.EndOfLifeRule end_of_life = 5;
    */
   endOfLife?: EndOfLifeRuleJson;
 
   /**
-   * What is too young.
+   * Refuses images that are too new.
    *
    * @generated from field: pinfold.control.scanning.v1.CooldownRule cooldown = 6;
    */
   cooldown?: CooldownRuleJson;
 
   /**
-   * What is not supported for long enough.
+   * Refuses images without enough remaining support time.
    *
    * @generated from field: pinfold.control.scanning.v1.SupportWindowRule support_window = 7;
    */
   supportWindow?: SupportWindowRuleJson;
 
   /**
-   * A digest passes that somebody has pulled in so many days before, on a day on which it still passed: 90 at most. None does
-   * when it is 0. Not for a cooldown.
+   * Exempts a digest that was pulled within this number of days, on a day when it still passed: 90 at most. 0: no such
+   * exemption. Not for a cooldown rule.
    *
    * @generated from field: int32 exempt_pulled_days = 8;
    */
   exemptPulledDays?: number;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed: RFC 3339, UTC, milliseconds.
+   * Time of the last change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -194,34 +194,34 @@ export const GateSchema: GenMessage<Gate, {jsonType: GateJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_control_scanning_v1_gates, 0);
 
 /**
- * What a gate does with what does not pass.
+ * Effect on an image that does not meet the policy.
  *
  * @generated from enum pinfold.control.scanning.v1.Gate.Mode
  */
 export const Gate_Mode = {
   /**
-   * As DRY_RUN.
+   * Not set. Means DRY_RUN.
    *
    * @generated from enum value: MODE_UNSPECIFIED = 0;
    */
   MODE_UNSPECIFIED: 0,
 
   /**
-   * Nothing: it is not asked.
+   * No effect: the policy is not evaluated.
    *
    * @generated from enum value: OFF = 1;
    */
   OFF: 1,
 
   /**
-   * It is served, and the event of the pull tells what would have been refused.
+   * Dry run: the pull is allowed, and its event reports what would have been refused.
    *
    * @generated from enum value: DRY_RUN = 2;
    */
   DRY_RUN: 2,
 
   /**
-   * Its manifest is refused.
+   * The pull of the manifest is refused.
    *
    * @generated from enum value: ENFORCE = 3;
    */
@@ -229,14 +229,14 @@ export const Gate_Mode = {
 } as const;
 
 /**
- * What a gate does with what does not pass.
+ * Effect on an image that does not meet the policy.
  *
  * @generated from enum pinfold.control.scanning.v1.Gate.Mode
  */
 export type Gate_Mode = (typeof Gate_Mode)[keyof typeof Gate_Mode] | UnknownEnum;
 
 /**
- * What a gate does with what does not pass.
+ * Effect on an image that does not meet the policy.
  *
  * @generated from enum pinfold.control.scanning.v1.Gate.Mode
  */
@@ -249,51 +249,54 @@ export const Gate_ModeSchema: GenEnum<Gate_Mode, Gate_ModeJson> = /*@__PURE__*/
   enumDesc(file_pinfold_control_scanning_v1_gates, 0, 0);
 
 /**
- * Which vulnerabilities an image may not have. Of what is said here all has to be so of one of them; what is suppressed or
- * accepted does not count.
+ * Vulnerabilities that an image must not have. The image is refused if one vulnerability meets all conditions of the
+ * rule. Ignored and accepted vulnerabilities do not count.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerabilityRule
  */
 export type VulnerabilityRule = Message<"pinfold.control.scanning.v1.VulnerabilityRule"> & {
   /**
-   * Only those that are at least so bad.
+   * Lowest severity that counts.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Severity least_severity = 1;
    */
   leastSeverity: VulnerabilityRule_Severity;
 
   /**
-   * Only those that a version of the package mends.
+   * True: only vulnerabilities count for which a fixed version exists.
    *
    * @generated from field: bool only_fixable = 2;
    */
   onlyFixable: boolean;
 
   /**
-   * Only those that are known to be used (KEV).
+   * True: only vulnerabilities count that are known to be exploited (KEV).
    *
    * @generated from field: bool only_exploited = 3;
    */
   onlyExploited: boolean;
 
   /**
-   * Only those that were found here in the version of the package more than so many days ago: 3650 at most.
+   * Number of days since the vulnerability was found here in this version of the package. Only older findings count:
+   * 3650 at most.
    *
    * @generated from field: int32 after_days = 4;
    */
   afterDays: number;
 
   /**
-   * An image that could not be read, or not all of it, in which nothing says what is installed, that has packages which no
-   * data source covers, or in which more is found than is kept or looked at. What waits to be read or compared is none of these,
-   * nor is what a source said that is old.
+   * Result for an image with incomplete data. The data is incomplete if the image could not be read completely, has no
+   * list of installed packages, or has packages without a data source. It is also incomplete if the image has more
+   * findings than are stored or examined. An image that still waits to be read or compared does not count as
+   * incomplete. Stale data of a data source does not count either.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
    */
   unknown: VulnerabilityRule_Unknown;
 
   /**
-   * Treatment of vulnerabilities of unknown severity by `least_severity`. Without a `least_severity` all of them count.
+   * Treatment of vulnerabilities of unknown severity by `least_severity`. Without a `least_severity`, all of them
+   * count.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity unknown_severity = 6;
    */
@@ -301,51 +304,54 @@ export type VulnerabilityRule = Message<"pinfold.control.scanning.v1.Vulnerabili
 };
 
 /**
- * Which vulnerabilities an image may not have. Of what is said here all has to be so of one of them; what is suppressed or
- * accepted does not count.
+ * Vulnerabilities that an image must not have. The image is refused if one vulnerability meets all conditions of the
+ * rule. Ignored and accepted vulnerabilities do not count.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerabilityRule
  */
 export type VulnerabilityRuleJson = {
   /**
-   * Only those that are at least so bad.
+   * Lowest severity that counts.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Severity least_severity = 1;
    */
   leastSeverity?: VulnerabilityRule_SeverityJson;
 
   /**
-   * Only those that a version of the package mends.
+   * True: only vulnerabilities count for which a fixed version exists.
    *
    * @generated from field: bool only_fixable = 2;
    */
   onlyFixable?: boolean;
 
   /**
-   * Only those that are known to be used (KEV).
+   * True: only vulnerabilities count that are known to be exploited (KEV).
    *
    * @generated from field: bool only_exploited = 3;
    */
   onlyExploited?: boolean;
 
   /**
-   * Only those that were found here in the version of the package more than so many days ago: 3650 at most.
+   * Number of days since the vulnerability was found here in this version of the package. Only older findings count:
+   * 3650 at most.
    *
    * @generated from field: int32 after_days = 4;
    */
   afterDays?: number;
 
   /**
-   * An image that could not be read, or not all of it, in which nothing says what is installed, that has packages which no
-   * data source covers, or in which more is found than is kept or looked at. What waits to be read or compared is none of these,
-   * nor is what a source said that is old.
+   * Result for an image with incomplete data. The data is incomplete if the image could not be read completely, has no
+   * list of installed packages, or has packages without a data source. It is also incomplete if the image has more
+   * findings than are stored or examined. An image that still waits to be read or compared does not count as
+   * incomplete. Stale data of a data source does not count either.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
    */
   unknown?: VulnerabilityRule_UnknownJson;
 
   /**
-   * Treatment of vulnerabilities of unknown severity by `least_severity`. Without a `least_severity` all of them count.
+   * Treatment of vulnerabilities of unknown severity by `least_severity`. Without a `least_severity`, all of them
+   * count.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity unknown_severity = 6;
    */
@@ -360,13 +366,13 @@ export const VulnerabilityRuleSchema: GenMessage<VulnerabilityRule, {jsonType: V
   messageDesc(file_pinfold_control_scanning_v1_gates, 1);
 
 /**
- * How bad a vulnerability is.
+ * Severity of a vulnerability.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Severity
  */
 export const VulnerabilityRule_Severity = {
   /**
-   * However bad, and also where nobody knows.
+   * Any severity, including unknown.
    *
    * @generated from enum value: SEVERITY_UNSPECIFIED = 0;
    */
@@ -402,14 +408,14 @@ export const VulnerabilityRule_Severity = {
 } as const;
 
 /**
- * How bad a vulnerability is.
+ * Severity of a vulnerability.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Severity
  */
 export type VulnerabilityRule_Severity = (typeof VulnerabilityRule_Severity)[keyof typeof VulnerabilityRule_Severity] | UnknownEnum;
 
 /**
- * How bad a vulnerability is.
+ * Severity of a vulnerability.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Severity
  */
@@ -422,27 +428,27 @@ export const VulnerabilityRule_SeveritySchema: GenEnum<VulnerabilityRule_Severit
   enumDesc(file_pinfold_control_scanning_v1_gates, 1, 0);
 
 /**
- * What becomes of an image of which nobody can say all that is asked.
+ * Result for an image whose data is not complete enough to decide.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Unknown
  */
 export const VulnerabilityRule_Unknown = {
   /**
-   * As PASS.
+   * Not set. Means PASS.
    *
    * @generated from enum value: UNKNOWN_UNSPECIFIED = 0;
    */
   UNKNOWN_UNSPECIFIED: 0,
 
   /**
-   * It passes.
+   * The image passes.
    *
    * @generated from enum value: PASS = 1;
    */
   PASS: 1,
 
   /**
-   * It does not pass.
+   * The image is refused.
    *
    * @generated from enum value: DENY = 2;
    */
@@ -450,14 +456,14 @@ export const VulnerabilityRule_Unknown = {
 } as const;
 
 /**
- * What becomes of an image of which nobody can say all that is asked.
+ * Result for an image whose data is not complete enough to decide.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Unknown
  */
 export type VulnerabilityRule_Unknown = (typeof VulnerabilityRule_Unknown)[keyof typeof VulnerabilityRule_Unknown] | UnknownEnum;
 
 /**
- * What becomes of an image of which nobody can say all that is asked.
+ * Result for an image whose data is not complete enough to decide.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Unknown
  */
@@ -470,27 +476,28 @@ export const VulnerabilityRule_UnknownSchema: GenEnum<VulnerabilityRule_Unknown,
   enumDesc(file_pinfold_control_scanning_v1_gates, 1, 1);
 
 /**
- * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which is about contents that were not read.
+ * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which applies to contents that
+ * were not read.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
  */
 export const VulnerabilityRule_UnknownSeverity = {
   /**
-   * As COUNTED_AS_HIGH for a new rule. An update keeps what the gate has.
+   * Not set. Means COUNTED_AS_HIGH for a new rule. An update keeps the value of the policy.
    *
    * @generated from enum value: UNKNOWN_SEVERITY_UNSPECIFIED = 0;
    */
   UNKNOWN_SEVERITY_UNSPECIFIED: 0,
 
   /**
-   * It counts as high: for each `least_severity` but CRITICAL.
+   * Counts as high: for every `least_severity` except CRITICAL.
    *
    * @generated from enum value: COUNTED_AS_HIGH = 1;
    */
   COUNTED_AS_HIGH: 1,
 
   /**
-   * It does not count, if there is a `least_severity`. Gates from before this field have this value.
+   * Does not count if there is a `least_severity`. Policies from before this field have this value.
    *
    * @generated from enum value: NOT_COUNTED = 2;
    */
@@ -498,14 +505,16 @@ export const VulnerabilityRule_UnknownSeverity = {
 } as const;
 
 /**
- * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which is about contents that were not read.
+ * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which applies to contents that
+ * were not read.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
  */
 export type VulnerabilityRule_UnknownSeverity = (typeof VulnerabilityRule_UnknownSeverity)[keyof typeof VulnerabilityRule_UnknownSeverity] | UnknownEnum;
 
 /**
- * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which is about contents that were not read.
+ * Treatment of a vulnerability of unknown severity. It is separate from `unknown`, which applies to contents that
+ * were not read.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.UnknownSeverity
  */
@@ -518,8 +527,8 @@ export const VulnerabilityRule_UnknownSeveritySchema: GenEnum<VulnerabilityRule_
   enumDesc(file_pinfold_control_scanning_v1_gates, 1, 2);
 
 /**
- * The product that the image is about has come to the end of its life, and to that of the grace period where the
- * organisation has one. What is about no product that is known passes.
+ * Refuses an image whose product has reached its end of life, and the end of the grace period if the organization has
+ * one. An image without a known product passes.
  *
  * @generated from message pinfold.control.scanning.v1.EndOfLifeRule
  */
@@ -527,8 +536,8 @@ export type EndOfLifeRule = Message<"pinfold.control.scanning.v1.EndOfLifeRule">
 };
 
 /**
- * The product that the image is about has come to the end of its life, and to that of the grace period where the
- * organisation has one. What is about no product that is known passes.
+ * Refuses an image whose product has reached its end of life, and the end of the grace period if the organization has
+ * one. An image without a known product passes.
  *
  * @generated from message pinfold.control.scanning.v1.EndOfLifeRule
  */
@@ -543,13 +552,13 @@ export const EndOfLifeRuleSchema: GenMessage<EndOfLifeRule, {jsonType: EndOfLife
   messageDesc(file_pinfold_control_scanning_v1_gates, 2);
 
 /**
- * The image has not been a tag of its repo for long enough, as pulls at an age have it.
+ * Refuses an image that has not been under a tag of its repo for long enough. Age is counted as in cooldown views.
  *
  * @generated from message pinfold.control.scanning.v1.CooldownRule
  */
 export type CooldownRule = Message<"pinfold.control.scanning.v1.CooldownRule"> & {
   /**
-   * How many days: 3650 at most.
+   * Minimum age in days: 3650 at most.
    *
    * @generated from field: int32 min_age_days = 1;
    */
@@ -557,13 +566,13 @@ export type CooldownRule = Message<"pinfold.control.scanning.v1.CooldownRule"> &
 };
 
 /**
- * The image has not been a tag of its repo for long enough, as pulls at an age have it.
+ * Refuses an image that has not been under a tag of its repo for long enough. Age is counted as in cooldown views.
  *
  * @generated from message pinfold.control.scanning.v1.CooldownRule
  */
 export type CooldownRuleJson = {
   /**
-   * How many days: 3650 at most.
+   * Minimum age in days: 3650 at most.
    *
    * @generated from field: int32 min_age_days = 1;
    */
@@ -578,14 +587,14 @@ export const CooldownRuleSchema: GenMessage<CooldownRule, {jsonType: CooldownRul
   messageDesc(file_pinfold_control_scanning_v1_gates, 3);
 
 /**
- * The life of the product that the image is about ends too soon. What is about no product that is known, or whose end is not
- * known, passes.
+ * Refuses an image whose product reaches its end of life too soon. An image without a known product, or with an unknown
+ * end of life, passes.
  *
  * @generated from message pinfold.control.scanning.v1.SupportWindowRule
  */
 export type SupportWindowRule = Message<"pinfold.control.scanning.v1.SupportWindowRule"> & {
   /**
-   * How many months it has to live still: 120 at most.
+   * Minimum number of months until the end of life: 120 at most.
    *
    * @generated from field: int32 min_months_left = 1;
    */
@@ -593,14 +602,14 @@ export type SupportWindowRule = Message<"pinfold.control.scanning.v1.SupportWind
 };
 
 /**
- * The life of the product that the image is about ends too soon. What is about no product that is known, or whose end is not
- * known, passes.
+ * Refuses an image whose product reaches its end of life too soon. An image without a known product, or with an unknown
+ * end of life, passes.
  *
  * @generated from message pinfold.control.scanning.v1.SupportWindowRule
  */
 export type SupportWindowRuleJson = {
   /**
-   * How many months it has to live still: 120 at most.
+   * Minimum number of months until the end of life: 120 at most.
    *
    * @generated from field: int32 min_months_left = 1;
    */
@@ -615,69 +624,70 @@ export const SupportWindowRuleSchema: GenMessage<SupportWindowRule, {jsonType: S
   messageDesc(file_pinfold_control_scanning_v1_gates, 4);
 
 /**
- * That a digest passes all gates of a place. It never changes, but to end.
+ * Exemption: a digest passes all admission policies of a group or repo. An exemption cannot be changed, only ended.
  *
  * @generated from message pinfold.control.scanning.v1.GateException
  */
 export type GateException = Message<"pinfold.control.scanning.v1.GateException"> & {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. What it lists passes with it.
+   * Image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. The exemption includes the manifests that an
+   * index lists.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * Until when: at most 90 days ahead.
+   * Expiry, at most 90 days ahead.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 5;
    */
   actor: string;
 
   /**
-   * When it was revoked; not set otherwise.
+   * Time of the revocation. Not set if not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 6;
    */
   revokeTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 7;
    */
   revokedBy: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the revocation, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -685,69 +695,70 @@ export type GateException = Message<"pinfold.control.scanning.v1.GateException">
 };
 
 /**
- * That a digest passes all gates of a place. It never changes, but to end.
+ * Exemption: a digest passes all admission policies of a group or repo. An exemption cannot be changed, only ended.
  *
  * @generated from message pinfold.control.scanning.v1.GateException
  */
 export type GateExceptionJson = {
   /**
-   * The uid, below that of the group or the repo in which it holds.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. What it lists passes with it.
+   * Image or index: `sha256:` and 64 hex digits, or `sha512:` and 128. The exemption includes the manifests that an
+   * index lists.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
 
   /**
-   * Until when: at most 90 days ahead.
+   * Expiry, at most 90 days ahead.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has made it.
+   * The uid of the identity that created it.
    *
    * @generated from field: string actor = 5;
    */
   actor?: string;
 
   /**
-   * When it was revoked; not set otherwise.
+   * Time of the revocation. Not set if not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 6;
    */
   revokeTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 7;
    */
   revokedBy?: string;
 
   /**
-   * When it was made: RFC 3339, UTC, milliseconds.
+   * Time of creation: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the revocation, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the revocation, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -762,20 +773,20 @@ export const GateExceptionSchema: GenMessage<GateException, {jsonType: GateExcep
   messageDesc(file_pinfold_control_scanning_v1_gates, 5);
 
 /**
- * Which gate to make, and where.
+ * Request to create an admission policy for a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateGateRequest
  */
 export type CreateGateRequest = Message<"pinfold.control.scanning.v1.CreateGateRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The gate.
+   * The admission policy.
    *
    * @generated from field: pinfold.control.scanning.v1.Gate gate = 2;
    */
@@ -783,20 +794,20 @@ export type CreateGateRequest = Message<"pinfold.control.scanning.v1.CreateGateR
 };
 
 /**
- * Which gate to make, and where.
+ * Request to create an admission policy for a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateGateRequest
  */
 export type CreateGateRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The gate.
+   * The admission policy.
    *
    * @generated from field: pinfold.control.scanning.v1.Gate gate = 2;
    */
@@ -811,21 +822,21 @@ export const CreateGateRequestSchema: GenMessage<CreateGateRequest, {jsonType: C
   messageDesc(file_pinfold_control_scanning_v1_gates, 6);
 
 /**
- * What to change.
+ * Request to change one admission policy: the new values and the fields to update.
  *
  * @generated from message pinfold.control.scanning.v1.UpdateGateRequest
  */
 export type UpdateGateRequest = Message<"pinfold.control.scanning.v1.UpdateGateRequest"> & {
   /**
-   * The new values. Its `uid` names the gate to change.
+   * The new values. `uid` names the policy to change.
    *
    * @generated from field: pinfold.control.scanning.v1.Gate gate = 1;
    */
   gate?: Gate | undefined;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `mode,cooldown`. Without a mask, REST changes every member
-   * present in the body and gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas, such as `mode,cooldown`. Without a mask, REST changes every field
+   * present in the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -833,21 +844,21 @@ export type UpdateGateRequest = Message<"pinfold.control.scanning.v1.UpdateGateR
 };
 
 /**
- * What to change.
+ * Request to change one admission policy: the new values and the fields to update.
  *
  * @generated from message pinfold.control.scanning.v1.UpdateGateRequest
  */
 export type UpdateGateRequestJson = {
   /**
-   * The new values. Its `uid` names the gate to change.
+   * The new values. `uid` names the policy to change.
    *
    * @generated from field: pinfold.control.scanning.v1.Gate gate = 1;
    */
   gate?: GateJson;
 
   /**
-   * Paths of the fields to change, separated by commas, such as `mode,cooldown`. Without a mask, REST changes every member
-   * present in the body and gRPC every field that is not empty. `*` replaces all that can be changed.
+   * Fields to change, as paths separated by commas, such as `mode,cooldown`. Without a mask, REST changes every field
+   * present in the body, and gRPC every field that is not empty. `*` replaces all fields that can be changed.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -862,13 +873,13 @@ export const UpdateGateRequestSchema: GenMessage<UpdateGateRequest, {jsonType: U
   messageDesc(file_pinfold_control_scanning_v1_gates, 7);
 
 /**
- * Which gate to delete.
+ * Request to delete one admission policy.
  *
  * @generated from message pinfold.control.scanning.v1.DeleteGateRequest
  */
 export type DeleteGateRequest = Message<"pinfold.control.scanning.v1.DeleteGateRequest"> & {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string uid = 1;
    */
@@ -876,13 +887,13 @@ export type DeleteGateRequest = Message<"pinfold.control.scanning.v1.DeleteGateR
 };
 
 /**
- * Which gate to delete.
+ * Request to delete one admission policy.
  *
  * @generated from message pinfold.control.scanning.v1.DeleteGateRequest
  */
 export type DeleteGateRequestJson = {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string uid = 1;
    */
@@ -897,13 +908,13 @@ export const DeleteGateRequestSchema: GenMessage<DeleteGateRequest, {jsonType: D
   messageDesc(file_pinfold_control_scanning_v1_gates, 8);
 
 /**
- * What to read.
+ * Request to read one admission policy.
  *
  * @generated from message pinfold.control.scanning.v1.GetGateRequest
  */
 export type GetGateRequest = Message<"pinfold.control.scanning.v1.GetGateRequest"> & {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string uid = 1;
    */
@@ -911,13 +922,13 @@ export type GetGateRequest = Message<"pinfold.control.scanning.v1.GetGateRequest
 };
 
 /**
- * What to read.
+ * Request to read one admission policy.
  *
  * @generated from message pinfold.control.scanning.v1.GetGateRequest
  */
 export type GetGateRequestJson = {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string uid = 1;
    */
@@ -932,42 +943,45 @@ export const GetGateRequestSchema: GenMessage<GetGateRequest, {jsonType: GetGate
   messageDesc(file_pinfold_control_scanning_v1_gates, 9);
 
 /**
- * Which gates, and which page.
+ * Request to list admission policies: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListGatesRequest
  */
 export type ListGatesRequest = Message<"pinfold.control.scanning.v1.ListGatesRequest"> & {
   /**
-   * The uid of a group or a repo: only gates made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to policies there and below. Empty: all policies that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * Gates per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Policies per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -975,42 +989,45 @@ export type ListGatesRequest = Message<"pinfold.control.scanning.v1.ListGatesReq
 };
 
 /**
- * Which gates, and which page.
+ * Request to list admission policies: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListGatesRequest
  */
 export type ListGatesRequestJson = {
   /**
-   * The uid of a group or a repo: only gates made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to policies there and below. Empty: all policies that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * Gates per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Policies per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `name`, `create_time` or `update_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `update_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -1025,20 +1042,20 @@ export const ListGatesRequestSchema: GenMessage<ListGatesRequest, {jsonType: Lis
   messageDesc(file_pinfold_control_scanning_v1_gates, 10);
 
 /**
- * One page of gates.
+ * One page of admission policies.
  *
  * @generated from message pinfold.control.scanning.v1.ListGatesResponse
  */
 export type ListGatesResponse = Message<"pinfold.control.scanning.v1.ListGatesResponse"> & {
   /**
-   * The gates of this page.
+   * The admission policies of this page.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.Gate gates = 1;
    */
   gates: Gate[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1052,7 +1069,7 @@ export type ListGatesResponse = Message<"pinfold.control.scanning.v1.ListGatesRe
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1060,20 +1077,20 @@ export type ListGatesResponse = Message<"pinfold.control.scanning.v1.ListGatesRe
 };
 
 /**
- * One page of gates.
+ * One page of admission policies.
  *
  * @generated from message pinfold.control.scanning.v1.ListGatesResponse
  */
 export type ListGatesResponseJson = {
   /**
-   * The gates of this page.
+   * The admission policies of this page.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.Gate gates = 1;
    */
   gates?: GateJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1087,7 +1104,7 @@ export type ListGatesResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1102,20 +1119,20 @@ export const ListGatesResponseSchema: GenMessage<ListGatesResponse, {jsonType: L
   messageDesc(file_pinfold_control_scanning_v1_gates, 11);
 
 /**
- * Request for a step of the preview of a gate.
+ * Request for one step of the preview of a policy.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
  */
 export type PreviewGateSeveritiesRequest = Message<"pinfold.control.scanning.v1.PreviewGateSeveritiesRequest"> & {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * `next` of the answer before; empty to begin.
+   * The `next` value of the previous answer. Empty for the first call.
    *
    * @generated from field: string after = 2;
    */
@@ -1123,20 +1140,20 @@ export type PreviewGateSeveritiesRequest = Message<"pinfold.control.scanning.v1.
 };
 
 /**
- * Request for a step of the preview of a gate.
+ * Request for one step of the preview of a policy.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
  */
 export type PreviewGateSeveritiesRequestJson = {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * `next` of the answer before; empty to begin.
+   * The `next` value of the previous answer. Empty for the first call.
    *
    * @generated from field: string after = 2;
    */
@@ -1157,14 +1174,14 @@ export const PreviewGateSeveritiesRequestSchema: GenMessage<PreviewGateSeveritie
  */
 export type PreviewGateSeveritiesResponse = Message<"pinfold.control.scanning.v1.PreviewGateSeveritiesResponse"> & {
   /**
-   * Images that the gate would refuse; at most 50. There may be none, and more to come with `next`.
+   * Images that the policy would refuse; at most 50. Can be empty although `next` is set.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ChangedImage images = 1;
    */
   images: ChangedImage[];
 
   /**
-   * Send it as `after` to get the next step. Empty at the end.
+   * Position of the next step, to send as `after`. Empty at the end.
    *
    * @generated from field: string next = 2;
    */
@@ -1178,14 +1195,14 @@ export type PreviewGateSeveritiesResponse = Message<"pinfold.control.scanning.v1
  */
 export type PreviewGateSeveritiesResponseJson = {
   /**
-   * Images that the gate would refuse; at most 50. There may be none, and more to come with `next`.
+   * Images that the policy would refuse; at most 50. Can be empty although `next` is set.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ChangedImage images = 1;
    */
   images?: ChangedImageJson[];
 
   /**
-   * Send it as `after` to get the next step. Empty at the end.
+   * Position of the next step, to send as `after`. Empty at the end.
    *
    * @generated from field: string next = 2;
    */
@@ -1200,7 +1217,7 @@ export const PreviewGateSeveritiesResponseSchema: GenMessage<PreviewGateSeveriti
   messageDesc(file_pinfold_control_scanning_v1_gates, 13);
 
 /**
- * An image that a gate lets pass now and would refuse.
+ * Image that passes the policy now and would be refused.
  *
  * @generated from message pinfold.control.scanning.v1.ChangedImage
  */
@@ -1213,28 +1230,28 @@ export type ChangedImage = Message<"pinfold.control.scanning.v1.ChangedImage"> &
   repoUid: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The tags that point to it now, by name; at most 100.
+   * Tags that currently point to the image, by name; at most 100.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * There are more tags.
+   * True if there are more tags.
    *
    * @generated from field: bool more_tags = 4;
    */
   moreTags: boolean;
 
   /**
-   * Why it would be refused.
+   * Reason why it would be refused.
    *
    * @generated from field: string reason = 5;
    */
@@ -1242,7 +1259,7 @@ export type ChangedImage = Message<"pinfold.control.scanning.v1.ChangedImage"> &
 };
 
 /**
- * An image that a gate lets pass now and would refuse.
+ * Image that passes the policy now and would be refused.
  *
  * @generated from message pinfold.control.scanning.v1.ChangedImage
  */
@@ -1255,28 +1272,28 @@ export type ChangedImageJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The tags that point to it now, by name; at most 100.
+   * Tags that currently point to the image, by name; at most 100.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * There are more tags.
+   * True if there are more tags.
    *
    * @generated from field: bool more_tags = 4;
    */
   moreTags?: boolean;
 
   /**
-   * Why it would be refused.
+   * Reason why it would be refused.
    *
    * @generated from field: string reason = 5;
    */
@@ -1291,20 +1308,20 @@ export const ChangedImageSchema: GenMessage<ChangedImage, {jsonType: ChangedImag
   messageDesc(file_pinfold_control_scanning_v1_gates, 14);
 
 /**
- * Which digest to let through, and where.
+ * Request to create an exemption for a digest in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateGateExceptionRequest
  */
 export type CreateGateExceptionRequest = Message<"pinfold.control.scanning.v1.CreateGateExceptionRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The exception.
+   * The exemption.
    *
    * @generated from field: pinfold.control.scanning.v1.GateException gate_exception = 2;
    */
@@ -1312,20 +1329,20 @@ export type CreateGateExceptionRequest = Message<"pinfold.control.scanning.v1.Cr
 };
 
 /**
- * Which digest to let through, and where.
+ * Request to create an exemption for a digest in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateGateExceptionRequest
  */
 export type CreateGateExceptionRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The exception.
+   * The exemption.
    *
    * @generated from field: pinfold.control.scanning.v1.GateException gate_exception = 2;
    */
@@ -1340,13 +1357,13 @@ export const CreateGateExceptionRequestSchema: GenMessage<CreateGateExceptionReq
   messageDesc(file_pinfold_control_scanning_v1_gates, 15);
 
 /**
- * What to end.
+ * Request to end one exemption before its expiry.
  *
  * @generated from message pinfold.control.scanning.v1.RevokeGateExceptionRequest
  */
 export type RevokeGateExceptionRequest = Message<"pinfold.control.scanning.v1.RevokeGateExceptionRequest"> & {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -1354,13 +1371,13 @@ export type RevokeGateExceptionRequest = Message<"pinfold.control.scanning.v1.Re
 };
 
 /**
- * What to end.
+ * Request to end one exemption before its expiry.
  *
  * @generated from message pinfold.control.scanning.v1.RevokeGateExceptionRequest
  */
 export type RevokeGateExceptionRequestJson = {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -1375,13 +1392,13 @@ export const RevokeGateExceptionRequestSchema: GenMessage<RevokeGateExceptionReq
   messageDesc(file_pinfold_control_scanning_v1_gates, 16);
 
 /**
- * Identifies the exception.
+ * Request to read one exemption.
  *
  * @generated from message pinfold.control.scanning.v1.GetGateExceptionRequest
  */
 export type GetGateExceptionRequest = Message<"pinfold.control.scanning.v1.GetGateExceptionRequest"> & {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -1389,13 +1406,13 @@ export type GetGateExceptionRequest = Message<"pinfold.control.scanning.v1.GetGa
 };
 
 /**
- * Identifies the exception.
+ * Request to read one exemption.
  *
  * @generated from message pinfold.control.scanning.v1.GetGateExceptionRequest
  */
 export type GetGateExceptionRequestJson = {
   /**
-   * The uid of the exception.
+   * The uid of the exemption.
    *
    * @generated from field: string uid = 1;
    */
@@ -1410,49 +1427,52 @@ export const GetGateExceptionRequestSchema: GenMessage<GetGateExceptionRequest, 
   messageDesc(file_pinfold_control_scanning_v1_gates, 17);
 
 /**
- * Which exceptions, and which page.
+ * Request to list exemptions: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListGateExceptionsRequest
  */
 export type ListGateExceptionsRequest = Message<"pinfold.control.scanning.v1.ListGateExceptionsRequest"> & {
   /**
-   * The uid of a group or a repo: only exceptions made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded: boolean;
 
   /**
-   * Exceptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Exemptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1460,49 +1480,52 @@ export type ListGateExceptionsRequest = Message<"pinfold.control.scanning.v1.Lis
 };
 
 /**
- * Which exceptions, and which page.
+ * Request to list exemptions: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListGateExceptionsRequest
  */
 export type ListGateExceptionsRequestJson = {
   /**
-   * The uid of a group or a repo: only exceptions made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * can see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded?: boolean;
 
   /**
-   * Exceptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Exemptions per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1517,20 +1540,20 @@ export const ListGateExceptionsRequestSchema: GenMessage<ListGateExceptionsReque
   messageDesc(file_pinfold_control_scanning_v1_gates, 18);
 
 /**
- * One page of exceptions.
+ * One page of exemptions.
  *
  * @generated from message pinfold.control.scanning.v1.ListGateExceptionsResponse
  */
 export type ListGateExceptionsResponse = Message<"pinfold.control.scanning.v1.ListGateExceptionsResponse"> & {
   /**
-   * The exceptions of this page.
+   * The exemptions of this page.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.GateException gate_exceptions = 1;
    */
   gateExceptions: GateException[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1544,7 +1567,7 @@ export type ListGateExceptionsResponse = Message<"pinfold.control.scanning.v1.Li
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1552,20 +1575,20 @@ export type ListGateExceptionsResponse = Message<"pinfold.control.scanning.v1.Li
 };
 
 /**
- * One page of exceptions.
+ * One page of exemptions.
  *
  * @generated from message pinfold.control.scanning.v1.ListGateExceptionsResponse
  */
 export type ListGateExceptionsResponseJson = {
   /**
-   * The exceptions of this page.
+   * The exemptions of this page.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.GateException gate_exceptions = 1;
    */
   gateExceptions?: GateExceptionJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -1579,7 +1602,7 @@ export type ListGateExceptionsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1594,15 +1617,16 @@ export const ListGateExceptionsResponseSchema: GenMessage<ListGateExceptionsResp
   messageDesc(file_pinfold_control_scanning_v1_gates, 19);
 
 /**
- * Gates hold back images that are known to be vulnerable, whose life has ended or that are too young, from everybody who
- * pulls. They go by what is known already: what was not read or compared yet passes. An exception lets one digest through
- * until a day.
+ * Admission policies (gates) refuse pulls of images that are vulnerable, past their end of life, or too new. They apply
+ * to all callers. They use only known results: an image that was not read or compared yet passes. An exemption allows
+ * one digest until its expiry.
  *
  * @generated from service pinfold.control.scanning.v1.GatesService
  */
 export const GatesService: GenService<{
   /**
-   * Makes a gate for a group with all below, or for a repo. NOT_FOUND for a place that is not there.
+   * Creates an admission policy for a repo, or for a group and everything below it. Returns NOT_FOUND if the group or
+   * repo does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.CreateGate
    */
@@ -1612,7 +1636,7 @@ export const GatesService: GenService<{
     output: typeof GateSchema;
   },
   /**
-   * Changes what a gate says; not where it holds.
+   * Changes an admission policy. Its group or repo cannot change.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.UpdateGate
    */
@@ -1622,7 +1646,7 @@ export const GatesService: GenService<{
     output: typeof GateSchema;
   },
   /**
-   * Deletes a gate. NOT_FOUND when there is none of this uid.
+   * Deletes an admission policy. Returns NOT_FOUND if the policy does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.DeleteGate
    */
@@ -1632,7 +1656,7 @@ export const GatesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Reads one gate. NOT_FOUND when there is none of this uid.
+   * Returns one admission policy. Returns NOT_FOUND if the policy does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.GetGate
    */
@@ -1642,7 +1666,7 @@ export const GatesService: GenService<{
     output: typeof GateSchema;
   },
   /**
-   * Lists the gates made at or below the places where the caller may see them, by their uid.
+   * Lists the admission policies of the groups and repos in which the caller can see them, and below. Sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.ListGates
    */
@@ -1652,8 +1676,8 @@ export const GatesService: GenService<{
     output: typeof ListGatesResponseSchema;
   },
   /**
-   * Finds the images that a gate would refuse as well if vulnerabilities of unknown severity counted as high. Nothing is changed.
-   * Call it again with `next` until that is empty. NOT_FOUND when there is no gate of this uid.
+   * Lists the images that a policy would also refuse if unknown severity counted as high. Changes nothing. Call it
+   * again with `next` until that is empty. Returns NOT_FOUND if the policy does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.PreviewGateSeverities
    */
@@ -1663,7 +1687,8 @@ export const GatesService: GenService<{
     output: typeof PreviewGateSeveritiesResponseSchema;
   },
   /**
-   * Lets a digest through all gates in a group with all below, or in a repo, until a day. It is audited.
+   * Creates an exemption from all admission policies for one digest, in a repo or in a group and everything below it.
+   * The exemption has an expiry and is audited.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.CreateGateException
    */
@@ -1673,7 +1698,7 @@ export const GatesService: GenService<{
     output: typeof GateExceptionSchema;
   },
   /**
-   * Ends an exception now. One that has ended already stays as it is.
+   * Ends an exemption now. An exemption that has already ended does not change.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.RevokeGateException
    */
@@ -1683,7 +1708,7 @@ export const GatesService: GenService<{
     output: typeof GateExceptionSchema;
   },
   /**
-   * Returns an exception, ended or not.
+   * Returns one exemption, active or ended.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.GetGateException
    */
@@ -1693,7 +1718,7 @@ export const GatesService: GenService<{
     output: typeof GateExceptionSchema;
   },
   /**
-   * Lists the exceptions made at or below the places where the caller may see them, by their uid.
+   * Lists the exemptions of the groups and repos in which the caller can see them, and below. Sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.ListGateExceptions
    */

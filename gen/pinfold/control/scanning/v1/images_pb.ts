@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/images.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// Which images have a vulnerability or a package, and what an image consists of.
+// Search for images by vulnerability or package, and the packages of an image.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,49 +20,51 @@ export const file_pinfold_control_scanning_v1_images: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvaW1hZ2VzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEirAEKG0xpc3RWdWxuZXJhYmxlSW1hZ2VzUmVxdWVzdBIaCg12dWxuZXJhYmlsaXR5GAEgASgJQgPgQQISFgoJc2NvcGVfdWlkGAIgASgJQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBItwCChxMaXN0VnVsbmVyYWJsZUltYWdlc1Jlc3BvbnNlEjwKBmltYWdlcxgBIAMoCzIsLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmxlSW1hZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnVua25vd25faW1hZ2VzGAMgASgFEhsKE21vcmVfdW5rbm93bl9pbWFnZXMYBCABKAgSPQoIY292ZXJhZ2UYBSABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2USNgoEZ2FwcxgGIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcBIYCgt0b3RhbF9jb3VudBgHIAEoA0gAiAEBEg8KB3NraXBwZWQYCCABKAVCDgoMX3RvdGFsX2NvdW50IsABCg9WdWxuZXJhYmxlSW1hZ2USFQoIcmVwb191aWQYASABKAlCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxIRCgR0YWdzGAMgAygJQgPgQQMSFgoJbW9yZV90YWdzGAQgASgIQgPgQQMSEgoFc3RhdGUYBSABKAlCA+BBAxIVCghzZXZlcml0eRgGIAEoCUID4EEDEhIKBXB1cmxzGAcgAygJQgPgQQMSFwoKbW9yZV9wdXJscxgIIAEoCEID4EEDIoECChxMaXN0SW1hZ2VzV2l0aFBhY2thZ2VSZXF1ZXN0EhEKBG5hbWUYASABKAlCA+BBARIWCgllY29zeXN0ZW0YAiABKAlCA+BBARIUCgd2ZXJzaW9uGAMgASgJQgPgQQESGgoNdmVyc2lvbl9yYW5nZRgEIAEoCUID4EEBEhEKBHB1cmwYBSABKAlCA+BBARIWCglzY29wZV91aWQYBiABKAlCA+BBARIWCglwYWdlX3NpemUYByABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAggASgJQgPgQQESFQoIb3JkZXJfYnkYCSABKAlCA+BBARIRCgRza2lwGAogASgFQgPgQQEi5wEKHUxpc3RJbWFnZXNXaXRoUGFja2FnZVJlc3BvbnNlEj0KBmltYWdlcxgBIAMoCzItLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVdpdGhQYWNrYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg51bmtub3duX2ltYWdlcxgDIAEoBRIbChNtb3JlX3Vua25vd25faW1hZ2VzGAQgASgIEhgKC3RvdGFsX2NvdW50GAUgASgDSACIAQESDwoHc2tpcHBlZBgGIAEoBUIOCgxfdG90YWxfY291bnQi3wEKEEltYWdlV2l0aFBhY2thZ2USFQoIcmVwb191aWQYASABKAlCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxIRCgR0YWdzGAMgAygJQgPgQQMSFgoJbW9yZV90YWdzGAQgASgIQgPgQQMSQAoIcGFja2FnZXMYBSADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VQYWNrYWdlQgPgQQMSFgoJdW5jZXJ0YWluGAYgASgIQgPgQQMSGgoNbW9yZV9wYWNrYWdlcxgHIAEoCEID4EEDIscBCgxJbWFnZVBhY2thZ2USEQoEcHVybBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIUCgd2ZXJzaW9uGAMgASgJQgPgQQMSFgoJZWNvc3lzdGVtGAQgASgJQgPgQQMSEwoGb3JpZ2luGAUgASgJQgPgQQMSGwoOb3JpZ2luX3ZlcnNpb24YBiABKAlCA+BBAxIZCgxhcmNoaXRlY3R1cmUYByABKAlCA+BBAxIWCglsb2NhdGlvbnMYCCADKAlCA+BBAyKlAQoYTGlzdEltYWdlUGFja2FnZXNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASLPAQoZTGlzdEltYWdlUGFja2FnZXNSZXNwb25zZRI7CghwYWNrYWdlcxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEjYKBGdhcHMYAyADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXASEwoLdG90YWxfY291bnQYBCABKAMSDwoHc2tpcHBlZBgFIAEoBSJ8ChRDb21wYXJlSW1hZ2VzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIYCgtiYXNlX2RpZ2VzdBgDIAEoCUID4EECEhoKDWJhc2VfcmVwb191aWQYBCABKAlCA+BBASLsBQoPSW1hZ2VDb21wYXJpc29uEhMKBmRpZ2VzdBgBIAEoCUID4EEDEhgKC2Jhc2VfZGlnZXN0GAIgASgJQgPgQQMSPQoFYWRkZWQYAyADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1hZ2VQYWNrYWdlQgPgQQMSPwoHcmVtb3ZlZBgEIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2VCA+BBAxJBCgdjaGFuZ2VkGAUgAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoYW5nZWRQYWNrYWdlQgPgQQMSRgoFZm91bmQYBiADKAsyMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZWRWdWxuZXJhYmlsaXR5QgPgQQMSSQoIcmVzb2x2ZWQYByADKAsyMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZWRWdWxuZXJhYmlsaXR5QgPgQQMSOwoEZ2FwcxgIIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDEkAKCWJhc2VfZ2FwcxgJIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDEkgKB3Vua25vd24YCiADKAsyMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ29tcGFyZWRWdWxuZXJhYmlsaXR5QgPgQQMSQgoIY292ZXJhZ2UYCyABKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmVzdWx0Q292ZXJhZ2VCA+BBAxJHCg1iYXNlX2NvdmVyYWdlGAwgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlQgPgQQMibAoOQ2hhbmdlZFBhY2thZ2USPwoHcGFja2FnZRgBIAEoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZVBhY2thZ2VCA+BBAxIZCgxiYXNlX3ZlcnNpb24YAiABKAlCA+BBAyJeChVDb21wYXJlZFZ1bG5lcmFiaWxpdHkSGgoNdnVsbmVyYWJpbGl0eRgBIAEoCUID4EEDEhUKCHNldmVyaXR5GAIgASgJQgPgQQMSEgoFcHVybHMYAyADKAlCA+BBAzL0BgoUU2Nhbm5lZEltYWdlc1NlcnZpY2USzgEKFExpc3RWdWxuZXJhYmxlSW1hZ2VzEjgucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWdWxuZXJhYmxlSW1hZ2VzUmVxdWVzdBo5LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0VnVsbmVyYWJsZUltYWdlc1Jlc3BvbnNlIkGKtRgMEgoKBsUMzQyUBRABmrUYCBgBIAAoATAAgtPkkwIfEh0vcmVnaXN0cnkvdjIvdnVsbmVyYWJsZUltYWdlcxLSAQoVTGlzdEltYWdlc1dpdGhQYWNrYWdlEjkucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RJbWFnZXNXaXRoUGFja2FnZVJlcXVlc3QaOi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEltYWdlc1dpdGhQYWNrYWdlUmVzcG9uc2UiQoq1GAwSCgoGxQzNDIoFEAGatRgIGAEgACgBMACC0+STAiASHi9yZWdpc3RyeS92Mi9pbWFnZXNXaXRoUGFja2FnZRLgAQoRTGlzdEltYWdlUGFja2FnZXMSNS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEltYWdlUGFja2FnZXNSZXF1ZXN0GjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RJbWFnZVBhY2thZ2VzUmVzcG9uc2UiXIq1GAgSBgoExQyKBZq1GAgYASAAKAEwAILT5JMCPhI8L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3BhY2thZ2VzEtIBCg1Db21wYXJlSW1hZ2VzEjEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvbXBhcmVJbWFnZXNSZXF1ZXN0GiwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkltYWdlQ29tcGFyaXNvbiJgirUYChIICgbFDIoFlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9jb21wYXJpc29uYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
 
 /**
- * Of which vulnerability, where, and which page.
+ * Request to list the images with a vulnerability: filter and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListVulnerableImagesRequest
  */
 export type ListVulnerableImagesRequest = Message<"pinfold.control.scanning.v1.ListVulnerableImagesRequest"> & {
   /**
-   * Its CVE, or any other id that a source has for it.
+   * Id of the vulnerability: the CVE id, or any other id that a data source has for it.
    *
    * @generated from field: string vulnerability = 1;
    */
   vulnerability: string;
 
   /**
-   * The uid of a group or a repo: only images there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
    *
    * @generated from field: string scope_uid = 2;
    */
   scopeUid: string;
 
   /**
-   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page may have fewer, and none, with a token
-   * all the same. A negative number is INVALID_ARGUMENT.
+   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page can have fewer images, or none, and
+   * still have a next page. A negative number is refused with INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -70,49 +72,51 @@ export type ListVulnerableImagesRequest = Message<"pinfold.control.scanning.v1.L
 };
 
 /**
- * Of which vulnerability, where, and which page.
+ * Request to list the images with a vulnerability: filter and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListVulnerableImagesRequest
  */
 export type ListVulnerableImagesRequestJson = {
   /**
-   * Its CVE, or any other id that a source has for it.
+   * Id of the vulnerability: the CVE id, or any other id that a data source has for it.
    *
    * @generated from field: string vulnerability = 1;
    */
   vulnerability?: string;
 
   /**
-   * The uid of a group or a repo: only images there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
    *
    * @generated from field: string scope_uid = 2;
    */
   scopeUid?: string;
 
   /**
-   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page may have fewer, and none, with a token
-   * all the same. A negative number is INVALID_ARGUMENT.
+   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page can have fewer images, or none, and
+   * still have a next page. A negative number is refused with INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -140,52 +144,52 @@ export type ListVulnerableImagesResponse = Message<"pinfold.control.scanning.v1.
   images: VulnerableImage[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * On the first page: how many images there are of which it is not known what all of them contains or has, so that nobody
-   * knows whether they have it; up to 1000.
+   * Number of images, on the first page, that could not be read or compared completely, so they may also have the
+   * vulnerability; up to 1000.
    *
    * @generated from field: int32 unknown_images = 3;
    */
   unknownImages: number;
 
   /**
-   * There are more of these, or there may be, since not all images were looked at.
+   * True if there are, or may be, more of these images, because not all images were examined.
    *
    * @generated from field: bool more_unknown_images = 4;
    */
   moreUnknownImages: boolean;
 
   /**
-   * On the first page: whether all images that the caller may see were compared.
+   * Coverage of the result, on the first page: shows if all images that the caller can see were compared.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 5;
    */
   coverage?: ResultCoverage | undefined;
 
   /**
-   * On the first page: what was not compared, such as ecosystems without a data source; at most 100. If there are more than 2000
-   * images, it is about the packages of all images of the server.
+   * Coverage gaps, on the first page, such as ecosystems without a data source; at most 100. If there are more than
+   * 2000 images, the gaps are those of all images of the server.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 6;
    */
   gaps: CoverageGap[];
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
-   * are more than 1,000.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if counting takes too long, or if there are
+   * more than 1,000.
    *
    * @generated from field: optional int64 total_count = 7;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 8;
    */
@@ -206,52 +210,52 @@ export type ListVulnerableImagesResponseJson = {
   images?: VulnerableImageJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * On the first page: how many images there are of which it is not known what all of them contains or has, so that nobody
-   * knows whether they have it; up to 1000.
+   * Number of images, on the first page, that could not be read or compared completely, so they may also have the
+   * vulnerability; up to 1000.
    *
    * @generated from field: int32 unknown_images = 3;
    */
   unknownImages?: number;
 
   /**
-   * There are more of these, or there may be, since not all images were looked at.
+   * True if there are, or may be, more of these images, because not all images were examined.
    *
    * @generated from field: bool more_unknown_images = 4;
    */
   moreUnknownImages?: boolean;
 
   /**
-   * On the first page: whether all images that the caller may see were compared.
+   * Coverage of the result, on the first page: shows if all images that the caller can see were compared.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 5;
    */
   coverage?: ResultCoverageJson;
 
   /**
-   * On the first page: what was not compared, such as ecosystems without a data source; at most 100. If there are more than 2000
-   * images, it is about the packages of all images of the server.
+   * Coverage gaps, on the first page, such as ecosystems without a data source; at most 100. If there are more than
+   * 2000 images, the gaps are those of all images of the server.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 6;
    */
   gaps?: CoverageGapJson[];
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
-   * are more than 1,000.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if counting takes too long, or if there are
+   * more than 1,000.
    *
    * @generated from field: optional int64 total_count = 7;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 8;
    */
@@ -266,7 +270,7 @@ export const ListVulnerableImagesResponseSchema: GenMessage<ListVulnerableImages
   messageDesc(file_pinfold_control_scanning_v1_images, 1);
 
 /**
- * An image that has a vulnerability.
+ * Image that has a vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerableImage
  */
@@ -279,50 +283,51 @@ export type VulnerableImage = Message<"pinfold.control.scanning.v1.VulnerableIma
   repoUid: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The tags that point to it now, by name; at most 100.
+   * Tags that currently point to the image, by name; at most 100.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * There are more tags.
+   * True if there are more tags.
    *
    * @generated from field: bool more_tags = 4;
    */
   moreTags: boolean;
 
   /**
-   * `AFFECTED`: it counts. `UNCERTAIN`: the versions cannot be compared, so it may. `SUPPRESSED`: the distribution says that
-   * its package is not affected. `ACCEPTED`: somebody has accepted the risk. The first of these that is true of a package.
+   * State of the vulnerability in the image. `AFFECTED`: it counts. `UNCERTAIN`: the versions cannot be compared, so
+   * the image may be affected. `SUPPRESSED`: the distribution says that its package is not affected. `ACCEPTED`: the
+   * risk was accepted. If packages differ, the first of these states that applies.
    *
    * @generated from field: string state = 5;
    */
   state: string;
 
   /**
-   * How bad it is: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
+   * Severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
    *
    * @generated from field: string severity = 6;
    */
   severity: string;
 
   /**
-   * The package URLs of the packages that have it; at most 20.
+   * Package URLs of the affected packages; at most 20.
    *
    * @generated from field: repeated string purls = 7;
    */
   purls: string[];
 
   /**
-   * There are more packages.
+   * True if there are more packages.
    *
    * @generated from field: bool more_purls = 8;
    */
@@ -330,7 +335,7 @@ export type VulnerableImage = Message<"pinfold.control.scanning.v1.VulnerableIma
 };
 
 /**
- * An image that has a vulnerability.
+ * Image that has a vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerableImage
  */
@@ -343,50 +348,51 @@ export type VulnerableImageJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The tags that point to it now, by name; at most 100.
+   * Tags that currently point to the image, by name; at most 100.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * There are more tags.
+   * True if there are more tags.
    *
    * @generated from field: bool more_tags = 4;
    */
   moreTags?: boolean;
 
   /**
-   * `AFFECTED`: it counts. `UNCERTAIN`: the versions cannot be compared, so it may. `SUPPRESSED`: the distribution says that
-   * its package is not affected. `ACCEPTED`: somebody has accepted the risk. The first of these that is true of a package.
+   * State of the vulnerability in the image. `AFFECTED`: it counts. `UNCERTAIN`: the versions cannot be compared, so
+   * the image may be affected. `SUPPRESSED`: the distribution says that its package is not affected. `ACCEPTED`: the
+   * risk was accepted. If packages differ, the first of these states that applies.
    *
    * @generated from field: string state = 5;
    */
   state?: string;
 
   /**
-   * How bad it is: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
+   * Severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
    *
    * @generated from field: string severity = 6;
    */
   severity?: string;
 
   /**
-   * The package URLs of the packages that have it; at most 20.
+   * Package URLs of the affected packages; at most 20.
    *
    * @generated from field: repeated string purls = 7;
    */
   purls?: string[];
 
   /**
-   * There are more packages.
+   * True if there are more packages.
    *
    * @generated from field: bool more_purls = 8;
    */
@@ -401,78 +407,81 @@ export const VulnerableImageSchema: GenMessage<VulnerableImage, {jsonType: Vulne
   messageDesc(file_pinfold_control_scanning_v1_images, 2);
 
 /**
- * Which package, where, and which page. A name or a package URL is needed, and not both.
+ * Request to list the images with a package: package, filter and page. Set either a name or a package URL, but not
+ * both.
  *
  * @generated from message pinfold.control.scanning.v1.ListImagesWithPackageRequest
  */
 export type ListImagesWithPackageRequest = Message<"pinfold.control.scanning.v1.ListImagesWithPackageRequest"> & {
   /**
-   * The name of the package, or of what it was built from, as its ecosystem writes it.
+   * Name of the package, or of the source package it was built from, as in its ecosystem.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The ecosystem in the words of OSV, such as `PyPI`, `Alpine` or `Alpine:v3.19`; all of them when it is empty.
+   * Ecosystem in OSV terms, such as `PyPI`, `Alpine` or `Alpine:v3.19`. Empty for all.
    *
    * @generated from field: string ecosystem = 2;
    */
   ecosystem: string;
 
   /**
-   * This version only.
+   * Exact version.
    *
    * @generated from field: string version = 3;
    */
   version: string;
 
   /**
-   * Only versions that meet all of these: an operator (`<`, `<=`, `>`, `>=`, `=`) and a version each, parted by commas, such
-   * as `>=1.2.0,<1.2.7`. Not together with `version`.
+   * Version range: conditions that must all be met, separated by commas. Each condition is an operator (`<`, `<=`, `>`,
+   * `>=`, `=`) and a version, such as `>=1.2.0,<1.2.7`. Not together with `version`.
    *
    * @generated from field: string version_range = 4;
    */
   versionRange: string;
 
   /**
-   * A package URL, with a version or without. Its qualifiers do not count.
+   * Package URL, with or without a version. Its qualifiers are ignored.
    *
    * @generated from field: string purl = 5;
    */
   purl: string;
 
   /**
-   * The uid of a group or a repo: only images there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
    *
    * @generated from field: string scope_uid = 6;
    */
   scopeUid: string;
 
   /**
-   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page may have fewer, and none, with a token
-   * all the same. A negative number is INVALID_ARGUMENT.
+   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page can have fewer images, or none, and
+   * still have a next page. A negative number is refused with INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 7;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken: string;
 
   /**
-   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 9;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -480,78 +489,81 @@ export type ListImagesWithPackageRequest = Message<"pinfold.control.scanning.v1.
 };
 
 /**
- * Which package, where, and which page. A name or a package URL is needed, and not both.
+ * Request to list the images with a package: package, filter and page. Set either a name or a package URL, but not
+ * both.
  *
  * @generated from message pinfold.control.scanning.v1.ListImagesWithPackageRequest
  */
 export type ListImagesWithPackageRequestJson = {
   /**
-   * The name of the package, or of what it was built from, as its ecosystem writes it.
+   * Name of the package, or of the source package it was built from, as in its ecosystem.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The ecosystem in the words of OSV, such as `PyPI`, `Alpine` or `Alpine:v3.19`; all of them when it is empty.
+   * Ecosystem in OSV terms, such as `PyPI`, `Alpine` or `Alpine:v3.19`. Empty for all.
    *
    * @generated from field: string ecosystem = 2;
    */
   ecosystem?: string;
 
   /**
-   * This version only.
+   * Exact version.
    *
    * @generated from field: string version = 3;
    */
   version?: string;
 
   /**
-   * Only versions that meet all of these: an operator (`<`, `<=`, `>`, `>=`, `=`) and a version each, parted by commas, such
-   * as `>=1.2.0,<1.2.7`. Not together with `version`.
+   * Version range: conditions that must all be met, separated by commas. Each condition is an operator (`<`, `<=`, `>`,
+   * `>=`, `=`) and a version, such as `>=1.2.0,<1.2.7`. Not together with `version`.
    *
    * @generated from field: string version_range = 4;
    */
   versionRange?: string;
 
   /**
-   * A package URL, with a version or without. Its qualifiers do not count.
+   * Package URL, with or without a version. Its qualifiers are ignored.
    *
    * @generated from field: string purl = 5;
    */
   purl?: string;
 
   /**
-   * The uid of a group or a repo: only images there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
    *
    * @generated from field: string scope_uid = 6;
    */
   scopeUid?: string;
 
   /**
-   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page may have fewer, and none, with a token
-   * all the same. A negative number is INVALID_ARGUMENT.
+   * Images per page: 50 when 0 or absent, 200 at most (more counts as 200). A page can have fewer images, or none, and
+   * still have a next page. A negative number is refused with INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 7;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 8;
    */
   pageToken?: string;
 
   /**
-   * Must be empty: the images come in the order in which they are found. Anything else is INVALID_ARGUMENT.
+   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 9;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 10;
    */
@@ -579,36 +591,37 @@ export type ListImagesWithPackageResponse = Message<"pinfold.control.scanning.v1
   images: ImageWithPackage[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * On the first page: how many images there are of which it is not known what all of them contains; up to 1000.
+   * Number of images, on the first page, that could not be read completely, so they may also contain the package; up to
+   * 1000.
    *
    * @generated from field: int32 unknown_images = 3;
    */
   unknownImages: number;
 
   /**
-   * There are more of these, or there may be, since not all images were looked at.
+   * True if there are, or may be, more of these images, because not all images were examined.
    *
    * @generated from field: bool more_unknown_images = 4;
    */
   moreUnknownImages: boolean;
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
-   * are more than 1,000.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if counting takes too long, or if there are
+   * more than 1,000.
    *
    * @generated from field: optional int64 total_count = 5;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 6;
    */
@@ -629,36 +642,37 @@ export type ListImagesWithPackageResponseJson = {
   images?: ImageWithPackageJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * On the first page: how many images there are of which it is not known what all of them contains; up to 1000.
+   * Number of images, on the first page, that could not be read completely, so they may also contain the package; up to
+   * 1000.
    *
    * @generated from field: int32 unknown_images = 3;
    */
   unknownImages?: number;
 
   /**
-   * There are more of these, or there may be, since not all images were looked at.
+   * True if there are, or may be, more of these images, because not all images were examined.
    *
    * @generated from field: bool more_unknown_images = 4;
    */
   moreUnknownImages?: boolean;
 
   /**
-   * Total number of items. `skip` and `page_token` do not change it. Absent when counting takes long, or when there
-   * are more than 1,000.
+   * Total number of items. `skip` and `page_token` do not change it. Absent if counting takes too long, or if there are
+   * more than 1,000.
    *
    * @generated from field: optional int64 total_count = 5;
    */
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 6;
    */
@@ -673,7 +687,7 @@ export const ListImagesWithPackageResponseSchema: GenMessage<ListImagesWithPacka
   messageDesc(file_pinfold_control_scanning_v1_images, 4);
 
 /**
- * An image that contains the package.
+ * Image that contains the package.
  *
  * @generated from message pinfold.control.scanning.v1.ImageWithPackage
  */
@@ -686,21 +700,21 @@ export type ImageWithPackage = Message<"pinfold.control.scanning.v1.ImageWithPac
   repoUid: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The tags that point to it now, by name; at most 100.
+   * Tags that currently point to the image, by name; at most 100.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * There are more tags.
+   * True if there are more tags.
    *
    * @generated from field: bool more_tags = 4;
    */
@@ -714,15 +728,14 @@ export type ImageWithPackage = Message<"pinfold.control.scanning.v1.ImageWithPac
   packages: ImagePackage[];
 
   /**
-   * The versions of all of these packages cannot be compared with the range, so nobody knows whether it is one that was
-   * asked for.
+   * True if none of these package versions can be compared with the range, so the match is uncertain.
    *
    * @generated from field: bool uncertain = 6;
    */
   uncertain: boolean;
 
   /**
-   * There are more packages.
+   * True if there are more packages.
    *
    * @generated from field: bool more_packages = 7;
    */
@@ -730,7 +743,7 @@ export type ImageWithPackage = Message<"pinfold.control.scanning.v1.ImageWithPac
 };
 
 /**
- * An image that contains the package.
+ * Image that contains the package.
  *
  * @generated from message pinfold.control.scanning.v1.ImageWithPackage
  */
@@ -743,21 +756,21 @@ export type ImageWithPackageJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The tags that point to it now, by name; at most 100.
+   * Tags that currently point to the image, by name; at most 100.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * There are more tags.
+   * True if there are more tags.
    *
    * @generated from field: bool more_tags = 4;
    */
@@ -771,15 +784,14 @@ export type ImageWithPackageJson = {
   packages?: ImagePackageJson[];
 
   /**
-   * The versions of all of these packages cannot be compared with the range, so nobody knows whether it is one that was
-   * asked for.
+   * True if none of these package versions can be compared with the range, so the match is uncertain.
    *
    * @generated from field: bool uncertain = 6;
    */
   uncertain?: boolean;
 
   /**
-   * There are more packages.
+   * True if there are more packages.
    *
    * @generated from field: bool more_packages = 7;
    */
@@ -794,62 +806,62 @@ export const ImageWithPackageSchema: GenMessage<ImageWithPackage, {jsonType: Ima
   messageDesc(file_pinfold_control_scanning_v1_images, 5);
 
 /**
- * A package as an image has it.
+ * Package in an image.
  *
  * @generated from message pinfold.control.scanning.v1.ImagePackage
  */
 export type ImagePackage = Message<"pinfold.control.scanning.v1.ImagePackage"> & {
   /**
-   * Its package URL.
+   * Package URL of the package.
    *
    * @generated from field: string purl = 1;
    */
   purl: string;
 
   /**
-   * The name, as its ecosystem writes it.
+   * Name of the package, as in its ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The version.
+   * Version of the package.
    *
    * @generated from field: string version = 3;
    */
   version: string;
 
   /**
-   * The ecosystem in the words of OSV; empty where there is none for its distribution.
+   * Ecosystem in OSV terms. Empty if OSV has none for the distribution.
    *
    * @generated from field: string ecosystem = 4;
    */
   ecosystem: string;
 
   /**
-   * The package that it was built from.
+   * Source package that the package was built from.
    *
    * @generated from field: string origin = 5;
    */
   origin: string;
 
   /**
-   * The version of what it was built from.
+   * Version of the source package.
    *
    * @generated from field: string origin_version = 6;
    */
   originVersion: string;
 
   /**
-   * The architecture; empty where packages have none.
+   * Architecture. Empty if packages of this ecosystem have none.
    *
    * @generated from field: string architecture = 7;
    */
   architecture: string;
 
   /**
-   * Where in the image it was found, of packages of languages.
+   * Locations in the image, for language packages.
    *
    * @generated from field: repeated string locations = 8;
    */
@@ -857,62 +869,62 @@ export type ImagePackage = Message<"pinfold.control.scanning.v1.ImagePackage"> &
 };
 
 /**
- * A package as an image has it.
+ * Package in an image.
  *
  * @generated from message pinfold.control.scanning.v1.ImagePackage
  */
 export type ImagePackageJson = {
   /**
-   * Its package URL.
+   * Package URL of the package.
    *
    * @generated from field: string purl = 1;
    */
   purl?: string;
 
   /**
-   * The name, as its ecosystem writes it.
+   * Name of the package, as in its ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The version.
+   * Version of the package.
    *
    * @generated from field: string version = 3;
    */
   version?: string;
 
   /**
-   * The ecosystem in the words of OSV; empty where there is none for its distribution.
+   * Ecosystem in OSV terms. Empty if OSV has none for the distribution.
    *
    * @generated from field: string ecosystem = 4;
    */
   ecosystem?: string;
 
   /**
-   * The package that it was built from.
+   * Source package that the package was built from.
    *
    * @generated from field: string origin = 5;
    */
   origin?: string;
 
   /**
-   * The version of what it was built from.
+   * Version of the source package.
    *
    * @generated from field: string origin_version = 6;
    */
   originVersion?: string;
 
   /**
-   * The architecture; empty where packages have none.
+   * Architecture. Empty if packages of this ecosystem have none.
    *
    * @generated from field: string architecture = 7;
    */
   architecture?: string;
 
   /**
-   * Where in the image it was found, of packages of languages.
+   * Locations in the image, for language packages.
    *
    * @generated from field: repeated string locations = 8;
    */
@@ -927,7 +939,7 @@ export const ImagePackageSchema: GenMessage<ImagePackage, {jsonType: ImagePackag
   messageDesc(file_pinfold_control_scanning_v1_images, 6);
 
 /**
- * Which image, and which page.
+ * Request to list the packages of an image: order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListImagePackagesRequest
  */
@@ -947,29 +959,30 @@ export type ListImagePackagesRequest = Message<"pinfold.control.scanning.v1.List
   digest: string;
 
   /**
-   * Packages per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Packages per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page. Empty for the first page. Tokens are valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `number` or `name`, then optionally a space and `asc` or `desc`. Default `number`, a lasting order of the server. An
-   * unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `number` (a stable order of the server) or `name`, optionally followed by a space and `asc` or
+   * `desc`. Default: `number`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -977,7 +990,7 @@ export type ListImagePackagesRequest = Message<"pinfold.control.scanning.v1.List
 };
 
 /**
- * Which image, and which page.
+ * Request to list the packages of an image: order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListImagePackagesRequest
  */
@@ -997,29 +1010,30 @@ export type ListImagePackagesRequestJson = {
   digest?: string;
 
   /**
-   * Packages per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Packages per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page. Empty for the first page. Tokens are valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `number` or `name`, then optionally a space and `asc` or `desc`. Default `number`, a lasting order of the server. An
-   * unknown field is INVALID_ARGUMENT.
+   * Field to sort by: `number` (a stable order of the server) or `name`, optionally followed by a space and `asc` or
+   * `desc`. Default: `number`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -1047,14 +1061,14 @@ export type ListImagePackagesResponse = Message<"pinfold.control.scanning.v1.Lis
   packages: ImagePackage[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * What of the image could not be read, on each page. What is not listed may be there.
+   * Parts of the image that could not be read, on each page. They may contain packages that are not listed.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -1068,7 +1082,7 @@ export type ListImagePackagesResponse = Message<"pinfold.control.scanning.v1.Lis
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 5;
    */
@@ -1089,14 +1103,14 @@ export type ListImagePackagesResponseJson = {
   packages?: ImagePackageJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * What of the image could not be read, on each page. What is not listed may be there.
+   * Parts of the image that could not be read, on each page. They may contain packages that are not listed.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 3;
    */
@@ -1110,7 +1124,7 @@ export type ListImagePackagesResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 5;
    */
@@ -1125,7 +1139,7 @@ export const ListImagePackagesResponseSchema: GenMessage<ListImagePackagesRespon
   messageDesc(file_pinfold_control_scanning_v1_images, 8);
 
 /**
- * Which images to compare.
+ * Request to compare an image with a base image.
  *
  * @generated from message pinfold.control.scanning.v1.CompareImagesRequest
  */
@@ -1145,14 +1159,14 @@ export type CompareImagesRequest = Message<"pinfold.control.scanning.v1.CompareI
   digest: string;
 
   /**
-   * The digest of the image that it is compared with.
+   * Digest of the base image.
    *
    * @generated from field: string base_digest = 3;
    */
   baseDigest: string;
 
   /**
-   * The uid of the repo of that image, where the caller must hold the same; `repo_uid` when it is empty.
+   * The uid of the repo of the base image. The caller needs the same permissions there. Empty: `repo_uid`.
    *
    * @generated from field: string base_repo_uid = 4;
    */
@@ -1160,7 +1174,7 @@ export type CompareImagesRequest = Message<"pinfold.control.scanning.v1.CompareI
 };
 
 /**
- * Which images to compare.
+ * Request to compare an image with a base image.
  *
  * @generated from message pinfold.control.scanning.v1.CompareImagesRequest
  */
@@ -1180,14 +1194,14 @@ export type CompareImagesRequestJson = {
   digest?: string;
 
   /**
-   * The digest of the image that it is compared with.
+   * Digest of the base image.
    *
    * @generated from field: string base_digest = 3;
    */
   baseDigest?: string;
 
   /**
-   * The uid of the repo of that image, where the caller must hold the same; `repo_uid` when it is empty.
+   * The uid of the repo of the base image. The caller needs the same permissions there. Empty: `repo_uid`.
    *
    * @generated from field: string base_repo_uid = 4;
    */
@@ -1202,13 +1216,13 @@ export const CompareImagesRequestSchema: GenMessage<CompareImagesRequest, {jsonT
   messageDesc(file_pinfold_control_scanning_v1_images, 9);
 
 /**
- * What differs between an image and its base.
+ * Differences between an image and its base.
  *
  * @generated from message pinfold.control.scanning.v1.ImageComparison
  */
 export type ImageComparison = Message<"pinfold.control.scanning.v1.ImageComparison"> & {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
@@ -1236,43 +1250,43 @@ export type ImageComparison = Message<"pinfold.control.scanning.v1.ImageComparis
   removed: ImagePackage[];
 
   /**
-   * Packages that both have, in other versions.
+   * Packages that both have, with different versions.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ChangedPackage changed = 5;
    */
   changed: ChangedPackage[];
 
   /**
-   * Vulnerabilities that count in the image only.
+   * Vulnerabilities that count only in the image.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability found = 6;
    */
   found: ComparedVulnerability[];
 
   /**
-   * Vulnerabilities that count in the base only. None of them while it is not known what the image contains.
+   * Vulnerabilities that count only in the base. Empty while the contents of the image are unknown.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability resolved = 7;
    */
   resolved: ComparedVulnerability[];
 
   /**
-   * Where nothing can be said of the image.
+   * Coverage gaps of the image.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
    */
   gaps: CoverageGap[];
 
   /**
-   * Where nothing can be said of the base.
+   * Coverage gaps of the base.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap base_gaps = 9;
    */
   baseGaps: CoverageGap[];
 
   /**
-   * Vulnerabilities that count in the base, and of which nobody knows whether the image has them: a part of it was not read,
-   * no data source covers its packages, or their versions cannot be compared.
+   * Vulnerabilities that count in the base and may also be in the image. Possible reasons: a part of the image was not
+   * read, no data source covers its packages, or their versions cannot be compared.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability unknown = 10;
    */
@@ -1286,7 +1300,7 @@ export type ImageComparison = Message<"pinfold.control.scanning.v1.ImageComparis
   coverage?: ResultCoverage | undefined;
 
   /**
-   * The same of the base.
+   * Coverage of the result for the base.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage base_coverage = 12;
    */
@@ -1294,13 +1308,13 @@ export type ImageComparison = Message<"pinfold.control.scanning.v1.ImageComparis
 };
 
 /**
- * What differs between an image and its base.
+ * Differences between an image and its base.
  *
  * @generated from message pinfold.control.scanning.v1.ImageComparison
  */
 export type ImageComparisonJson = {
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 1;
    */
@@ -1328,43 +1342,43 @@ export type ImageComparisonJson = {
   removed?: ImagePackageJson[];
 
   /**
-   * Packages that both have, in other versions.
+   * Packages that both have, with different versions.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ChangedPackage changed = 5;
    */
   changed?: ChangedPackageJson[];
 
   /**
-   * Vulnerabilities that count in the image only.
+   * Vulnerabilities that count only in the image.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability found = 6;
    */
   found?: ComparedVulnerabilityJson[];
 
   /**
-   * Vulnerabilities that count in the base only. None of them while it is not known what the image contains.
+   * Vulnerabilities that count only in the base. Empty while the contents of the image are unknown.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability resolved = 7;
    */
   resolved?: ComparedVulnerabilityJson[];
 
   /**
-   * Where nothing can be said of the image.
+   * Coverage gaps of the image.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
    */
   gaps?: CoverageGapJson[];
 
   /**
-   * Where nothing can be said of the base.
+   * Coverage gaps of the base.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap base_gaps = 9;
    */
   baseGaps?: CoverageGapJson[];
 
   /**
-   * Vulnerabilities that count in the base, and of which nobody knows whether the image has them: a part of it was not read,
-   * no data source covers its packages, or their versions cannot be compared.
+   * Vulnerabilities that count in the base and may also be in the image. Possible reasons: a part of the image was not
+   * read, no data source covers its packages, or their versions cannot be compared.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ComparedVulnerability unknown = 10;
    */
@@ -1378,7 +1392,7 @@ export type ImageComparisonJson = {
   coverage?: ResultCoverageJson;
 
   /**
-   * The same of the base.
+   * Coverage of the result for the base.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage base_coverage = 12;
    */
@@ -1399,7 +1413,7 @@ export const ImageComparisonSchema: GenMessage<ImageComparison, {jsonType: Image
  */
 export type ChangedPackage = Message<"pinfold.control.scanning.v1.ChangedPackage"> & {
   /**
-   * As the image has it.
+   * Package in the image.
    *
    * @generated from field: pinfold.control.scanning.v1.ImagePackage package = 1;
    */
@@ -1420,7 +1434,7 @@ export type ChangedPackage = Message<"pinfold.control.scanning.v1.ChangedPackage
  */
 export type ChangedPackageJson = {
   /**
-   * As the image has it.
+   * Package in the image.
    *
    * @generated from field: pinfold.control.scanning.v1.ImagePackage package = 1;
    */
@@ -1448,21 +1462,21 @@ export const ChangedPackageSchema: GenMessage<ChangedPackage, {jsonType: Changed
  */
 export type ComparedVulnerability = Message<"pinfold.control.scanning.v1.ComparedVulnerability"> & {
   /**
-   * Its CVE, else the id that its records have in common.
+   * Id of the vulnerability: the CVE id, or else the common id of its records.
    *
    * @generated from field: string vulnerability = 1;
    */
   vulnerability: string;
 
   /**
-   * How bad it is: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
+   * Severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
    *
    * @generated from field: string severity = 2;
    */
   severity: string;
 
   /**
-   * The package URLs of the packages that have it; at most 20.
+   * Package URLs of the affected packages; at most 20.
    *
    * @generated from field: repeated string purls = 3;
    */
@@ -1476,21 +1490,21 @@ export type ComparedVulnerability = Message<"pinfold.control.scanning.v1.Compare
  */
 export type ComparedVulnerabilityJson = {
   /**
-   * Its CVE, else the id that its records have in common.
+   * Id of the vulnerability: the CVE id, or else the common id of its records.
    *
    * @generated from field: string vulnerability = 1;
    */
   vulnerability?: string;
 
   /**
-   * How bad it is: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
+   * Severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`.
    *
    * @generated from field: string severity = 2;
    */
   severity?: string;
 
   /**
-   * The package URLs of the packages that have it; at most 20.
+   * Package URLs of the affected packages; at most 20.
    *
    * @generated from field: repeated string purls = 3;
    */
@@ -1505,14 +1519,16 @@ export const ComparedVulnerabilitySchema: GenMessage<ComparedVulnerability, {jso
   messageDesc(file_pinfold_control_scanning_v1_images, 12);
 
 /**
- * Images by what they contain. Nothing is read from an image to answer: packages are known since it was pushed.
+ * Search for images by their contents. The packages of an image are known since it was pushed, so no image is read to
+ * answer.
  *
  * @generated from service pinfold.control.scanning.v1.ScannedImagesService
  */
 export const ScannedImagesService: GenService<{
   /**
-   * Lists the images that have a vulnerability now, with the tags that point to them. Only those where the caller may list
-   * repositories, tags and reports of vulnerabilities. An image that is not listed need not be free of it: see `unknown_images`.
+   * Lists the images that currently have a vulnerability, with the tags that point to them. Includes only images in
+   * repos where the caller can list repos, tags and vulnerability reports. An image that is not listed may still have
+   * it: see `unknown_images`.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannedImagesService.ListVulnerableImages
    */
@@ -1522,8 +1538,8 @@ export const ScannedImagesService: GenService<{
     output: typeof ListVulnerableImagesResponseSchema;
   },
   /**
-   * Lists the images that contain a package, with the tags that point to them. Only those where the caller may list
-   * repositories, tags and SBOMs.
+   * Lists the images that contain a package, with the tags that point to them. Includes only images in repos where the
+   * caller can list repos, tags and SBOMs.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannedImagesService.ListImagesWithPackage
    */
@@ -1533,7 +1549,7 @@ export const ScannedImagesService: GenService<{
     output: typeof ListImagesWithPackageResponseSchema;
   },
   /**
-   * Lists the packages of an image of a repo, in a lasting order. NOT_FOUND for a repo or an image that is not there.
+   * Lists the packages of an image in a repo, in a stable order. Returns NOT_FOUND if the repo or image does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannedImagesService.ListImagePackages
    */
@@ -1543,8 +1559,8 @@ export const ScannedImagesService: GenService<{
     output: typeof ListImagePackagesResponseSchema;
   },
   /**
-   * Compares an image with another one, which is its base. Packages may be added, removed or of another version, and
-   * vulnerabilities found or resolved. NOT_FOUND for a repo or an image that is not there.
+   * Compares an image with a base image. Shows packages that were added, removed or changed, and vulnerabilities that
+   * were found or resolved. Returns NOT_FOUND if a repo or image does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannedImagesService.CompareImages
    */

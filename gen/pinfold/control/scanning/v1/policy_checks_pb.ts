@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/policy_checks.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// Whether an image would pass the gates.
+// Checks of an image against the admission policies.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -24,7 +24,7 @@ export const file_pinfold_control_scanning_v1_policy_checks: GenFile = /*@__PURE
   fileDesc("Ci9waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcG9saWN5X2NoZWNrcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIlMKFENoZWNrUG9saWNpZXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARIQCgN0YWcYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBASJUChVDaGVja1BvbGljaWVzUmVzcG9uc2USOwoHcmVzdWx0cxgBIAMoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5DaGVja2VkUG9saWN5IscDCg1DaGVja2VkUG9saWN5EhEKCXBvbGljeV9pZBgBIAEoCRITCgtwb2xpY3lfbmFtZRgCIAEoCRIxCgRtb2RlGAMgASgOMiMucGluZm9sZC5yZWdpc3RyeS5Qb2xpY3lSZXN1bHQuTW9kZRI1CgZyZXN1bHQYBCABKA4yJS5waW5mb2xkLnJlZ2lzdHJ5LlBvbGljeVJlc3VsdC5SZXN1bHQSEgoKYmluZGluZ19pZBgFIAEoCRJOCgpwYXJhbWV0ZXJzGAYgAygLMjoucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNoZWNrZWRQb2xpY3kuUGFyYW1ldGVyc0VudHJ5Ej0KCGNvdmVyYWdlGAcgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlc3VsdENvdmVyYWdlEjYKBGdhcHMYCCADKAsyKC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ292ZXJhZ2VHYXAaSQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIlCgV2YWx1ZRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZToCOAEy2gEKE1BvbGljeUNoZWNrc1NlcnZpY2USwgEKDUNoZWNrUG9saWNpZXMSMS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hlY2tQb2xpY2llc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hlY2tQb2xpY2llc1Jlc3BvbnNlIkqKtRgGEgQKAuQPmrUYCBgBIAAoATAAgtPkkwIuOgEqIikvcmVnaXN0cnkvdjEvcmVwb3Mve3VpZD0qKn06Y2hlY2tQb2xpY2llc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings, file_pinfold_registry_events]);
 
 /**
- * Which image to ask about.
+ * Request to check one image.
  *
  * @generated from message pinfold.control.scanning.v1.CheckPoliciesRequest
  */
@@ -37,14 +37,14 @@ export type CheckPoliciesRequest = Message<"pinfold.control.scanning.v1.CheckPol
   uid: string;
 
   /**
-   * The image by its tag. Either this or `digest` is required.
+   * Tag of the image. Set either this or `digest`.
    *
    * @generated from field: string tag = 2;
    */
   tag: string;
 
   /**
-   * The image, or anything else that has a manifest, by its digest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Digest of the image or of any other manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 3;
    */
@@ -52,7 +52,7 @@ export type CheckPoliciesRequest = Message<"pinfold.control.scanning.v1.CheckPol
 };
 
 /**
- * Which image to ask about.
+ * Request to check one image.
  *
  * @generated from message pinfold.control.scanning.v1.CheckPoliciesRequest
  */
@@ -65,14 +65,14 @@ export type CheckPoliciesRequestJson = {
   uid?: string;
 
   /**
-   * The image by its tag. Either this or `digest` is required.
+   * Tag of the image. Set either this or `digest`.
    *
    * @generated from field: string tag = 2;
    */
   tag?: string;
 
   /**
-   * The image, or anything else that has a manifest, by its digest: `sha256:` and 64 hex digits, or `sha512:` and 128.
+   * Digest of the image or of any other manifest: `sha256:` and 64 hex digits, or `sha512:` and 128.
    *
    * @generated from field: string digest = 3;
    */
@@ -87,13 +87,13 @@ export const CheckPoliciesRequestSchema: GenMessage<CheckPoliciesRequest, {jsonT
   messageDesc(file_pinfold_control_scanning_v1_policy_checks, 0);
 
 /**
- * What the gates say: none where no gate holds for the repo.
+ * Results of the admission policies. Empty if no policy applies to the repo.
  *
  * @generated from message pinfold.control.scanning.v1.CheckPoliciesResponse
  */
 export type CheckPoliciesResponse = Message<"pinfold.control.scanning.v1.CheckPoliciesResponse"> & {
   /**
-   * In the order of the uids of the gates.
+   * Results, sorted by policy uid.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CheckedPolicy results = 1;
    */
@@ -101,13 +101,13 @@ export type CheckPoliciesResponse = Message<"pinfold.control.scanning.v1.CheckPo
 };
 
 /**
- * What the gates say: none where no gate holds for the repo.
+ * Results of the admission policies. Empty if no policy applies to the repo.
  *
  * @generated from message pinfold.control.scanning.v1.CheckPoliciesResponse
  */
 export type CheckPoliciesResponseJson = {
   /**
-   * In the order of the uids of the gates.
+   * Results, sorted by policy uid.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CheckedPolicy results = 1;
    */
@@ -122,64 +122,65 @@ export const CheckPoliciesResponseSchema: GenMessage<CheckPoliciesResponse, {jso
   messageDesc(file_pinfold_control_scanning_v1_policy_checks, 1);
 
 /**
- * What one gate says.
+ * Result of one admission policy.
  *
  * @generated from message pinfold.control.scanning.v1.CheckedPolicy
  */
 export type CheckedPolicy = Message<"pinfold.control.scanning.v1.CheckedPolicy"> & {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string policy_id = 1;
    */
   policyId: string;
 
   /**
-   * What the gate is called.
+   * Name of the policy.
    *
    * @generated from field: string policy_name = 2;
    */
   policyName: string;
 
   /**
-   * Whether the gate refuses, or only tells.
+   * Mode of the policy: refuse, or dry run.
    *
    * @generated from field: pinfold.registry.PolicyResult.Mode mode = 3;
    */
   mode: PolicyResult_Mode;
 
   /**
-   * What it says.
+   * Result of the policy.
    *
    * @generated from field: pinfold.registry.PolicyResult.Result result = 4;
    */
   result: PolicyResult_Result;
 
   /**
-   * The uid of the group or the repo in which the gate holds.
+   * The uid of the group or repo of the policy.
    *
    * @generated from field: string binding_id = 5;
    */
   bindingId: string;
 
   /**
-   * What follows from what: `digest`, `kind` of the gate (`vulnerabilities`, `end_of_life`, `cooldown` or `support_window`),
-   * `reason` in words, `count` of vulnerabilities, `pending` where something is not known yet, and `exception`, the uid of
-   * what lets the image through.
+   * Details of the result. `digest`: the digest of the image. `kind`: the kind of policy (`vulnerabilities`,
+   * `end_of_life`, `cooldown` or `support_window`). `reason`: the reason in words. `count`: the number of
+   * vulnerabilities. `pending`: set if some data is not known yet. `exception`: the uid of an exemption that allows the
+   * image.
    *
    * @generated from field: map<string, google.protobuf.Value> parameters = 6;
    */
   parameters: { [key: string]: Value };
 
   /**
-   * Coverage of the result, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
+   * Coverage of the result, for a policy about vulnerabilities. Not set for others. `reason` has the same in words.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
    */
   coverage?: ResultCoverage | undefined;
 
   /**
-   * Coverage gaps of the image, for a gate about vulnerabilities; at most 100. GetImageFindings returns all.
+   * Coverage gaps of the image, for a policy about vulnerabilities; at most 100. GetImageFindings returns all.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
    */
@@ -187,64 +188,65 @@ export type CheckedPolicy = Message<"pinfold.control.scanning.v1.CheckedPolicy">
 };
 
 /**
- * What one gate says.
+ * Result of one admission policy.
  *
  * @generated from message pinfold.control.scanning.v1.CheckedPolicy
  */
 export type CheckedPolicyJson = {
   /**
-   * The uid of the gate.
+   * The uid of the admission policy.
    *
    * @generated from field: string policy_id = 1;
    */
   policyId?: string;
 
   /**
-   * What the gate is called.
+   * Name of the policy.
    *
    * @generated from field: string policy_name = 2;
    */
   policyName?: string;
 
   /**
-   * Whether the gate refuses, or only tells.
+   * Mode of the policy: refuse, or dry run.
    *
    * @generated from field: pinfold.registry.PolicyResult.Mode mode = 3;
    */
   mode?: PolicyResult_ModeJson;
 
   /**
-   * What it says.
+   * Result of the policy.
    *
    * @generated from field: pinfold.registry.PolicyResult.Result result = 4;
    */
   result?: PolicyResult_ResultJson;
 
   /**
-   * The uid of the group or the repo in which the gate holds.
+   * The uid of the group or repo of the policy.
    *
    * @generated from field: string binding_id = 5;
    */
   bindingId?: string;
 
   /**
-   * What follows from what: `digest`, `kind` of the gate (`vulnerabilities`, `end_of_life`, `cooldown` or `support_window`),
-   * `reason` in words, `count` of vulnerabilities, `pending` where something is not known yet, and `exception`, the uid of
-   * what lets the image through.
+   * Details of the result. `digest`: the digest of the image. `kind`: the kind of policy (`vulnerabilities`,
+   * `end_of_life`, `cooldown` or `support_window`). `reason`: the reason in words. `count`: the number of
+   * vulnerabilities. `pending`: set if some data is not known yet. `exception`: the uid of an exemption that allows the
+   * image.
    *
    * @generated from field: map<string, google.protobuf.Value> parameters = 6;
    */
   parameters?: { [key: string]: ValueJson };
 
   /**
-   * Coverage of the result, for a gate about vulnerabilities; unset for others. `reason` says the same in words.
+   * Coverage of the result, for a policy about vulnerabilities. Not set for others. `reason` has the same in words.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
    */
   coverage?: ResultCoverageJson;
 
   /**
-   * Coverage gaps of the image, for a gate about vulnerabilities; at most 100. GetImageFindings returns all.
+   * Coverage gaps of the image, for a policy about vulnerabilities; at most 100. GetImageFindings returns all.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.CoverageGap gaps = 8;
    */
@@ -259,15 +261,15 @@ export const CheckedPolicySchema: GenMessage<CheckedPolicy, {jsonType: CheckedPo
   messageDesc(file_pinfold_control_scanning_v1_policy_checks, 2);
 
 /**
- * Asks gates without pulling.
+ * Evaluation of admission policies without a pull.
  *
  * @generated from service pinfold.control.scanning.v1.PolicyChecksService
  */
 export const PolicyChecksService: GenService<{
   /**
-   * What each gate says of an image now, that are on or only tell. Nothing is read or compared for it, and nothing is
-   * written. A gate that cannot be asked is a result as well, `RESULT_ERROR`. NOT_FOUND for a repo, a tag or a digest that is
-   * not there.
+   * Evaluates all active admission policies for an image, including those in dry run. Nothing is read, compared or
+   * written for it. A policy that cannot be evaluated has the result `RESULT_ERROR`. Returns NOT_FOUND if the repo, tag
+   * or digest does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.PolicyChecksService.CheckPolicies
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/risks.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// Risks that somebody has accepted.
+// Accepted risks.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,115 +20,116 @@ export const file_pinfold_control_scanning_v1_risks: GenFile = /*@__PURE__*/
   fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcmlza3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLhAwoOUmlza0FjY2VwdGFuY2USFAoDdWlkGAEgASgJQgfgQQOgtRgBEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBARIUCgdwYWNrYWdlGAQgASgJQgPgQQESEwoGcmVhc29uGAUgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYByABKAlCA+BBAxISCgVzdGF0ZRgIIAEoCUID4EEDEjEKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYCiABKAlCA+BBAxIaCg1yZXZva2VfcmVhc29uGAsgASgJQgPgQQMSFgoJc3RhdGVtZW50GAwgASgJQgPgQQESEwoGc3RhdGVkGA0gASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMigQEKG0NyZWF0ZVJpc2tBY2NlcHRhbmNlUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESSQoPcmlza19hY2NlcHRhbmNlGAIgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlQgPgQQIiSAobUmV2b2tlUmlza0FjY2VwdGFuY2VSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARITCgZyZWFzb24YAiABKAlCA+BBASIwChhHZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIqsBChpMaXN0Umlza0FjY2VwdGFuY2VzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIqMBChtMaXN0Umlza0FjY2VwdGFuY2VzUmVzcG9uc2USRQoQcmlza19hY2NlcHRhbmNlcxgBIAMoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SaXNrQWNjZXB0YW5jZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSKuAQoLUmlza0V4cGlyZWQSRAoPcmlza19hY2NlcHRhbmNlGAEgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlOlm6tRhVCixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnJpc2suZXhwaXJlZC52MRIFZ3JvdXAYASIcL3JlZ2lzdHJ5L3YyL3Jpc2tBY2NlcHRhbmNlczLBBwoWUmlza0FjY2VwdGFuY2VzU2VydmljZRKTAgoUQ3JlYXRlUmlza0FjY2VwdGFuY2USOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlUmlza0FjY2VwdGFuY2VSZXF1ZXN0GisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlIpMBirUYBhIECgL+DJK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcucmlzay5hY2NlcHRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCOzoPcmlza19hY2NlcHRhbmNlIigvcmVnaXN0cnkvdjIvcmlza0FjY2VwdGFuY2VzL3twYXJlbnQ9Kip9EogCChRSZXZva2VSaXNrQWNjZXB0YW5jZRI4LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiiAGKtRgGEgQKAv4MkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5yaXNrLnJldm9rZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAjE6ASoiLC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn06cmV2b2tlErwBChFHZXRSaXNrQWNjZXB0YW5jZRI1LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiQ4q1GAYSBAoClAWatRgIGAEgACgBMACC0+STAicSJS9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn0SxgEKE0xpc3RSaXNrQWNjZXB0YW5jZXMSNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1Jlc3BvbnNlIjyKtRgIEgYKApQFEAGatRgIGAEgACgBMACC0+STAh4SHC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * That a vulnerability is lived with.
+ * Accepted risk of a vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.RiskAcceptance
  */
 export type RiskAcceptance = Message<"pinfold.control.scanning.v1.RiskAcceptance"> & {
   /**
-   * The uid, below that of the group or the repo in which it counts.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The vulnerability: its CVE, or any other id that a source has for it, which becomes the one that it is counted under. Required
-   * unless a statement is adopted.
+   * Id of the vulnerability: the CVE id, or any other id that a data source has for it. Stored as the id under which it
+   * is counted. Required unless a statement is adopted.
    *
    * @generated from field: string vulnerability = 2;
    */
   vulnerability: string;
 
   /**
-   * Only in the image of this digest: `sha256:` and 64 hex digits, or `sha512:` and 128. In all images when it is empty.
+   * Digest of the only image that it applies to: `sha256:` and 64 hex digits, or `sha512:` and 128. Empty for all
+   * images.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * Only in this package: a package URL, with a version or without; qualifiers are left out. In all packages when it is
-   * empty.
+   * Package URL of the only package that it applies to, with or without a version. Qualifiers are left out. Empty for
+   * all packages.
    *
    * @generated from field: string package = 4;
    */
   package: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * From when on it counts again: at most 366 days ahead.
+   * Expiry, at most 366 days ahead. After it, the vulnerability counts again.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has accepted it.
+   * The uid of the identity that accepted the risk.
    *
    * @generated from field: string actor = 7;
    */
   actor: string;
 
   /**
-   * `LIVE`, `EXPIRED` or `REVOKED`.
+   * State: `LIVE`, `EXPIRED` or `REVOKED`.
    *
    * @generated from field: string state = 8;
    */
   state: string;
 
   /**
-   * When it ended; not set while it holds.
+   * Time of the end. Not set while it is active.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 9;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 10;
    */
   revokedBy: string;
 
   /**
-   * Why it was revoked.
+   * Reason for the revocation.
    *
    * @generated from field: string revoke_reason = 11;
    */
   revokeReason: string;
 
   /**
-   * The statement of somebody else about the image that is adopted, by its `uid` in `ListStatements`. Then the place is the repo, the
-   * digest is required, `vulnerability` may be empty, and `package` is one that the statement is about, required where these
-   * are several. Only a statement that says `not_affected` or `fixed` can be adopted.
+   * VEX statement to adopt, by its `uid` in `ListStatements`. The parent is then the repo, and `digest` is required.
+   * `vulnerability` can be empty. `package` is one of the statement's packages, required if there are several. Only a
+   * statement with `not_affected` or `fixed` can be adopted.
    *
    * @generated from field: string statement = 12;
    */
   statement: string;
 
   /**
-   * Who said what in the statement. It stays when the document is gone.
+   * Author and content of the adopted statement. Kept after the document is deleted.
    *
    * @generated from field: string stated = 13;
    */
   stated: string;
 
   /**
-   * When it was accepted: RFC 3339, UTC, milliseconds.
+   * Time of acceptance: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the end, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -136,115 +137,116 @@ export type RiskAcceptance = Message<"pinfold.control.scanning.v1.RiskAcceptance
 };
 
 /**
- * That a vulnerability is lived with.
+ * Accepted risk of a vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.RiskAcceptance
  */
 export type RiskAcceptanceJson = {
   /**
-   * The uid, below that of the group or the repo in which it counts.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The vulnerability: its CVE, or any other id that a source has for it, which becomes the one that it is counted under. Required
-   * unless a statement is adopted.
+   * Id of the vulnerability: the CVE id, or any other id that a data source has for it. Stored as the id under which it
+   * is counted. Required unless a statement is adopted.
    *
    * @generated from field: string vulnerability = 2;
    */
   vulnerability?: string;
 
   /**
-   * Only in the image of this digest: `sha256:` and 64 hex digits, or `sha512:` and 128. In all images when it is empty.
+   * Digest of the only image that it applies to: `sha256:` and 64 hex digits, or `sha512:` and 128. Empty for all
+   * images.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * Only in this package: a package URL, with a version or without; qualifiers are left out. In all packages when it is
-   * empty.
+   * Package URL of the only package that it applies to, with or without a version. Qualifiers are left out. Empty for
+   * all packages.
    *
    * @generated from field: string package = 4;
    */
   package?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 5;
    */
   reason?: string;
 
   /**
-   * From when on it counts again: at most 366 days ahead.
+   * Expiry, at most 366 days ahead. After it, the vulnerability counts again.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has accepted it.
+   * The uid of the identity that accepted the risk.
    *
    * @generated from field: string actor = 7;
    */
   actor?: string;
 
   /**
-   * `LIVE`, `EXPIRED` or `REVOKED`.
+   * State: `LIVE`, `EXPIRED` or `REVOKED`.
    *
    * @generated from field: string state = 8;
    */
   state?: string;
 
   /**
-   * When it ended; not set while it holds.
+   * Time of the end. Not set while it is active.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 9;
    */
   endTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 10;
    */
   revokedBy?: string;
 
   /**
-   * Why it was revoked.
+   * Reason for the revocation.
    *
    * @generated from field: string revoke_reason = 11;
    */
   revokeReason?: string;
 
   /**
-   * The statement of somebody else about the image that is adopted, by its `uid` in `ListStatements`. Then the place is the repo, the
-   * digest is required, `vulnerability` may be empty, and `package` is one that the statement is about, required where these
-   * are several. Only a statement that says `not_affected` or `fixed` can be adopted.
+   * VEX statement to adopt, by its `uid` in `ListStatements`. The parent is then the repo, and `digest` is required.
+   * `vulnerability` can be empty. `package` is one of the statement's packages, required if there are several. Only a
+   * statement with `not_affected` or `fixed` can be adopted.
    *
    * @generated from field: string statement = 12;
    */
   statement?: string;
 
   /**
-   * Who said what in the statement. It stays when the document is gone.
+   * Author and content of the adopted statement. Kept after the document is deleted.
    *
    * @generated from field: string stated = 13;
    */
   stated?: string;
 
   /**
-   * When it was accepted: RFC 3339, UTC, milliseconds.
+   * Time of acceptance: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the end, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -259,20 +261,20 @@ export const RiskAcceptanceSchema: GenMessage<RiskAcceptance, {jsonType: RiskAcc
   messageDesc(file_pinfold_control_scanning_v1_risks, 0);
 
 /**
- * What to accept, and where.
+ * Request to accept a risk in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateRiskAcceptanceRequest
  */
 export type CreateRiskAcceptanceRequest = Message<"pinfold.control.scanning.v1.CreateRiskAcceptanceRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The statement.
+   * The accepted risk.
    *
    * @generated from field: pinfold.control.scanning.v1.RiskAcceptance risk_acceptance = 2;
    */
@@ -280,20 +282,20 @@ export type CreateRiskAcceptanceRequest = Message<"pinfold.control.scanning.v1.C
 };
 
 /**
- * What to accept, and where.
+ * Request to accept a risk in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateRiskAcceptanceRequest
  */
 export type CreateRiskAcceptanceRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * The statement.
+   * The accepted risk.
    *
    * @generated from field: pinfold.control.scanning.v1.RiskAcceptance risk_acceptance = 2;
    */
@@ -308,20 +310,20 @@ export const CreateRiskAcceptanceRequestSchema: GenMessage<CreateRiskAcceptanceR
   messageDesc(file_pinfold_control_scanning_v1_risks, 1);
 
 /**
- * What to end.
+ * Request to revoke one accepted risk.
  *
  * @generated from message pinfold.control.scanning.v1.RevokeRiskAcceptanceRequest
  */
 export type RevokeRiskAcceptanceRequest = Message<"pinfold.control.scanning.v1.RevokeRiskAcceptanceRequest"> & {
   /**
-   * The uid of the statement.
+   * The uid of the accepted risk.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 2;
    */
@@ -329,20 +331,20 @@ export type RevokeRiskAcceptanceRequest = Message<"pinfold.control.scanning.v1.R
 };
 
 /**
- * What to end.
+ * Request to revoke one accepted risk.
  *
  * @generated from message pinfold.control.scanning.v1.RevokeRiskAcceptanceRequest
  */
 export type RevokeRiskAcceptanceRequestJson = {
   /**
-   * The uid of the statement.
+   * The uid of the accepted risk.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 2;
    */
@@ -357,13 +359,13 @@ export const RevokeRiskAcceptanceRequestSchema: GenMessage<RevokeRiskAcceptanceR
   messageDesc(file_pinfold_control_scanning_v1_risks, 2);
 
 /**
- * What to read.
+ * Request to read one accepted risk.
  *
  * @generated from message pinfold.control.scanning.v1.GetRiskAcceptanceRequest
  */
 export type GetRiskAcceptanceRequest = Message<"pinfold.control.scanning.v1.GetRiskAcceptanceRequest"> & {
   /**
-   * The uid of the statement.
+   * The uid of the accepted risk.
    *
    * @generated from field: string uid = 1;
    */
@@ -371,13 +373,13 @@ export type GetRiskAcceptanceRequest = Message<"pinfold.control.scanning.v1.GetR
 };
 
 /**
- * What to read.
+ * Request to read one accepted risk.
  *
  * @generated from message pinfold.control.scanning.v1.GetRiskAcceptanceRequest
  */
 export type GetRiskAcceptanceRequestJson = {
   /**
-   * The uid of the statement.
+   * The uid of the accepted risk.
    *
    * @generated from field: string uid = 1;
    */
@@ -392,49 +394,52 @@ export const GetRiskAcceptanceRequestSchema: GenMessage<GetRiskAcceptanceRequest
   messageDesc(file_pinfold_control_scanning_v1_risks, 3);
 
 /**
- * Which statements, and which page.
+ * Request to list accepted risks: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListRiskAcceptancesRequest
  */
 export type ListRiskAcceptancesRequest = Message<"pinfold.control.scanning.v1.ListRiskAcceptancesRequest"> & {
   /**
-   * The uid of a group or a repo: only statements made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to accepted risks there and below. Empty: all that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded: boolean;
 
   /**
-   * Statements per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Accepted risks per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -442,49 +447,52 @@ export type ListRiskAcceptancesRequest = Message<"pinfold.control.scanning.v1.Li
 };
 
 /**
- * Which statements, and which page.
+ * Request to list accepted risks: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListRiskAcceptancesRequest
  */
 export type ListRiskAcceptancesRequestJson = {
   /**
-   * The uid of a group or a repo: only statements made there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to accepted risks there and below. Empty: all that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded?: boolean;
 
   /**
-   * Statements per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Accepted risks per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `create_time` or `expire_time`, optionally followed by a space and `asc` or `desc`.
+   * Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -499,20 +507,20 @@ export const ListRiskAcceptancesRequestSchema: GenMessage<ListRiskAcceptancesReq
   messageDesc(file_pinfold_control_scanning_v1_risks, 4);
 
 /**
- * One page of statements.
+ * One page of accepted risks.
  *
  * @generated from message pinfold.control.scanning.v1.ListRiskAcceptancesResponse
  */
 export type ListRiskAcceptancesResponse = Message<"pinfold.control.scanning.v1.ListRiskAcceptancesResponse"> & {
   /**
-   * The statements of this page.
+   * The accepted risks of this page.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.RiskAcceptance risk_acceptances = 1;
    */
   riskAcceptances: RiskAcceptance[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -526,7 +534,7 @@ export type ListRiskAcceptancesResponse = Message<"pinfold.control.scanning.v1.L
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -534,20 +542,20 @@ export type ListRiskAcceptancesResponse = Message<"pinfold.control.scanning.v1.L
 };
 
 /**
- * One page of statements.
+ * One page of accepted risks.
  *
  * @generated from message pinfold.control.scanning.v1.ListRiskAcceptancesResponse
  */
 export type ListRiskAcceptancesResponseJson = {
   /**
-   * The statements of this page.
+   * The accepted risks of this page.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.RiskAcceptance risk_acceptances = 1;
    */
   riskAcceptances?: RiskAcceptanceJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -561,7 +569,7 @@ export type ListRiskAcceptancesResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -576,13 +584,13 @@ export const ListRiskAcceptancesResponseSchema: GenMessage<ListRiskAcceptancesRe
   messageDesc(file_pinfold_control_scanning_v1_risks, 5);
 
 /**
- * A statement has ended by itself: what it was about counts again.
+ * Expiry of an accepted risk: the vulnerability counts again.
  *
  * @generated from message pinfold.control.scanning.v1.RiskExpired
  */
 export type RiskExpired = Message<"pinfold.control.scanning.v1.RiskExpired"> & {
   /**
-   * The statement.
+   * The accepted risk.
    *
    * @generated from field: pinfold.control.scanning.v1.RiskAcceptance risk_acceptance = 1;
    */
@@ -590,13 +598,13 @@ export type RiskExpired = Message<"pinfold.control.scanning.v1.RiskExpired"> & {
 };
 
 /**
- * A statement has ended by itself: what it was about counts again.
+ * Expiry of an accepted risk: the vulnerability counts again.
  *
  * @generated from message pinfold.control.scanning.v1.RiskExpired
  */
 export type RiskExpiredJson = {
   /**
-   * The statement.
+   * The accepted risk.
    *
    * @generated from field: pinfold.control.scanning.v1.RiskAcceptance risk_acceptance = 1;
    */
@@ -611,15 +619,16 @@ export const RiskExpiredSchema: GenMessage<RiskExpired, {jsonType: RiskExpiredJs
   messageDesc(file_pinfold_control_scanning_v1_risks, 6);
 
 /**
- * That a vulnerability is lived with in some place, until a day. Meanwhile it does not count there in reports and counts;
- * `GetImageFindings` shows it with who accepted it and why. A statement never changes: it ends by itself or is revoked, and
- * stays to be seen.
+ * Accepted risks: a vulnerability that does not count in a group or repo until a day. Reports and counts leave it out.
+ * `GetImageFindings` shows it with its reason and the identity that accepted it. An accepted risk cannot be changed: it
+ * expires or is revoked, and can still be read then.
  *
  * @generated from service pinfold.control.scanning.v1.RiskAcceptancesService
  */
 export const RiskAcceptancesService: GenService<{
   /**
-   * Accepts a vulnerability in a group with all below, or in a repo. NOT_FOUND for a place that is not there.
+   * Accepts the risk of a vulnerability in a repo, or in a group and everything below it. Returns NOT_FOUND if the
+   * group or repo does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.RiskAcceptancesService.CreateRiskAcceptance
    */
@@ -629,7 +638,7 @@ export const RiskAcceptancesService: GenService<{
     output: typeof RiskAcceptanceSchema;
   },
   /**
-   * Ends a statement now. One that has ended already stays as it is.
+   * Revokes an accepted risk now. One that has already ended does not change.
    *
    * @generated from rpc pinfold.control.scanning.v1.RiskAcceptancesService.RevokeRiskAcceptance
    */
@@ -639,7 +648,7 @@ export const RiskAcceptancesService: GenService<{
     output: typeof RiskAcceptanceSchema;
   },
   /**
-   * Reads one statement. NOT_FOUND when there is none of this uid.
+   * Returns one accepted risk. Returns NOT_FOUND if it does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.RiskAcceptancesService.GetRiskAcceptance
    */
@@ -649,7 +658,8 @@ export const RiskAcceptancesService: GenService<{
     output: typeof RiskAcceptanceSchema;
   },
   /**
-   * Lists statements made at or below the places where the caller may list reports of vulnerabilities, by their uid.
+   * Lists the accepted risks of the groups and repos in which the caller can list vulnerability reports, and below.
+   * Sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.RiskAcceptancesService.ListRiskAcceptances
    */

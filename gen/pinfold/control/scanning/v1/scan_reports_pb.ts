@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/scan_reports.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// What other scanners have found in images.
+// Reports of other scanners about images.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_control_scanning_v1_scan_reports: GenFile = /*@__PURE_
   fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiVwoTR2V0U3RhdGVtZW50UmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIQCgN1aWQYAyABKAlCA+BBAiKiAQoVTGlzdFN0YXRlbWVudHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKWAQoWTGlzdFN0YXRlbWVudHNSZXNwb25zZRI9CgpzdGF0ZW1lbnRzGAEgAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFN0YXRlbWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSK1AgoMVmV4U3RhdGVtZW50EhAKA3VpZBgBIAEoCUID4EEDEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBAxIUCgdhbGlhc2VzGAMgAygJQgPgQQMSEwoGc3RhdHVzGAQgASgJQgPgQQMSGgoNanVzdGlmaWNhdGlvbhgFIAEoCUID4EEDEhEKBHRleHQYBiABKAlCA+BBAxIVCghwcm9kdWN0cxgHIAMoCUID4EEDEhMKBmF1dGhvchgIIAEoCUID4EEDEhMKBmZvcm1hdBgJIAEoCUID4EEDEhIKBWFjdG9yGAogASgJQgPgQQMSMgoJdGFrZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhQKB3NpZ25lcnMYDCADKAlCA+BBAyJCChBTY2FuSW1hZ2VSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIkwKEVNjYW5JbWFnZVJlc3BvbnNlEjcKBXNjYW5zGAEgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXF1ZXN0IrMBCgtTY2FuUmVxdWVzdBIPCgdzY2FubmVyGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIwCgxyZXF1ZXN0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmJlZ2luX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGF0dGVtcHRzGAUgASgFEg8KB3Byb2JsZW0YBiABKAkiowEKFkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIpIBChdMaXN0U2NhblJlcG9ydHNSZXNwb25zZRI4CgdyZXBvcnRzGAEgAygLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiqwQKClNjYW5SZXBvcnQSDwoCaWQYASABKANCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZvcmlnaW4YAyABKAlCA+BBAxIVCghyZWZlcnJlchgEIAEoCUID4EEDEhcKCnJhd19kaWdlc3QYBSABKAlCA+BBAxISCgVhY3RvchgGIAEoCUID4EEDEhIKBXN0YXRlGAcgASgJQgPgQQMSEwoGcmVhc29uGAggASgJQgPgQQMSFAoHbWVzc2FnZRgJIAEoCUID4EEDEhEKBHRvb2wYCiABKAlCA+BBAxIZCgx0b29sX3ZlcnNpb24YCyABKAlCA+BBAxITCgZmb3JtYXQYDCABKAlCA+BBAxIcCg92dWxuZXJhYmlsaXRpZXMYDSABKAVCA+BBAxIyCgl0YWtlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMgoJcmVhZF90aW1lGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXNlZW5fdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpidWlsZF90aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnNpZ25hdHVyZXMYEiABKAVCA+BBAxIUCgdzaWduZXJzGBMgAygJQgPgQQMyxQgKElNjYW5SZXBvcnRzU2VydmljZRLTAQoQSW1wb3J0U2NhblJlcG9ydBI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbXBvcnRTY2FuUmVwb3J0UmVxdWVzdBonLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVwb3J0ImCKtRgGEgQKAvwMmrUYCBgAIAAoATAAgtPkkwJEOgEqIj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHMSxgEKCVNjYW5JbWFnZRItLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuSW1hZ2VSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5JbWFnZVJlc3BvbnNlIlqKtRgGEgQKAvwMmrUYCBgAIAAoATABgtPkkwI+OgEqIjkvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhbnMS3QEKD0xpc3RTY2FuUmVwb3J0cxIzLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXF1ZXN0GjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTY2FuUmVwb3J0c1Jlc3BvbnNlIl+KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkESPy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zY2FuUmVwb3J0cxLTAQoMR2V0U3RhdGVtZW50EjAucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldFN0YXRlbWVudFJlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmV4U3RhdGVtZW50ImaKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkgSRi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzL3t1aWQ9Kn0S2QEKDkxpc3RTdGF0ZW1lbnRzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTdGF0ZW1lbnRzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U3RhdGVtZW50c1Jlc3BvbnNlIl6KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * A report to hand in.
+ * Request to import a report.
  *
  * @generated from message pinfold.control.scanning.v1.ImportScanReportRequest
  */
@@ -33,14 +33,14 @@ export type ImportScanReportRequest = Message<"pinfold.control.scanning.v1.Impor
   repoUid: string;
 
   /**
-   * The digest of the image or index that it is about.
+   * Digest of the image or index that the report is about.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The report as the scanner wrote it, at most 32 MiB. It may be compressed with gzip.
+   * Report as written by the scanner, at most 32 MiB. May be compressed with gzip.
    *
    * @generated from field: bytes report = 3;
    */
@@ -48,7 +48,7 @@ export type ImportScanReportRequest = Message<"pinfold.control.scanning.v1.Impor
 };
 
 /**
- * A report to hand in.
+ * Request to import a report.
  *
  * @generated from message pinfold.control.scanning.v1.ImportScanReportRequest
  */
@@ -61,14 +61,14 @@ export type ImportScanReportRequestJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image or index that it is about.
+   * Digest of the image or index that the report is about.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The report as the scanner wrote it, at most 32 MiB. It may be compressed with gzip.
+   * Report as written by the scanner, at most 32 MiB. May be compressed with gzip.
    *
    * @generated from field: bytes report = 3;
    */
@@ -83,7 +83,7 @@ export const ImportScanReportRequestSchema: GenMessage<ImportScanReportRequest, 
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 0);
 
 /**
- * Request for one statement.
+ * Request to read one statement.
  *
  * @generated from message pinfold.control.scanning.v1.GetStatementRequest
  */
@@ -96,7 +96,7 @@ export type GetStatementRequest = Message<"pinfold.control.scanning.v1.GetStatem
   repoUid: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
@@ -111,7 +111,7 @@ export type GetStatementRequest = Message<"pinfold.control.scanning.v1.GetStatem
 };
 
 /**
- * Request for one statement.
+ * Request to read one statement.
  *
  * @generated from message pinfold.control.scanning.v1.GetStatementRequest
  */
@@ -124,7 +124,7 @@ export type GetStatementRequestJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
@@ -146,7 +146,7 @@ export const GetStatementRequestSchema: GenMessage<GetStatementRequest, {jsonTyp
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
 
 /**
- * Which image to look at.
+ * Request to list the VEX statements about one image: order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListStatementsRequest
  */
@@ -159,37 +159,39 @@ export type ListStatementsRequest = Message<"pinfold.control.scanning.v1.ListSta
   repoUid: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `take_time` or `vulnerability`, then optionally a space and `asc` or `desc`. Default `take_time desc`. An unknown field
-   * is INVALID_ARGUMENT.
+   * Field to sort by: `take_time` or `vulnerability`, optionally followed by a space and `asc` or `desc`. Default:
+   * `take_time desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -197,7 +199,7 @@ export type ListStatementsRequest = Message<"pinfold.control.scanning.v1.ListSta
 };
 
 /**
- * Which image to look at.
+ * Request to list the VEX statements about one image: order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListStatementsRequest
  */
@@ -210,37 +212,39 @@ export type ListStatementsRequestJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `take_time` or `vulnerability`, then optionally a space and `asc` or `desc`. Default `take_time desc`. An unknown field
-   * is INVALID_ARGUMENT.
+   * Field to sort by: `take_time` or `vulnerability`, optionally followed by a space and `asc` or `desc`. Default:
+   * `take_time desc`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -255,20 +259,21 @@ export const ListStatementsRequestSchema: GenMessage<ListStatementsRequest, {jso
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
 
 /**
- * What is said of the image.
+ * One page of VEX statements about an image.
  *
  * @generated from message pinfold.control.scanning.v1.ListStatementsResponse
  */
 export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListStatementsResponse"> & {
   /**
-   * Statements of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
+   * Statements of this page. The list has at most 5000 statements from 50 documents with 8 MiB in total, newest
+   * documents first.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
   statements: VexStatement[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -282,7 +287,7 @@ export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListSt
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -290,20 +295,21 @@ export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListSt
 };
 
 /**
- * What is said of the image.
+ * One page of VEX statements about an image.
  *
  * @generated from message pinfold.control.scanning.v1.ListStatementsResponse
  */
 export type ListStatementsResponseJson = {
   /**
-   * Statements of this page. At most 5000 statements of 50 documents with 8 MiB together are listed, the newest documents first.
+   * Statements of this page. The list has at most 5000 statements from 50 documents with 8 MiB in total, newest
+   * documents first.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
   statements?: VexStatementJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -317,7 +323,7 @@ export type ListStatementsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -332,90 +338,91 @@ export const ListStatementsResponseSchema: GenMessage<ListStatementsResponse, {j
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
 
 /**
- * What somebody says was made of a vulnerability.
+ * VEX statement about one vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.VexStatement
  */
 export type VexStatement = Message<"pinfold.control.scanning.v1.VexStatement"> & {
   /**
-   * By which it is adopted: the number of the report, and which of its statements it is.
+   * Identifier for adopting the statement: the number of the report and the position of the statement in it.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The vulnerability.
+   * Id of the vulnerability.
    *
    * @generated from field: string vulnerability = 2;
    */
   vulnerability: string;
 
   /**
-   * Other names for it.
+   * Other ids of the vulnerability.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases: string[];
 
   /**
-   * `not_affected`, `affected`, `fixed` or `under_investigation`.
+   * Status: `not_affected`, `affected`, `fixed` or `under_investigation`.
    *
    * @generated from field: string status = 4;
    */
   status: string;
 
   /**
-   * Why, in a word, such as `vulnerable_code_not_present`.
+   * Justification as a code, such as `vulnerable_code_not_present`.
    *
    * @generated from field: string justification = 5;
    */
   justification: string;
 
   /**
-   * Why, in a sentence.
+   * Justification as a sentence.
    *
    * @generated from field: string text = 6;
    */
   text: string;
 
   /**
-   * What it is said of: package URLs, or other names. Of the whole image where these name images, or there are none.
+   * Products that the statement applies to: package URLs or other names. It applies to the whole image if these name
+   * images or the list is empty.
    *
    * @generated from field: repeated string products = 7;
    */
   products: string[];
 
   /**
-   * Who says so, by the document's own word.
+   * Author, according to the document.
    *
    * @generated from field: string author = 8;
    */
   author: string;
 
   /**
-   * `openvex`, `csaf` or `cyclonedx`.
+   * Format of the document: `openvex`, `csaf` or `cyclonedx`.
    *
    * @generated from field: string format = 9;
    */
   format: string;
 
   /**
-   * Who handed the document in or pushed it.
+   * The uid of the identity that imported or pushed the document.
    *
    * @generated from field: string actor = 10;
    */
   actor: string;
 
   /**
-   * When that was.
+   * Time of the import or push.
    *
    * @generated from field: google.protobuf.Timestamp take_time = 11;
    */
   takeTime?: Timestamp | undefined;
 
   /**
-   * The uids of the signers who have signed the document and were trusted when it was last looked at.
+   * The uids of the signers that signed the document and were trusted at the last check.
    *
    * @generated from field: repeated string signers = 12;
    */
@@ -423,90 +430,91 @@ export type VexStatement = Message<"pinfold.control.scanning.v1.VexStatement"> &
 };
 
 /**
- * What somebody says was made of a vulnerability.
+ * VEX statement about one vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.VexStatement
  */
 export type VexStatementJson = {
   /**
-   * By which it is adopted: the number of the report, and which of its statements it is.
+   * Identifier for adopting the statement: the number of the report and the position of the statement in it.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The vulnerability.
+   * Id of the vulnerability.
    *
    * @generated from field: string vulnerability = 2;
    */
   vulnerability?: string;
 
   /**
-   * Other names for it.
+   * Other ids of the vulnerability.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases?: string[];
 
   /**
-   * `not_affected`, `affected`, `fixed` or `under_investigation`.
+   * Status: `not_affected`, `affected`, `fixed` or `under_investigation`.
    *
    * @generated from field: string status = 4;
    */
   status?: string;
 
   /**
-   * Why, in a word, such as `vulnerable_code_not_present`.
+   * Justification as a code, such as `vulnerable_code_not_present`.
    *
    * @generated from field: string justification = 5;
    */
   justification?: string;
 
   /**
-   * Why, in a sentence.
+   * Justification as a sentence.
    *
    * @generated from field: string text = 6;
    */
   text?: string;
 
   /**
-   * What it is said of: package URLs, or other names. Of the whole image where these name images, or there are none.
+   * Products that the statement applies to: package URLs or other names. It applies to the whole image if these name
+   * images or the list is empty.
    *
    * @generated from field: repeated string products = 7;
    */
   products?: string[];
 
   /**
-   * Who says so, by the document's own word.
+   * Author, according to the document.
    *
    * @generated from field: string author = 8;
    */
   author?: string;
 
   /**
-   * `openvex`, `csaf` or `cyclonedx`.
+   * Format of the document: `openvex`, `csaf` or `cyclonedx`.
    *
    * @generated from field: string format = 9;
    */
   format?: string;
 
   /**
-   * Who handed the document in or pushed it.
+   * The uid of the identity that imported or pushed the document.
    *
    * @generated from field: string actor = 10;
    */
   actor?: string;
 
   /**
-   * When that was.
+   * Time of the import or push.
    *
    * @generated from field: google.protobuf.Timestamp take_time = 11;
    */
   takeTime?: TimestampJson;
 
   /**
-   * The uids of the signers who have signed the document and were trusted when it was last looked at.
+   * The uids of the signers that signed the document and were trusted at the last check.
    *
    * @generated from field: repeated string signers = 12;
    */
@@ -521,7 +529,7 @@ export const VexStatementSchema: GenMessage<VexStatement, {jsonType: VexStatemen
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 4);
 
 /**
- * Which image scanners are to look at.
+ * Request to scan one image.
  *
  * @generated from message pinfold.control.scanning.v1.ScanImageRequest
  */
@@ -534,7 +542,7 @@ export type ScanImageRequest = Message<"pinfold.control.scanning.v1.ScanImageReq
   repoUid: string;
 
   /**
-   * The digest of the image or index.
+   * Digest of the image or index.
    *
    * @generated from field: string digest = 2;
    */
@@ -542,7 +550,7 @@ export type ScanImageRequest = Message<"pinfold.control.scanning.v1.ScanImageReq
 };
 
 /**
- * Which image scanners are to look at.
+ * Request to scan one image.
  *
  * @generated from message pinfold.control.scanning.v1.ScanImageRequest
  */
@@ -555,7 +563,7 @@ export type ScanImageRequestJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image or index.
+   * Digest of the image or index.
    *
    * @generated from field: string digest = 2;
    */
@@ -570,13 +578,13 @@ export const ScanImageRequestSchema: GenMessage<ScanImageRequest, {jsonType: Sca
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 5);
 
 /**
- * What waits for scanners.
+ * Queued scans.
  *
  * @generated from message pinfold.control.scanning.v1.ScanImageResponse
  */
 export type ScanImageResponse = Message<"pinfold.control.scanning.v1.ScanImageResponse"> & {
   /**
-   * One for each image and scanner.
+   * Queued scans, one for each image and scanner.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanRequest scans = 1;
    */
@@ -584,13 +592,13 @@ export type ScanImageResponse = Message<"pinfold.control.scanning.v1.ScanImageRe
 };
 
 /**
- * What waits for scanners.
+ * Queued scans.
  *
  * @generated from message pinfold.control.scanning.v1.ScanImageResponse
  */
 export type ScanImageResponseJson = {
   /**
-   * One for each image and scanner.
+   * Queued scans, one for each image and scanner.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanRequest scans = 1;
    */
@@ -605,48 +613,48 @@ export const ScanImageResponseSchema: GenMessage<ScanImageResponse, {jsonType: S
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 6);
 
 /**
- * An image that a scanner is to look at, or is looking at.
+ * Scan that is queued or in progress.
  *
  * @generated from message pinfold.control.scanning.v1.ScanRequest
  */
 export type ScanRequest = Message<"pinfold.control.scanning.v1.ScanRequest"> & {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * When it was first asked for.
+   * Time of the first request.
    *
    * @generated from field: google.protobuf.Timestamp request_time = 3;
    */
   requestTime?: Timestamp | undefined;
 
   /**
-   * When the scanner took it. Unset before, and where it has to take it again.
+   * Time when the scanner started. Not set before, and while the scan waits for a retry.
    *
    * @generated from field: google.protobuf.Timestamp begin_time = 4;
    */
   beginTime?: Timestamp | undefined;
 
   /**
-   * How often it has failed. After eight times it is given up.
+   * Number of failed attempts. The scan is given up after eight.
    *
    * @generated from field: int32 attempts = 5;
    */
   attempts: number;
 
   /**
-   * Why it has not gone on the last time. Empty where it has.
+   * Reason for the last failure. Empty if there was none.
    *
    * @generated from field: string problem = 6;
    */
@@ -654,48 +662,48 @@ export type ScanRequest = Message<"pinfold.control.scanning.v1.ScanRequest"> & {
 };
 
 /**
- * An image that a scanner is to look at, or is looking at.
+ * Scan that is queued or in progress.
  *
  * @generated from message pinfold.control.scanning.v1.ScanRequest
  */
 export type ScanRequestJson = {
   /**
-   * The name of the scanner.
+   * Name of the scanner.
    *
    * @generated from field: string scanner = 1;
    */
   scanner?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * When it was first asked for.
+   * Time of the first request.
    *
    * @generated from field: google.protobuf.Timestamp request_time = 3;
    */
   requestTime?: TimestampJson;
 
   /**
-   * When the scanner took it. Unset before, and where it has to take it again.
+   * Time when the scanner started. Not set before, and while the scan waits for a retry.
    *
    * @generated from field: google.protobuf.Timestamp begin_time = 4;
    */
   beginTime?: TimestampJson;
 
   /**
-   * How often it has failed. After eight times it is given up.
+   * Number of failed attempts. The scan is given up after eight.
    *
    * @generated from field: int32 attempts = 5;
    */
   attempts?: number;
 
   /**
-   * Why it has not gone on the last time. Empty where it has.
+   * Reason for the last failure. Empty if there was none.
    *
    * @generated from field: string problem = 6;
    */
@@ -710,7 +718,7 @@ export const ScanRequestSchema: GenMessage<ScanRequest, {jsonType: ScanRequestJs
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 7);
 
 /**
- * Which image to look at.
+ * Request to list the reports about one image: order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListScanReportsRequest
  */
@@ -723,37 +731,39 @@ export type ListScanReportsRequest = Message<"pinfold.control.scanning.v1.ListSc
   repoUid: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `id` or `take_time`, then optionally a space and `asc` or `desc`. Default `id desc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id` or `take_time`, optionally followed by a space and `asc` or `desc`. Default: `id desc`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -761,7 +771,7 @@ export type ListScanReportsRequest = Message<"pinfold.control.scanning.v1.ListSc
 };
 
 /**
- * Which image to look at.
+ * Request to list the reports about one image: order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListScanReportsRequest
  */
@@ -774,37 +784,39 @@ export type ListScanReportsRequestJson = {
   repoUid?: string;
 
   /**
-   * The digest of the image.
+   * Digest of the image.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Items per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same order; empty for the first page. It lives three days: an
-   * expired token starts again at the first page, one that does not fit the request is INVALID_ARGUMENT.
+   * The `next_page_token` of the previous page, with the same order. Empty for the first page. Tokens are valid for
+   * three days. An expired token returns the first page again. A token that does not match the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `id` or `take_time`, then optionally a space and `asc` or `desc`. Default `id desc`. An unknown field is
-   * INVALID_ARGUMENT.
+   * Field to sort by: `id` or `take_time`, optionally followed by a space and `asc` or `desc`. Default: `id desc`. An
+   * unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -819,20 +831,20 @@ export const ListScanReportsRequestSchema: GenMessage<ListScanReportsRequest, {j
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 8);
 
 /**
- * What came of the image.
+ * One page of reports about an image.
  *
  * @generated from message pinfold.control.scanning.v1.ListScanReportsResponse
  */
 export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListScanReportsResponse"> & {
   /**
-   * Reports of this page. 400 reports that count are kept, and 20 others.
+   * Reports of this page. The server keeps 400 reports that count and 20 others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanReport reports = 1;
    */
   reports: ScanReport[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -846,7 +858,7 @@ export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListS
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -854,20 +866,20 @@ export type ListScanReportsResponse = Message<"pinfold.control.scanning.v1.ListS
 };
 
 /**
- * What came of the image.
+ * One page of reports about an image.
  *
  * @generated from message pinfold.control.scanning.v1.ListScanReportsResponse
  */
 export type ListScanReportsResponseJson = {
   /**
-   * Reports of this page. 400 reports that count are kept, and 20 others.
+   * Reports of this page. The server keeps 400 reports that count and 20 others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.ScanReport reports = 1;
    */
   reports?: ScanReportJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -881,7 +893,7 @@ export type ListScanReportsResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -896,142 +908,144 @@ export const ListScanReportsResponseSchema: GenMessage<ListScanReportsResponse, 
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 9);
 
 /**
- * A report of another scanner, but for what it says.
+ * Report of another scanner, without its findings.
  *
  * @generated from message pinfold.control.scanning.v1.ScanReport
  */
 export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   /**
-   * Its number.
+   * Number of the report.
    *
    * @generated from field: int64 id = 1;
    */
   id: bigint;
 
   /**
-   * The digest of what it is about.
+   * Digest of the image or index that the report is about.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * How it came: `imported`, `referrer`, `attestation` under a tag of cosign, or `scanner`.
+   * Origin of the report: `imported`, `referrer`, `attestation` under a cosign tag, or `scanner`.
    *
    * @generated from field: string origin = 3;
    */
   origin: string;
 
   /**
-   * The digest of the manifest that it was pushed as, or the name of the scanner that was asked; empty for others.
+   * Digest of the manifest that carried the report, or the name of the scanner. Empty for others.
    *
    * @generated from field: string referrer = 4;
    */
   referrer: string;
 
   /**
-   * The digest of the report itself, which is a blob of the repo.
+   * Digest of the report itself, which is a blob of the repo.
    *
    * @generated from field: string raw_digest = 5;
    */
   rawDigest: string;
 
   /**
-   * Who handed it in or pushed it.
+   * The uid of the identity that imported or pushed it.
    *
    * @generated from field: string actor = 6;
    */
   actor: string;
 
   /**
-   * `waiting`, `read`, `stated`: it only says what was made of vulnerabilities, or `ignored`: then it counts for nothing.
+   * State: `waiting`, `read`, `stated` (it contains only VEX statements), or `ignored` (it does not count).
    *
    * @generated from field: string state = 7;
    */
   state: string;
 
   /**
-   * Why it is ignored. `NOT_ALLOWED`: whoever pushed it may not hand in reports. `SAME`: the newest of the scanner says the
-   * same. `TOO_MANY`: too many of the organisation waited. `DAMAGED`, `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`,
-   * `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: nothing in it says that vulnerabilities were looked for.
-   * `OTHER_SUBJECT`: the statement of in-toto that it came in is about something else. `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
+   * Reason why the report is ignored. `NOT_ALLOWED`: its sender is not allowed to import reports. `SAME`: the newest
+   * report of the scanner has the same content. `TOO_MANY`: the organization had too many queued reports. `DAMAGED`,
+   * `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`, `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: it
+   * does not show that a vulnerability scan was made. `OTHER_SUBJECT`: its in-toto statement is about another subject.
+   * `QUOTA_EXCEEDED`: its content exceeds the quota of the organization. `SCANNER_FAILED`: the scanner returned no
+   * report.
    *
    * @generated from field: string reason = 8;
    */
   reason: string;
 
   /**
-   * The same in a sentence; or what was left out of sight of one that counts.
+   * Reason in words. For a report that counts: the parts that were left out.
    *
    * @generated from field: string message = 9;
    */
   message: string;
 
   /**
-   * What made it, as it says.
+   * Tool that made the report, according to the report.
    *
    * @generated from field: string tool = 10;
    */
   tool: string;
 
   /**
-   * The version of that.
+   * Version of the tool.
    *
    * @generated from field: string tool_version = 11;
    */
   toolVersion: string;
 
   /**
-   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor`, `openvex` or `csaf`.
+   * Format: `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor`, `openvex` or `csaf`.
    *
    * @generated from field: string format = 12;
    */
   format: string;
 
   /**
-   * How many vulnerabilities it names.
+   * Number of vulnerabilities in the report.
    *
    * @generated from field: int32 vulnerabilities = 13;
    */
   vulnerabilities: number;
 
   /**
-   * When it came.
+   * Time of arrival.
    *
    * @generated from field: google.protobuf.Timestamp take_time = 14;
    */
   takeTime?: Timestamp | undefined;
 
   /**
-   * When it was read. From then on it counts.
+   * Time when it was read. From then on it counts.
    *
    * @generated from field: google.protobuf.Timestamp read_time = 15;
    */
   readTime?: Timestamp | undefined;
 
   /**
-   * When the scanner last said the same.
+   * Time when the scanner last reported the same content.
    *
    * @generated from field: google.protobuf.Timestamp seen_time = 16;
    */
   seenTime?: Timestamp | undefined;
 
   /**
-   * When the scanner's database was built. Unset where it does not say.
+   * Build time of the scanner's vulnerability database. Not set if the report does not have it.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 17;
    */
   buildTime?: Timestamp | undefined;
 
   /**
-   * How many signatures it came with that can be looked at; -1 where nobody has looked.
+   * Number of signatures that can be checked. -1 if not checked yet.
    *
    * @generated from field: int32 signatures = 18;
    */
   signatures: number;
 
   /**
-   * The uids of the signers who have signed it and were trusted when that was last looked at.
+   * The uids of the signers that signed the report and were trusted at the last check.
    *
    * @generated from field: repeated string signers = 19;
    */
@@ -1039,142 +1053,144 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
 };
 
 /**
- * A report of another scanner, but for what it says.
+ * Report of another scanner, without its findings.
  *
  * @generated from message pinfold.control.scanning.v1.ScanReport
  */
 export type ScanReportJson = {
   /**
-   * Its number.
+   * Number of the report.
    *
    * @generated from field: int64 id = 1;
    */
   id?: string;
 
   /**
-   * The digest of what it is about.
+   * Digest of the image or index that the report is about.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * How it came: `imported`, `referrer`, `attestation` under a tag of cosign, or `scanner`.
+   * Origin of the report: `imported`, `referrer`, `attestation` under a cosign tag, or `scanner`.
    *
    * @generated from field: string origin = 3;
    */
   origin?: string;
 
   /**
-   * The digest of the manifest that it was pushed as, or the name of the scanner that was asked; empty for others.
+   * Digest of the manifest that carried the report, or the name of the scanner. Empty for others.
    *
    * @generated from field: string referrer = 4;
    */
   referrer?: string;
 
   /**
-   * The digest of the report itself, which is a blob of the repo.
+   * Digest of the report itself, which is a blob of the repo.
    *
    * @generated from field: string raw_digest = 5;
    */
   rawDigest?: string;
 
   /**
-   * Who handed it in or pushed it.
+   * The uid of the identity that imported or pushed it.
    *
    * @generated from field: string actor = 6;
    */
   actor?: string;
 
   /**
-   * `waiting`, `read`, `stated`: it only says what was made of vulnerabilities, or `ignored`: then it counts for nothing.
+   * State: `waiting`, `read`, `stated` (it contains only VEX statements), or `ignored` (it does not count).
    *
    * @generated from field: string state = 7;
    */
   state?: string;
 
   /**
-   * Why it is ignored. `NOT_ALLOWED`: whoever pushed it may not hand in reports. `SAME`: the newest of the scanner says the
-   * same. `TOO_MANY`: too many of the organisation waited. `DAMAGED`, `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`,
-   * `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: nothing in it says that vulnerabilities were looked for.
-   * `OTHER_SUBJECT`: the statement of in-toto that it came in is about something else. `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
+   * Reason why the report is ignored. `NOT_ALLOWED`: its sender is not allowed to import reports. `SAME`: the newest
+   * report of the scanner has the same content. `TOO_MANY`: the organization had too many queued reports. `DAMAGED`,
+   * `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`, `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: it
+   * does not show that a vulnerability scan was made. `OTHER_SUBJECT`: its in-toto statement is about another subject.
+   * `QUOTA_EXCEEDED`: its content exceeds the quota of the organization. `SCANNER_FAILED`: the scanner returned no
+   * report.
    *
    * @generated from field: string reason = 8;
    */
   reason?: string;
 
   /**
-   * The same in a sentence; or what was left out of sight of one that counts.
+   * Reason in words. For a report that counts: the parts that were left out.
    *
    * @generated from field: string message = 9;
    */
   message?: string;
 
   /**
-   * What made it, as it says.
+   * Tool that made the report, according to the report.
    *
    * @generated from field: string tool = 10;
    */
   tool?: string;
 
   /**
-   * The version of that.
+   * Version of the tool.
    *
    * @generated from field: string tool_version = 11;
    */
   toolVersion?: string;
 
   /**
-   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor`, `openvex` or `csaf`.
+   * Format: `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor`, `openvex` or `csaf`.
    *
    * @generated from field: string format = 12;
    */
   format?: string;
 
   /**
-   * How many vulnerabilities it names.
+   * Number of vulnerabilities in the report.
    *
    * @generated from field: int32 vulnerabilities = 13;
    */
   vulnerabilities?: number;
 
   /**
-   * When it came.
+   * Time of arrival.
    *
    * @generated from field: google.protobuf.Timestamp take_time = 14;
    */
   takeTime?: TimestampJson;
 
   /**
-   * When it was read. From then on it counts.
+   * Time when it was read. From then on it counts.
    *
    * @generated from field: google.protobuf.Timestamp read_time = 15;
    */
   readTime?: TimestampJson;
 
   /**
-   * When the scanner last said the same.
+   * Time when the scanner last reported the same content.
    *
    * @generated from field: google.protobuf.Timestamp seen_time = 16;
    */
   seenTime?: TimestampJson;
 
   /**
-   * When the scanner's database was built. Unset where it does not say.
+   * Build time of the scanner's vulnerability database. Not set if the report does not have it.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 17;
    */
   buildTime?: TimestampJson;
 
   /**
-   * How many signatures it came with that can be looked at; -1 where nobody has looked.
+   * Number of signatures that can be checked. -1 if not checked yet.
    *
    * @generated from field: int32 signatures = 18;
    */
   signatures?: number;
 
   /**
-   * The uids of the signers who have signed it and were trusted when that was last looked at.
+   * The uids of the signers that signed the report and were trusted at the last check.
    *
    * @generated from field: repeated string signers = 19;
    */
@@ -1189,15 +1205,16 @@ export const ScanReportSchema: GenMessage<ScanReport, {jsonType: ScanReportJson}
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 10);
 
 /**
- * Reports of other scanners, which the methods of version 1 answer beside what is found here.
+ * Reports of other scanners. The methods of version 1 return them next to this server's own findings.
  *
  * @generated from service pinfold.control.scanning.v1.ScanReportsService
  */
 export const ScanReportsService: GenService<{
   /**
-   * Hands in what a scanner has found in an image: the JSON of Grype or Trivy, CycloneDX with vulnerabilities, SARIF, or
-   * OpenVEX and CSAF, which state something of what was found; by itself, or as a statement of in-toto about the image, in a signed
-   * envelope (DSSE) or a bundle of Sigstore or without. It is read in the background, and until then its state is `waiting`. NOT_FOUND for a repo or an image that is not there.
+   * Imports the report of a scanner about an image. Formats: the JSON of Grype or Trivy, CycloneDX with
+   * vulnerabilities, SARIF, and VEX statements as OpenVEX or CSAF. The report can be plain, or an in-toto statement
+   * about the image. It can be signed (DSSE envelope or Sigstore bundle). It is read in the background; until then its
+   * state is `waiting`. Returns NOT_FOUND if the repo or image does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ImportScanReport
    */
@@ -1207,9 +1224,10 @@ export const ScanReportsService: GenService<{
     output: typeof ScanReportSchema;
   },
   /**
-   * Has the scanners that the operator has set up look at an image, or at all that an index lists. Their reports come in the
-   * background and are listed with the others, and so is why there is none. Answers with what waits for scanners; what waits
-   * already is not asked for again. Empty where no scanner looks at the repo. NOT_FOUND for a repo or an image that is not there.
+   * Starts a scan of an image, or of all images that an index lists, with the configured scanners. The reports arrive
+   * in the background and are listed with the others, as are the reasons for missing reports. The answer lists the
+   * queued scans. A scan that is already queued is not queued again. Empty if no scanner covers the repo. Returns
+   * NOT_FOUND if the repo or image does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ScanImage
    */
@@ -1219,7 +1237,8 @@ export const ScanReportsService: GenService<{
     output: typeof ScanImageResponseSchema;
   },
   /**
-   * Lists the reports of an image that came from elsewhere, the newest first, and why those that do not count do not.
+   * Lists the reports of other scanners about an image, newest first, with the reason for each report that does not
+   * count.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ListScanReports
    */
@@ -1229,7 +1248,7 @@ export const ScanReportsService: GenService<{
     output: typeof ListScanReportsResponseSchema;
   },
   /**
-   * Returns one statement about an image.
+   * Returns one VEX statement about an image.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.GetStatement
    */
@@ -1239,9 +1258,9 @@ export const ScanReportsService: GenService<{
     output: typeof VexStatementSchema;
   },
   /**
-   * Lists what others say was made of vulnerabilities in an image (VEX): what documents state that were handed in or pushed as
-   * reports are. It is shown with what is found, and hides nothing until somebody adopts it (`CreateRiskAcceptance`) or whoever has signed
-   * it is trusted (`CreateVexSigner`).
+   * Lists the VEX statements about vulnerabilities in an image, from documents that were imported or pushed. A
+   * statement is shown with the findings. It ignores nothing until a user adopts it (`CreateRiskAcceptance`) or its
+   * signer is trusted (`CreateVexSigner`).
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ListStatements
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/scanners.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with scanners elsewhere.
+// Operator methods for external scanners.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_control_scanning_v1_scanners: GenFile = /*@__PURE__*/
   fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbm5lcnMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSIVChNMaXN0U2Nhbm5lcnNSZXF1ZXN0Ik4KFExpc3RTY2FubmVyc1Jlc3BvbnNlEjYKCHNjYW5uZXJzGAEgAygLMiQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5uZXIiTwoRUHV0U2Nhbm5lclJlcXVlc3QSOgoHc2Nhbm5lchgBIAEoCzIkLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FubmVyQgPgQQIiKQoUUmVtb3ZlU2Nhbm5lclJlcXVlc3QSEQoEbmFtZRgBIAEoCUID4EECIukDCgdTY2FubmVyEhEKBG5hbWUYASABKAlCA+BBAhIQCgN1cmwYAiABKAlCA+BBAhIcCgpjcmVkZW50aWFsGAMgASgJQgPgQQRIAIgBARITCgZncm91cHMYBCADKAlCA+BBARIZCgxyZWdpc3RyeV91cmwYBSABKAlCA+BBARIUCgdvbl9wdXNoGAYgASgIQgPgQQESGwoOaGFzX2NyZWRlbnRpYWwYByABKAhCA+BBAxISCgV0aXRsZRgIIAEoCUID4EEDEhUKCHByb2R1Y2VzGAkgASgJQgPgQQMSMwoKYnVpbGRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghhc2tfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIUCgdwcm9ibGVtGAwgASgJQgPgQQMSFAoHd2FpdGluZxgNIAEoA0ID4EEDEjQKC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDQg0KC19jcmVkZW50aWFsMucDCg9TY2FubmVyc1NlcnZpY2USogEKDExpc3RTY2FubmVycxIwLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2Nhbm5lcnNSZXF1ZXN0GjEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTY2FubmVyc1Jlc3BvbnNlIi2KtRgHEgUKAQIQAZq1GAIQAYLT5JMCFhIUL2NvbnRyb2wvdjEvc2Nhbm5lcnMSmAEKClB1dFNjYW5uZXISLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHV0U2Nhbm5lclJlcXVlc3QaJC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2Nhbm5lciI0irUYBxIFCgECEAGatRgCEAGC0+STAh06ASoiGC9jb250cm9sL3YxL3NjYW5uZXJzOnB1dBKTAQoNUmVtb3ZlU2Nhbm5lchIxLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZW1vdmVTY2FubmVyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI3irUYBxIFCgECEAGatRgCEAGC0+STAiA6ASoiGy9jb250cm9sL3YxL3NjYW5uZXJzOnJlbW92ZWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Nothing can be asked for yet.
+ * Empty request: the list has no filters.
  *
  * @generated from message pinfold.control.scanning.v1.ListScannersRequest
  */
@@ -28,7 +28,7 @@ export type ListScannersRequest = Message<"pinfold.control.scanning.v1.ListScann
 };
 
 /**
- * Nothing can be asked for yet.
+ * Empty request: the list has no filters.
  *
  * @generated from message pinfold.control.scanning.v1.ListScannersRequest
  */
@@ -43,13 +43,13 @@ export const ListScannersRequestSchema: GenMessage<ListScannersRequest, {jsonTyp
   messageDesc(file_pinfold_control_scanning_v1_scanners, 0);
 
 /**
- * The scanners.
+ * List of the scanners.
  *
  * @generated from message pinfold.control.scanning.v1.ListScannersResponse
  */
 export type ListScannersResponse = Message<"pinfold.control.scanning.v1.ListScannersResponse"> & {
   /**
-   * All of them.
+   * The scanners.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.Scanner scanners = 1;
    */
@@ -57,13 +57,13 @@ export type ListScannersResponse = Message<"pinfold.control.scanning.v1.ListScan
 };
 
 /**
- * The scanners.
+ * List of the scanners.
  *
  * @generated from message pinfold.control.scanning.v1.ListScannersResponse
  */
 export type ListScannersResponseJson = {
   /**
-   * All of them.
+   * The scanners.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.Scanner scanners = 1;
    */
@@ -78,13 +78,13 @@ export const ListScannersResponseSchema: GenMessage<ListScannersResponse, {jsonT
   messageDesc(file_pinfold_control_scanning_v1_scanners, 1);
 
 /**
- * The scanner to set up.
+ * Request to create or replace a scanner.
  *
  * @generated from message pinfold.control.scanning.v1.PutScannerRequest
  */
 export type PutScannerRequest = Message<"pinfold.control.scanning.v1.PutScannerRequest"> & {
   /**
-   * Only the members that are not output count.
+   * The scanner. Output-only fields are ignored.
    *
    * @generated from field: pinfold.control.scanning.v1.Scanner scanner = 1;
    */
@@ -92,13 +92,13 @@ export type PutScannerRequest = Message<"pinfold.control.scanning.v1.PutScannerR
 };
 
 /**
- * The scanner to set up.
+ * Request to create or replace a scanner.
  *
  * @generated from message pinfold.control.scanning.v1.PutScannerRequest
  */
 export type PutScannerRequestJson = {
   /**
-   * Only the members that are not output count.
+   * The scanner. Output-only fields are ignored.
    *
    * @generated from field: pinfold.control.scanning.v1.Scanner scanner = 1;
    */
@@ -113,13 +113,13 @@ export const PutScannerRequestSchema: GenMessage<PutScannerRequest, {jsonType: P
   messageDesc(file_pinfold_control_scanning_v1_scanners, 2);
 
 /**
- * The scanner to remove.
+ * Request to remove a scanner.
  *
  * @generated from message pinfold.control.scanning.v1.RemoveScannerRequest
  */
 export type RemoveScannerRequest = Message<"pinfold.control.scanning.v1.RemoveScannerRequest"> & {
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string name = 1;
    */
@@ -127,13 +127,13 @@ export type RemoveScannerRequest = Message<"pinfold.control.scanning.v1.RemoveSc
 };
 
 /**
- * The scanner to remove.
+ * Request to remove a scanner.
  *
  * @generated from message pinfold.control.scanning.v1.RemoveScannerRequest
  */
 export type RemoveScannerRequestJson = {
   /**
-   * Its name.
+   * Name.
    *
    * @generated from field: string name = 1;
    */
@@ -148,20 +148,20 @@ export const RemoveScannerRequestSchema: GenMessage<RemoveScannerRequest, {jsonT
   messageDesc(file_pinfold_control_scanning_v1_scanners, 3);
 
 /**
- * A scanner elsewhere.
+ * External scanner.
  *
  * @generated from message pinfold.control.scanning.v1.Scanner
  */
 export type Scanner = Message<"pinfold.control.scanning.v1.Scanner"> & {
   /**
-   * What it is called here: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 63 characters at most.
+   * Name of the scanner on this server: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 63 characters at most.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Where it is: what stands before `/api/v1/metadata`, without a slash at its end. Plain http, and private addresses, only where
+   * Base URL: the part before `/api/v1/metadata`, without a slash at its end. Plain http and private addresses only if
    * the server allows them.
    *
    * @generated from field: string url = 2;
@@ -169,92 +169,92 @@ export type Scanner = Message<"pinfold.control.scanning.v1.Scanner"> & {
   url: string;
 
   /**
-   * With what it is asked: `Bearer TOKEN`, `Basic BASE64` or `X-ScannerAdapter-API-Key: KEY`. Only ever written. Absent to leave it
-   * as it is, empty for none.
+   * Credential for requests to the scanner: `Bearer TOKEN`, `Basic BASE64` or `X-ScannerAdapter-API-Key: KEY`.
+   * Write-only. Absent keeps the stored one, empty means none.
    *
    * @generated from field: optional string credential = 3;
    */
   credential?: string | undefined;
 
   /**
-   * The uids of the groups at and below which it looks at images, 100 at most; empty for everywhere.
+   * The uids of the groups whose images it scans, including groups below them; 100 at most. Empty for all.
    *
    * @generated from field: repeated string groups = 4;
    */
   groups: string[];
 
   /**
-   * Where it reaches this registry, such as `http://registry:8080`; empty for where clients do.
+   * URL at which the scanner reaches this registry, such as `http://registry:8080`. Empty: the URL that clients use.
    *
    * @generated from field: string registry_url = 5;
    */
   registryUrl: string;
 
   /**
-   * It looks at every image that is pushed. Otherwise only at those that somebody asks for.
+   * True: scans every pushed image. False: scans only images that a user requests.
    *
    * @generated from field: bool on_push = 6;
    */
   onPush: boolean;
 
   /**
-   * There is a credential.
+   * True if a credential is stored.
    *
    * @generated from field: bool has_credential = 7;
    */
   hasCredential: boolean;
 
   /**
-   * Name, version and vendor, as it says. Empty before it was asked.
+   * Name, version and vendor, as reported by the scanner. Empty before the first contact.
    *
    * @generated from field: string title = 8;
    */
   title: string;
 
   /**
-   * The type of report that it is asked for.
+   * Report type that is requested from the scanner.
    *
    * @generated from field: string produces = 9;
    */
   produces: string;
 
   /**
-   * When what it knows of vulnerabilities was built. Unset where it does not say.
+   * Build time of the scanner's vulnerability database. Not set if the scanner does not report it.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 10;
    */
   buildTime?: Timestamp | undefined;
 
   /**
-   * When it last said so.
+   * Time of the last contact.
    *
    * @generated from field: google.protobuf.Timestamp ask_time = 11;
    */
   askTime?: Timestamp | undefined;
 
   /**
-   * Why it could not be asked the last time. Empty when it could.
+   * Reason why the last contact failed. Empty if it succeeded.
    *
    * @generated from field: string problem = 12;
    */
   problem: string;
 
   /**
-   * How many images wait for it, those that it is looking at included.
+   * Number of images that are queued or being scanned.
    *
    * @generated from field: int64 waiting = 13;
    */
   waiting: bigint;
 
   /**
-   * When it was set up.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -262,20 +262,20 @@ export type Scanner = Message<"pinfold.control.scanning.v1.Scanner"> & {
 };
 
 /**
- * A scanner elsewhere.
+ * External scanner.
  *
  * @generated from message pinfold.control.scanning.v1.Scanner
  */
 export type ScannerJson = {
   /**
-   * What it is called here: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 63 characters at most.
+   * Name of the scanner on this server: `^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$`, 63 characters at most.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Where it is: what stands before `/api/v1/metadata`, without a slash at its end. Plain http, and private addresses, only where
+   * Base URL: the part before `/api/v1/metadata`, without a slash at its end. Plain http and private addresses only if
    * the server allows them.
    *
    * @generated from field: string url = 2;
@@ -283,92 +283,92 @@ export type ScannerJson = {
   url?: string;
 
   /**
-   * With what it is asked: `Bearer TOKEN`, `Basic BASE64` or `X-ScannerAdapter-API-Key: KEY`. Only ever written. Absent to leave it
-   * as it is, empty for none.
+   * Credential for requests to the scanner: `Bearer TOKEN`, `Basic BASE64` or `X-ScannerAdapter-API-Key: KEY`.
+   * Write-only. Absent keeps the stored one, empty means none.
    *
    * @generated from field: optional string credential = 3;
    */
   credential?: string;
 
   /**
-   * The uids of the groups at and below which it looks at images, 100 at most; empty for everywhere.
+   * The uids of the groups whose images it scans, including groups below them; 100 at most. Empty for all.
    *
    * @generated from field: repeated string groups = 4;
    */
   groups?: string[];
 
   /**
-   * Where it reaches this registry, such as `http://registry:8080`; empty for where clients do.
+   * URL at which the scanner reaches this registry, such as `http://registry:8080`. Empty: the URL that clients use.
    *
    * @generated from field: string registry_url = 5;
    */
   registryUrl?: string;
 
   /**
-   * It looks at every image that is pushed. Otherwise only at those that somebody asks for.
+   * True: scans every pushed image. False: scans only images that a user requests.
    *
    * @generated from field: bool on_push = 6;
    */
   onPush?: boolean;
 
   /**
-   * There is a credential.
+   * True if a credential is stored.
    *
    * @generated from field: bool has_credential = 7;
    */
   hasCredential?: boolean;
 
   /**
-   * Name, version and vendor, as it says. Empty before it was asked.
+   * Name, version and vendor, as reported by the scanner. Empty before the first contact.
    *
    * @generated from field: string title = 8;
    */
   title?: string;
 
   /**
-   * The type of report that it is asked for.
+   * Report type that is requested from the scanner.
    *
    * @generated from field: string produces = 9;
    */
   produces?: string;
 
   /**
-   * When what it knows of vulnerabilities was built. Unset where it does not say.
+   * Build time of the scanner's vulnerability database. Not set if the scanner does not report it.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 10;
    */
   buildTime?: TimestampJson;
 
   /**
-   * When it last said so.
+   * Time of the last contact.
    *
    * @generated from field: google.protobuf.Timestamp ask_time = 11;
    */
   askTime?: TimestampJson;
 
   /**
-   * Why it could not be asked the last time. Empty when it could.
+   * Reason why the last contact failed. Empty if it succeeded.
    *
    * @generated from field: string problem = 12;
    */
   problem?: string;
 
   /**
-   * How many images wait for it, those that it is looking at included.
+   * Number of images that are queued or being scanned.
    *
    * @generated from field: int64 waiting = 13;
    */
   waiting?: string;
 
   /**
-   * When it was set up.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -383,13 +383,13 @@ export const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}> = /*@__
   messageDesc(file_pinfold_control_scanning_v1_scanners, 4);
 
 /**
- * Scanners that speak the pluggable scanner API of Harbor, such as the adapters of Trivy, Clair and others.
+ * External scanners with Harbor's pluggable scanner API, such as the adapters of Trivy, Clair and others.
  *
  * @generated from service pinfold.control.scanning.v1.ScannersService
  */
 export const ScannersService: GenService<{
   /**
-   * Lists the scanners, by their names.
+   * Lists the scanners, sorted by name.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannersService.ListScanners
    */
@@ -399,8 +399,8 @@ export const ScannersService: GenService<{
     output: typeof ListScannersResponseSchema;
   },
   /**
-   * Sets up the scanner of this name, or says anew how it is. A new URL needs the credential again. RESOURCE_EXHAUSTED when
-   * there are 20. Nobody is asked yet whether it is there.
+   * Creates or replaces the scanner of this name. Does not test the connection. With a new URL, send the credential
+   * again. Returns RESOURCE_EXHAUSTED if there are 20 scanners.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannersService.PutScanner
    */
@@ -410,7 +410,7 @@ export const ScannersService: GenService<{
     output: typeof ScannerSchema;
   },
   /**
-   * Removes a scanner, with what waits for it. What it has reported stays. NOT_FOUND when there is none of this name.
+   * Removes a scanner and its queued scans. Its reports remain. Returns NOT_FOUND if there is no scanner of this name.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScannersService.RemoveScanner
    */

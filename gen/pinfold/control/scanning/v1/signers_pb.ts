@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/signers.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// Who is believed what they say of vulnerabilities.
+// Signers that are trusted to state that a vulnerability needs no action.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,97 +20,97 @@ export const file_pinfold_control_scanning_v1_signers: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2lnbmVycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIq4DCglWZXhTaWduZXISFAoDdWlkGAEgASgJQgfgQQOgtRgBEhEKBG5hbWUYAiABKAlCA+BBAhIXCgpwdWJsaWNfa2V5GAMgASgJQgPgQQISGAoLZmluZ2VycHJpbnQYBCABKAlCA+BBAxITCgZyZWFzb24YBSABKAlCA+BBARI0CgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAhISCgVhY3RvchgHIAEoCUID4EEDEhIKBXN0YXRlGAggASgJQgPgQQMSMQoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSFwoKcmV2b2tlZF9ieRgKIAEoCUID4EEDEhoKDXJldm9rZV9yZWFzb24YCyABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJyChZDcmVhdGVWZXhTaWduZXJSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARI/Cgp2ZXhfc2lnbmVyGAIgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZleFNpZ25lckID4EECIkMKFlJldm9rZVZleFNpZ25lclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhMKBnJlYXNvbhgCIAEoCUID4EEBIisKE0dldFZleFNpZ25lclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIqYBChVMaXN0VmV4U2lnbmVyc1JlcXVlc3QSFgoJc2NvcGVfdWlkGAEgASgJQgPgQQESGgoNaW5jbHVkZV9lbmRlZBgCIAEoCEID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKUAQoWTGlzdFZleFNpZ25lcnNSZXNwb25zZRI7Cgt2ZXhfc2lnbmVycxgBIAMoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiowEKDVNpZ25lckV4cGlyZWQSOgoKdmV4X3NpZ25lchgBIAEoCzImLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXI6Vrq1GFIKLmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuc2lnbmVyLmV4cGlyZWQudjESBWdyb3VwGAEiFy9yZWdpc3RyeS92Mi92ZXhTaWduZXJzMuoGChFWZXhTaWduZXJzU2VydmljZRL7AQoPQ3JlYXRlVmV4U2lnbmVyEjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZVZleFNpZ25lclJlcXVlc3QaJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmV4U2lnbmVyIooBirUYBhIECgL+DJK1GDkKLmRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcuc2lnbmVyLnRydXN0ZWQudjESBWdyb3VwGAGatRgIGAAgACgAMACC0+STAjE6CnZleF9zaWduZXIiIy9yZWdpc3RyeS92Mi92ZXhTaWduZXJzL3twYXJlbnQ9Kip9EvYBCg9SZXZva2VWZXhTaWduZXISMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmV2b2tlVmV4U2lnbmVyUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXIihQGKtRgGEgQKAv4MkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5zaWduZXIucmV2b2tlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCLDoBKiInL3JlZ2lzdHJ5L3YyL3ZleFNpZ25lcnMve3VpZD0qKn06cmV2b2tlEqgBCgxHZXRWZXhTaWduZXISMC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2V0VmV4U2lnbmVyUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTaWduZXIiPoq1GAYSBAoClAWatRgIGAEgACgBMACC0+STAiISIC9yZWdpc3RyeS92Mi92ZXhTaWduZXJzL3t1aWQ9Kip9ErIBCg5MaXN0VmV4U2lnbmVycxIyLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0VmV4U2lnbmVyc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFZleFNpZ25lcnNSZXNwb25zZSI3irUYCBIGCgKUBRABmrUYCBgBIAAoATAAgtPkkwIZEhcvcmVnaXN0cnkvdjIvdmV4U2lnbmVyc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Who is believed, where and until when.
+ * Trusted signer, with its scope and expiry.
  *
  * @generated from message pinfold.control.scanning.v1.VexSigner
  */
 export type VexSigner = Message<"pinfold.control.scanning.v1.VexSigner"> & {
   /**
-   * The uid, below that of the group or the repo in which it counts.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Who it is, as it is shown with what is hidden: one line of at most 128 characters.
+   * Name of the signer, shown with ignored vulnerabilities: one line of at most 128 characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The public key in PEM: of ECDSA on P-256, of Ed25519, or of RSA with 2048 to 8192 bits. A private key is refused.
+   * Public key in PEM: ECDSA on P-256, Ed25519, or RSA with 2048 to 8192 bits. A private key is refused.
    *
    * @generated from field: string public_key = 3;
    */
   publicKey: string;
 
   /**
-   * The SHA-256 of the key (DER, SubjectPublicKeyInfo) in hex.
+   * SHA-256 of the key (DER, SubjectPublicKeyInfo) in hex.
    *
    * @generated from field: string fingerprint = 4;
    */
   fingerprint: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * Until when: at most 366 days ahead.
+   * Expiry, at most 366 days ahead.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that trusts it.
+   * The uid of the identity that trusts the signer.
    *
    * @generated from field: string actor = 7;
    */
   actor: string;
 
   /**
-   * `LIVE`, `EXPIRED` or `REVOKED`.
+   * State: `LIVE`, `EXPIRED` or `REVOKED`.
    *
    * @generated from field: string state = 8;
    */
   state: string;
 
   /**
-   * When it ended; not set while it holds.
+   * Time of the end. Not set while it is active.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 9;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 10;
    */
   revokedBy: string;
 
   /**
-   * Why it was revoked.
+   * Reason for the revocation.
    *
    * @generated from field: string revoke_reason = 11;
    */
   revokeReason: string;
 
   /**
-   * When it was trusted: RFC 3339, UTC, milliseconds.
+   * Time when the trust started: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the end, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -118,97 +118,97 @@ export type VexSigner = Message<"pinfold.control.scanning.v1.VexSigner"> & {
 };
 
 /**
- * Who is believed, where and until when.
+ * Trusted signer, with its scope and expiry.
  *
  * @generated from message pinfold.control.scanning.v1.VexSigner
  */
 export type VexSignerJson = {
   /**
-   * The uid, below that of the group or the repo in which it counts.
+   * Identifier: starts with the uid of the group or repo that it applies to.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Who it is, as it is shown with what is hidden: one line of at most 128 characters.
+   * Name of the signer, shown with ignored vulnerabilities: one line of at most 128 characters.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The public key in PEM: of ECDSA on P-256, of Ed25519, or of RSA with 2048 to 8192 bits. A private key is refused.
+   * Public key in PEM: ECDSA on P-256, Ed25519, or RSA with 2048 to 8192 bits. A private key is refused.
    *
    * @generated from field: string public_key = 3;
    */
   publicKey?: string;
 
   /**
-   * The SHA-256 of the key (DER, SubjectPublicKeyInfo) in hex.
+   * SHA-256 of the key (DER, SubjectPublicKeyInfo) in hex.
    *
    * @generated from field: string fingerprint = 4;
    */
   fingerprint?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 5;
    */
   reason?: string;
 
   /**
-   * Until when: at most 366 days ahead.
+   * Expiry, at most 366 days ahead.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
   expireTime?: TimestampJson;
 
   /**
-   * The uid of the identity that trusts it.
+   * The uid of the identity that trusts the signer.
    *
    * @generated from field: string actor = 7;
    */
   actor?: string;
 
   /**
-   * `LIVE`, `EXPIRED` or `REVOKED`.
+   * State: `LIVE`, `EXPIRED` or `REVOKED`.
    *
    * @generated from field: string state = 8;
    */
   state?: string;
 
   /**
-   * When it ended; not set while it holds.
+   * Time of the end. Not set while it is active.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 9;
    */
   endTime?: TimestampJson;
 
   /**
-   * The uid of the identity that has revoked it.
+   * The uid of the identity that revoked it.
    *
    * @generated from field: string revoked_by = 10;
    */
   revokedBy?: string;
 
   /**
-   * Why it was revoked.
+   * Reason for the revocation.
    *
    * @generated from field: string revoke_reason = 11;
    */
   revokeReason?: string;
 
   /**
-   * When it was trusted: RFC 3339, UTC, milliseconds.
+   * Time when the trust started: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
    */
   createTime?: TimestampJson;
 
   /**
-   * Time of the last change, which is the end, or else the create time: RFC 3339, UTC, milliseconds.
+   * Time of the last change: the end, otherwise the creation. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 101;
    */
@@ -223,13 +223,13 @@ export const VexSignerSchema: GenMessage<VexSigner, {jsonType: VexSignerJson}> =
   messageDesc(file_pinfold_control_scanning_v1_signers, 0);
 
 /**
- * Whom to trust, and where.
+ * Request to trust a signer in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateVexSignerRequest
  */
 export type CreateVexSignerRequest = Message<"pinfold.control.scanning.v1.CreateVexSignerRequest"> & {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -244,13 +244,13 @@ export type CreateVexSignerRequest = Message<"pinfold.control.scanning.v1.Create
 };
 
 /**
- * Whom to trust, and where.
+ * Request to trust a signer in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateVexSignerRequest
  */
 export type CreateVexSignerRequestJson = {
   /**
-   * The uid of the group, or of the repo.
+   * The uid of the group or repo.
    *
    * @generated from field: string parent = 1;
    */
@@ -272,7 +272,7 @@ export const CreateVexSignerRequestSchema: GenMessage<CreateVexSignerRequest, {j
   messageDesc(file_pinfold_control_scanning_v1_signers, 1);
 
 /**
- * Whom to trust no longer.
+ * Request to end the trust in a signer.
  *
  * @generated from message pinfold.control.scanning.v1.RevokeVexSignerRequest
  */
@@ -285,7 +285,7 @@ export type RevokeVexSignerRequest = Message<"pinfold.control.scanning.v1.Revoke
   uid: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 2;
    */
@@ -293,7 +293,7 @@ export type RevokeVexSignerRequest = Message<"pinfold.control.scanning.v1.Revoke
 };
 
 /**
- * Whom to trust no longer.
+ * Request to end the trust in a signer.
  *
  * @generated from message pinfold.control.scanning.v1.RevokeVexSignerRequest
  */
@@ -306,7 +306,7 @@ export type RevokeVexSignerRequestJson = {
   uid?: string;
 
   /**
-   * Why: at most 2000 characters.
+   * Reason, at most 2000 characters.
    *
    * @generated from field: string reason = 2;
    */
@@ -321,7 +321,7 @@ export const RevokeVexSignerRequestSchema: GenMessage<RevokeVexSignerRequest, {j
   messageDesc(file_pinfold_control_scanning_v1_signers, 2);
 
 /**
- * Which signer to read.
+ * Request to read one signer.
  *
  * @generated from message pinfold.control.scanning.v1.GetVexSignerRequest
  */
@@ -335,7 +335,7 @@ export type GetVexSignerRequest = Message<"pinfold.control.scanning.v1.GetVexSig
 };
 
 /**
- * Which signer to read.
+ * Request to read one signer.
  *
  * @generated from message pinfold.control.scanning.v1.GetVexSignerRequest
  */
@@ -356,49 +356,52 @@ export const GetVexSignerRequestSchema: GenMessage<GetVexSignerRequest, {jsonTyp
   messageDesc(file_pinfold_control_scanning_v1_signers, 3);
 
 /**
- * Which signers, and which page.
+ * Request to list signers: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListVexSignersRequest
  */
 export type ListVexSignersRequest = Message<"pinfold.control.scanning.v1.ListVexSignersRequest"> & {
   /**
-   * The uid of a group or a repo: only signers that are trusted there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to signers there and below. Empty: all signers that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded: boolean;
 
   /**
-   * Signers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Signers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * `uid`, `name`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `expire_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -406,49 +409,52 @@ export type ListVexSignersRequest = Message<"pinfold.control.scanning.v1.ListVex
 };
 
 /**
- * Which signers, and which page.
+ * Request to list signers: filter, order and page.
  *
  * @generated from message pinfold.control.scanning.v1.ListVexSignersRequest
  */
 export type ListVexSignersRequestJson = {
   /**
-   * The uid of a group or a repo: only signers that are trusted there and below. Everywhere the caller may look, when it is empty.
+   * The uid of a group or repo, to limit the list to signers there and below. Empty: all signers that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * With those that have ended.
+   * True: the list also includes ended entries.
    *
    * @generated from field: bool include_ended = 2;
    */
   includeEnded?: boolean;
 
   /**
-   * Signers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   * Signers per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * The `next_page_token` of the page before, with the same filters and order; empty for the first page. It lives three days.
+   * The `next_page_token` of the previous page, with the same filters and order. Empty for the first page. Tokens are
+   * valid for three days.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * `uid`, `name`, `create_time` or `expire_time`, then optionally a space and `asc` or `desc`. Default `uid`. An unknown
-   * field is INVALID_ARGUMENT.
+   * Field to sort by: `uid`, `name`, `create_time` or `expire_time`, optionally followed by a space and `asc` or
+   * `desc`. Default: `uid`. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy?: string;
 
   /**
-   * Number of items to skip before the page, counted from `page_token` when one is given. Not negative.
+   * Number of items to skip before the page, counted from `page_token` if one is given. Must not be negative.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -476,7 +482,7 @@ export type ListVexSignersResponse = Message<"pinfold.control.scanning.v1.ListVe
   vexSigners: VexSigner[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -490,7 +496,7 @@ export type ListVexSignersResponse = Message<"pinfold.control.scanning.v1.ListVe
   totalCount: bigint;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -511,7 +517,7 @@ export type ListVexSignersResponseJson = {
   vexSigners?: VexSignerJson[];
 
   /**
-   * Send it as `page_token` to get the next page. Empty on the last page.
+   * Token for the next page, to send as `page_token`. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -525,7 +531,7 @@ export type ListVexSignersResponseJson = {
   totalCount?: string;
 
   /**
-   * The `skip` of the request.
+   * The `skip` value of the request.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -540,7 +546,7 @@ export const ListVexSignersResponseSchema: GenMessage<ListVexSignersResponse, {j
   messageDesc(file_pinfold_control_scanning_v1_signers, 5);
 
 /**
- * The trust in a signer has ended by itself: what was hidden by it counts again.
+ * Expiry of the trust in a signer: vulnerabilities that its statements ignored count again.
  *
  * @generated from message pinfold.control.scanning.v1.SignerExpired
  */
@@ -554,7 +560,7 @@ export type SignerExpired = Message<"pinfold.control.scanning.v1.SignerExpired">
 };
 
 /**
- * The trust in a signer has ended by itself: what was hidden by it counts again.
+ * Expiry of the trust in a signer: vulnerabilities that its statements ignored count again.
  *
  * @generated from message pinfold.control.scanning.v1.SignerExpired
  */
@@ -575,17 +581,18 @@ export const SignerExpiredSchema: GenMessage<SignerExpired, {jsonType: SignerExp
   messageDesc(file_pinfold_control_scanning_v1_signers, 6);
 
 /**
- * Keys whose owners may say of vulnerabilities in a place that there is nothing to do (VEX). What a signed statement says to be
- * `not_affected` or `fixed` in an image does not count there, from when it is looked at, which takes seconds and no further push, until
- * the signer says otherwise, the trust ends, or the image goes. `GetImageFindings` shows it with `signed by` the name. Past reports
- * stay as they were.
+ * Trusted signers of VEX statements. If a signed statement says that an image is `not_affected` or has the
+ * vulnerability `fixed`, the vulnerability does not count in that image. This takes effect within seconds and needs no
+ * further push. It ends when the signer states otherwise, the trust ends, or the image is deleted. `GetImageFindings`
+ * shows such a vulnerability as `signed by` the name of the signer. Past reports do not change.
  *
  * @generated from service pinfold.control.scanning.v1.VexSignersService
  */
 export const VexSignersService: GenService<{
   /**
-   * Trusts whoever signs with a key, in a group with all below or in a repo. NOT_FOUND for a place that is not there.
-   * RESOURCE_EXHAUSTED beyond 20 in a place, and 200 in an organisation.
+   * Trusts the statements signed with a key, in a repo or in a group and everything below it. Returns NOT_FOUND if the
+   * group or repo does not exist. Returns RESOURCE_EXHAUSTED above 20 signers in a group or repo, and above 200 in an
+   * organization.
    *
    * @generated from rpc pinfold.control.scanning.v1.VexSignersService.CreateVexSigner
    */
@@ -595,7 +602,8 @@ export const VexSignersService: GenService<{
     output: typeof VexSignerSchema;
   },
   /**
-   * Ends the trust now: what was hidden by it counts again. One that has ended already stays as it is.
+   * Ends the trust in a signer now: vulnerabilities that its statements ignored count again. A signer whose trust has
+   * already ended does not change.
    *
    * @generated from rpc pinfold.control.scanning.v1.VexSignersService.RevokeVexSigner
    */
@@ -605,7 +613,7 @@ export const VexSignersService: GenService<{
     output: typeof VexSignerSchema;
   },
   /**
-   * Reads one signer. NOT_FOUND when there is none of this uid.
+   * Returns one signer. Returns NOT_FOUND if the signer does not exist.
    *
    * @generated from rpc pinfold.control.scanning.v1.VexSignersService.GetVexSigner
    */
@@ -615,7 +623,8 @@ export const VexSignersService: GenService<{
     output: typeof VexSignerSchema;
   },
   /**
-   * Lists signers that are trusted at or below the places where the caller may list reports of vulnerabilities, by their uid.
+   * Lists the trusted signers of the groups and repos in which the caller can list vulnerability reports, and below.
+   * Sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.VexSignersService.ListVexSigners
    */

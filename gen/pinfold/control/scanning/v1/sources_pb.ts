@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/scanning/v1/sources.proto (package pinfold.control.scanning.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with the sources of knowledge about vulnerabilities.
+// Operator methods for data sources of vulnerabilities.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_control_scanning_v1_sources: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc291cmNlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIiEKH0xpc3RWdWxuZXJhYmlsaXR5U291cmNlc1JlcXVlc3QiZQogTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzUmVzcG9uc2USQQoHc291cmNlcxgBIAMoCzIwLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5U291cmNlIsoCChNWdWxuZXJhYmlsaXR5U291cmNlEhEKBG5hbWUYASABKAlCA+BBAhIQCgN1cmwYAiABKAlCA+BBAhIUCgdsaWNlbmNlGAMgASgJQgPgQQISFwoKZWNvc3lzdGVtcxgEIAMoCUID4EECEhgKC2ZpbmdlcnByaW50GAUgASgJQgPgQQMSMwoKYnVpbGRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpmZXRjaF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjEKCHRyeV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhIKBWVycm9yGAkgASgJQgPgQQMSFAoHcmVjb3JkcxgKIAEoA0ID4EEDImgKH0JlZ2luVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QSRQoGc291cmNlGAEgASgLMjAucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlTb3VyY2VCA+BBAiJXCiBCZWdpblZ1bG5lcmFiaWxpdHlTb3VyY2VSZXNwb25zZRIzCgNydW4YASABKAsyJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUnVuIjcKCVNvdXJjZVJ1bhIRCgRuYW1lGAEgASgJQgPgQQISFwoKZ2VuZXJhdGlvbhgCIAEoA0ID4EECIpsBCh5QdXRWdWxuZXJhYmlsaXR5UmVjb3Jkc1JlcXVlc3QSOAoDcnVuGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNvdXJjZVJ1bkID4EECEj8KB3JlY29yZHMYAiADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUmVjb3JkQgPgQQIi/gIKDFNvdXJjZVJlY29yZBIPCgJpZBgBIAEoCUID4EECEg8KB2FsaWFzZXMYAiADKAkSEAoIdXBzdHJlYW0YAyADKAkSDwoHc3VtbWFyeRgEIAEoCRIwCgxwdWJsaXNoX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC21vZGlmeV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg13aXRoZHJhd190aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI/CgpzZXZlcml0aWVzGAggAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlY29yZFNldmVyaXR5EhIKCnJlZmVyZW5jZXMYCSADKAkSPgoIYWZmZWN0ZWQYCiADKAsyLC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRQYWNrYWdlIlwKDlJlY29yZFNldmVyaXR5Eg4KBnNvdXJjZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBnZlY3RvchgDIAEoCRISCgVzY29yZRgEIAEoAUgAiAEBQggKBl9zY29yZSLPAQoPQWZmZWN0ZWRQYWNrYWdlEhYKCWVjb3N5c3RlbRgBIAEoCUID4EECEhEKBG5hbWUYAiABKAlCA+BBAhI6CgZyYW5nZXMYAyADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRSYW5nZRIQCgh2ZXJzaW9ucxgEIAMoCRISCgVzdGF0ZRgFIAEoCUID4EECEhAKCHNldmVyaXR5GAYgASgJEgwKBGFyY2gYByABKAkSDwoHdXJnZW5jeRgIIAEoCSJeCg1BZmZlY3RlZFJhbmdlEhEKBHR5cGUYASABKAlCA+BBAhI6CgZldmVudHMYAiADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRFdmVudCJpCg1BZmZlY3RlZEV2ZW50EhQKCmludHJvZHVjZWQYASABKAlIABIPCgVmaXhlZBgCIAEoCUgAEhcKDWxhc3RfYWZmZWN0ZWQYAyABKAlIABIPCgVsaW1pdBgEIAEoCUgAQgcKBWV2ZW50IlYKH1B1dFZ1bG5lcmFiaWxpdHlSZWNvcmRzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBSKcAQocUHV0VnVsbmVyYWJpbGl0eVJhbmtzUmVxdWVzdBI4CgNydW4YASABKAsyJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUnVuQgPgQQISQgoFcmFua3MYAiADKAsyLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJhbmtCA+BBAiKdAQoRVnVsbmVyYWJpbGl0eVJhbmsSEAoDY3ZlGAEgASgJQgPgQQISOQoJZXhwbG9pdGVkGAIgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkV4cGxvaXRlZBI7CgpsaWtlbGlob29kGAMgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2QiQwoJRXhwbG9pdGVkEhAKCGFkZF9kYXRlGAEgASgJEhAKCGR1ZV9kYXRlGAIgASgJEhIKCnJhbnNvbXdhcmUYAyABKAgiLgoKTGlrZWxpaG9vZBIMCgRlcHNzGAEgASgBEhIKCnBlcmNlbnRpbGUYAiABKAEiVAodUHV0VnVsbmVyYWJpbGl0eVJhbmtzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBSLCAQogRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QSOAoDcnVuGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNvdXJjZVJ1bkID4EECEhMKC2ZpbmdlcnByaW50GAIgASgJEi4KCmJ1aWxkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAQgASgIEg0KBWVycm9yGAUgASgJIjYKIUZpbmlzaFZ1bG5lcmFiaWxpdHlTb3VyY2VSZXNwb25zZRIRCgl3aXRoZHJhd24YASABKAUy4wgKG1Z1bG5lcmFiaWxpdHlTb3VyY2VzU2VydmljZRLSAQoYTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzEjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWdWxuZXJhYmlsaXR5U291cmNlc1JlcXVlc3QaPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzUmVzcG9uc2UiOYq1GAcSBQoBAhABmrUYAhABgtPkkwIiEiAvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlcxLbAQoYQmVnaW5WdWxuZXJhYmlsaXR5U291cmNlEjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkJlZ2luVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QaPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQmVnaW5WdWxuZXJhYmlsaXR5U291cmNlUmVzcG9uc2UiQoq1GAcSBQoBAhABmrUYAhABgtPkkwIrOgEqIiYvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlczpiZWdpbhLWAQoXUHV0VnVsbmVyYWJpbGl0eVJlY29yZHMSOy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHV0VnVsbmVyYWJpbGl0eVJlY29yZHNSZXF1ZXN0GjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlB1dFZ1bG5lcmFiaWxpdHlSZWNvcmRzUmVzcG9uc2UiQIq1GAcSBQoBAhABmrUYAhABgtPkkwIpOgEqIiQvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlczpwdXQS1QEKFVB1dFZ1bG5lcmFiaWxpdHlSYW5rcxI5LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QdXRWdWxuZXJhYmlsaXR5UmFua3NSZXF1ZXN0GjoucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlB1dFZ1bG5lcmFiaWxpdHlSYW5rc1Jlc3BvbnNlIkWKtRgHEgUKAQIQAZq1GAIQAYLT5JMCLjoBKiIpL2NvbnRyb2wvdjEvdnVsbmVyYWJpbGl0eVNvdXJjZXM6cHV0UmFua3MS3wEKGUZpbmlzaFZ1bG5lcmFiaWxpdHlTb3VyY2USPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QaPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlc3BvbnNlIkOKtRgHEgUKAQIQAZq1GAIQAYLT5JMCLDoBKiInL2NvbnRyb2wvdjEvdnVsbmVyYWJpbGl0eVNvdXJjZXM6ZmluaXNoYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
- * Nothing can be asked for yet.
+ * Empty request: the list has no filters.
  *
  * @generated from message pinfold.control.scanning.v1.ListVulnerabilitySourcesRequest
  */
@@ -28,7 +28,7 @@ export type ListVulnerabilitySourcesRequest = Message<"pinfold.control.scanning.
 };
 
 /**
- * Nothing can be asked for yet.
+ * Empty request: the list has no filters.
  *
  * @generated from message pinfold.control.scanning.v1.ListVulnerabilitySourcesRequest
  */
@@ -43,13 +43,13 @@ export const ListVulnerabilitySourcesRequestSchema: GenMessage<ListVulnerability
   messageDesc(file_pinfold_control_scanning_v1_sources, 0);
 
 /**
- * The sources.
+ * List of the data sources.
  *
  * @generated from message pinfold.control.scanning.v1.ListVulnerabilitySourcesResponse
  */
 export type ListVulnerabilitySourcesResponse = Message<"pinfold.control.scanning.v1.ListVulnerabilitySourcesResponse"> & {
   /**
-   * By their names.
+   * The data sources, sorted by name.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VulnerabilitySource sources = 1;
    */
@@ -57,13 +57,13 @@ export type ListVulnerabilitySourcesResponse = Message<"pinfold.control.scanning
 };
 
 /**
- * The sources.
+ * List of the data sources.
  *
  * @generated from message pinfold.control.scanning.v1.ListVulnerabilitySourcesResponse
  */
 export type ListVulnerabilitySourcesResponseJson = {
   /**
-   * By their names.
+   * The data sources, sorted by name.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VulnerabilitySource sources = 1;
    */
@@ -78,76 +78,76 @@ export const ListVulnerabilitySourcesResponseSchema: GenMessage<ListVulnerabilit
   messageDesc(file_pinfold_control_scanning_v1_sources, 1);
 
 /**
- * A source, and the state of what is known from it.
+ * Data source and the state of its data.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerabilitySource
  */
 export type VulnerabilitySource = Message<"pinfold.control.scanning.v1.VulnerabilitySource"> & {
   /**
-   * What it is known by for good, such as `osv/PyPI`.
+   * Permanent name, such as `osv/PyPI`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Where it is read from.
+   * URL that it is synced from.
    *
    * @generated from field: string url = 2;
    */
   url: string;
 
   /**
-   * The SPDX expression of its licence, or `unknown`.
+   * SPDX expression of its license, or `unknown`.
    *
    * @generated from field: string licence = 3;
    */
   licence: string;
 
   /**
-   * The ecosystems that it speaks of, in the words of OSV.
+   * Ecosystems that it covers, in OSV terms.
    *
    * @generated from field: repeated string ecosystems = 4;
    */
   ecosystems: string[];
 
   /**
-   * What the next reading compares.
+   * Fingerprint of the data. The next sync compares it.
    *
    * @generated from field: string fingerprint = 5;
    */
   fingerprint: string;
 
   /**
-   * When it was built, as it says. Unset when that is not known.
+   * Build time of the data, according to the source. Not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 6;
    */
   buildTime?: Timestamp | undefined;
 
   /**
-   * When it was last read to its end. Unset when it never was.
+   * Time of the last complete sync. Not set if there was none.
    *
    * @generated from field: google.protobuf.Timestamp fetch_time = 7;
    */
   fetchTime?: Timestamp | undefined;
 
   /**
-   * When that was last tried.
+   * Time of the last sync attempt.
    *
    * @generated from field: google.protobuf.Timestamp try_time = 8;
    */
   tryTime?: Timestamp | undefined;
 
   /**
-   * Why it could not be read then. Empty when it was.
+   * Reason why the last attempt failed. Empty if it succeeded.
    *
    * @generated from field: string error = 9;
    */
   error: string;
 
   /**
-   * How many of its records hold now.
+   * Number of records that are currently valid.
    *
    * @generated from field: int64 records = 10;
    */
@@ -155,76 +155,76 @@ export type VulnerabilitySource = Message<"pinfold.control.scanning.v1.Vulnerabi
 };
 
 /**
- * A source, and the state of what is known from it.
+ * Data source and the state of its data.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerabilitySource
  */
 export type VulnerabilitySourceJson = {
   /**
-   * What it is known by for good, such as `osv/PyPI`.
+   * Permanent name, such as `osv/PyPI`.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Where it is read from.
+   * URL that it is synced from.
    *
    * @generated from field: string url = 2;
    */
   url?: string;
 
   /**
-   * The SPDX expression of its licence, or `unknown`.
+   * SPDX expression of its license, or `unknown`.
    *
    * @generated from field: string licence = 3;
    */
   licence?: string;
 
   /**
-   * The ecosystems that it speaks of, in the words of OSV.
+   * Ecosystems that it covers, in OSV terms.
    *
    * @generated from field: repeated string ecosystems = 4;
    */
   ecosystems?: string[];
 
   /**
-   * What the next reading compares.
+   * Fingerprint of the data. The next sync compares it.
    *
    * @generated from field: string fingerprint = 5;
    */
   fingerprint?: string;
 
   /**
-   * When it was built, as it says. Unset when that is not known.
+   * Build time of the data, according to the source. Not set if unknown.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 6;
    */
   buildTime?: TimestampJson;
 
   /**
-   * When it was last read to its end. Unset when it never was.
+   * Time of the last complete sync. Not set if there was none.
    *
    * @generated from field: google.protobuf.Timestamp fetch_time = 7;
    */
   fetchTime?: TimestampJson;
 
   /**
-   * When that was last tried.
+   * Time of the last sync attempt.
    *
    * @generated from field: google.protobuf.Timestamp try_time = 8;
    */
   tryTime?: TimestampJson;
 
   /**
-   * Why it could not be read then. Empty when it was.
+   * Reason why the last attempt failed. Empty if it succeeded.
    *
    * @generated from field: string error = 9;
    */
   error?: string;
 
   /**
-   * How many of its records hold now.
+   * Number of records that are currently valid.
    *
    * @generated from field: int64 records = 10;
    */
@@ -239,13 +239,13 @@ export const VulnerabilitySourceSchema: GenMessage<VulnerabilitySource, {jsonTyp
   messageDesc(file_pinfold_control_scanning_v1_sources, 2);
 
 /**
- * A source to read.
+ * Request to start a sync of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.BeginVulnerabilitySourceRequest
  */
 export type BeginVulnerabilitySourceRequest = Message<"pinfold.control.scanning.v1.BeginVulnerabilitySourceRequest"> & {
   /**
-   * What it is; only the members that are required count.
+   * The data source. Only the required fields are used.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilitySource source = 1;
    */
@@ -253,13 +253,13 @@ export type BeginVulnerabilitySourceRequest = Message<"pinfold.control.scanning.
 };
 
 /**
- * A source to read.
+ * Request to start a sync of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.BeginVulnerabilitySourceRequest
  */
 export type BeginVulnerabilitySourceRequestJson = {
   /**
-   * What it is; only the members that are required count.
+   * The data source. Only the required fields are used.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilitySource source = 1;
    */
@@ -274,13 +274,13 @@ export const BeginVulnerabilitySourceRequestSchema: GenMessage<BeginVulnerabilit
   messageDesc(file_pinfold_control_scanning_v1_sources, 3);
 
 /**
- * The reading that has begun.
+ * The sync that was started.
  *
  * @generated from message pinfold.control.scanning.v1.BeginVulnerabilitySourceResponse
  */
 export type BeginVulnerabilitySourceResponse = Message<"pinfold.control.scanning.v1.BeginVulnerabilitySourceResponse"> & {
   /**
-   * To be sent with what the source says.
+   * Run of the sync. Send it with the records.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
@@ -288,13 +288,13 @@ export type BeginVulnerabilitySourceResponse = Message<"pinfold.control.scanning
 };
 
 /**
- * The reading that has begun.
+ * The sync that was started.
  *
  * @generated from message pinfold.control.scanning.v1.BeginVulnerabilitySourceResponse
  */
 export type BeginVulnerabilitySourceResponseJson = {
   /**
-   * To be sent with what the source says.
+   * Run of the sync. Send it with the records.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
@@ -309,20 +309,20 @@ export const BeginVulnerabilitySourceResponseSchema: GenMessage<BeginVulnerabili
   messageDesc(file_pinfold_control_scanning_v1_sources, 4);
 
 /**
- * The reading of a source.
+ * Run of a sync of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.SourceRun
  */
 export type SourceRun = Message<"pinfold.control.scanning.v1.SourceRun"> & {
   /**
-   * The name of the source.
+   * Name of the data source.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Which reading it is, counted from 1.
+   * Number of the run, counted from 1.
    *
    * @generated from field: int64 generation = 2;
    */
@@ -330,20 +330,20 @@ export type SourceRun = Message<"pinfold.control.scanning.v1.SourceRun"> & {
 };
 
 /**
- * The reading of a source.
+ * Run of a sync of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.SourceRun
  */
 export type SourceRunJson = {
   /**
-   * The name of the source.
+   * Name of the data source.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Which reading it is, counted from 1.
+   * Number of the run, counted from 1.
    *
    * @generated from field: int64 generation = 2;
    */
@@ -358,20 +358,20 @@ export const SourceRunSchema: GenMessage<SourceRun, {jsonType: SourceRunJson}> =
   messageDesc(file_pinfold_control_scanning_v1_sources, 5);
 
 /**
- * Some of what a source says.
+ * Request to replace some records of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRecordsRequest
  */
 export type PutVulnerabilityRecordsRequest = Message<"pinfold.control.scanning.v1.PutVulnerabilityRecordsRequest"> & {
   /**
-   * The reading. INVALID_ARGUMENT when it was begun anew meanwhile.
+   * Run of the sync. Returns INVALID_ARGUMENT if a newer sync was started since.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
   run?: SourceRun | undefined;
 
   /**
-   * At most 500, no two with the same id.
+   * The records, at most 500. No two can have the same id.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.SourceRecord records = 2;
    */
@@ -379,20 +379,20 @@ export type PutVulnerabilityRecordsRequest = Message<"pinfold.control.scanning.v
 };
 
 /**
- * Some of what a source says.
+ * Request to replace some records of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRecordsRequest
  */
 export type PutVulnerabilityRecordsRequestJson = {
   /**
-   * The reading. INVALID_ARGUMENT when it was begun anew meanwhile.
+   * Run of the sync. Returns INVALID_ARGUMENT if a newer sync was started since.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
   run?: SourceRunJson;
 
   /**
-   * At most 500, no two with the same id.
+   * The records, at most 500. No two can have the same id.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.SourceRecord records = 2;
    */
@@ -407,76 +407,76 @@ export const PutVulnerabilityRecordsRequestSchema: GenMessage<PutVulnerabilityRe
   messageDesc(file_pinfold_control_scanning_v1_sources, 6);
 
 /**
- * What a source says of one vulnerability.
+ * Record of a data source about one vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.SourceRecord
  */
 export type SourceRecord = Message<"pinfold.control.scanning.v1.SourceRecord"> & {
   /**
-   * Its id in the source.
+   * Id of the record in the data source.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its ids elsewhere.
+   * Ids of the vulnerability elsewhere.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
 
   /**
-   * The ids that it was made from.
+   * Ids that the record was made from.
    *
    * @generated from field: repeated string upstream = 3;
    */
   upstream: string[];
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 4;
    */
   summary: string;
 
   /**
-   * When it was published.
+   * Time of publication.
    *
    * @generated from field: google.protobuf.Timestamp publish_time = 5;
    */
   publishTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp modify_time = 6;
    */
   modifyTime?: Timestamp | undefined;
 
   /**
-   * When it was taken back. Unset unless it was.
+   * Time of the withdrawal. Not set unless withdrawn.
    *
    * @generated from field: google.protobuf.Timestamp withdraw_time = 7;
    */
   withdrawTime?: Timestamp | undefined;
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.RecordSeverity severities = 8;
    */
   severities: RecordSeverity[];
 
   /**
-   * Where to read more: URLs of http or https.
+   * References for more information: http or https URLs.
    *
    * @generated from field: repeated string references = 9;
    */
   references: string[];
 
   /**
-   * The packages that it speaks of.
+   * Affected packages.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AffectedPackage affected = 10;
    */
@@ -484,76 +484,76 @@ export type SourceRecord = Message<"pinfold.control.scanning.v1.SourceRecord"> &
 };
 
 /**
- * What a source says of one vulnerability.
+ * Record of a data source about one vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.SourceRecord
  */
 export type SourceRecordJson = {
   /**
-   * Its id in the source.
+   * Id of the record in the data source.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Its ids elsewhere.
+   * Ids of the vulnerability elsewhere.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
 
   /**
-   * The ids that it was made from.
+   * Ids that the record was made from.
    *
    * @generated from field: repeated string upstream = 3;
    */
   upstream?: string[];
 
   /**
-   * One line about it.
+   * Summary on one line.
    *
    * @generated from field: string summary = 4;
    */
   summary?: string;
 
   /**
-   * When it was published.
+   * Time of publication.
    *
    * @generated from field: google.protobuf.Timestamp publish_time = 5;
    */
   publishTime?: TimestampJson;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp modify_time = 6;
    */
   modifyTime?: TimestampJson;
 
   /**
-   * When it was taken back. Unset unless it was.
+   * Time of the withdrawal. Not set unless withdrawn.
    *
    * @generated from field: google.protobuf.Timestamp withdraw_time = 7;
    */
   withdrawTime?: TimestampJson;
 
   /**
-   * How bad it is.
+   * Severity scores.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.RecordSeverity severities = 8;
    */
   severities?: RecordSeverityJson[];
 
   /**
-   * Where to read more: URLs of http or https.
+   * References for more information: http or https URLs.
    *
    * @generated from field: repeated string references = 9;
    */
   references?: string[];
 
   /**
-   * The packages that it speaks of.
+   * Affected packages.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AffectedPackage affected = 10;
    */
@@ -568,34 +568,34 @@ export const SourceRecordSchema: GenMessage<SourceRecord, {jsonType: SourceRecor
   messageDesc(file_pinfold_control_scanning_v1_sources, 7);
 
 /**
- * A score.
+ * Severity score.
  *
  * @generated from message pinfold.control.scanning.v1.RecordSeverity
  */
 export type RecordSeverity = Message<"pinfold.control.scanning.v1.RecordSeverity"> & {
   /**
-   * Who says so. Empty when it is the source.
+   * Origin of the score. Empty if it is the data source itself.
    *
    * @generated from field: string source = 1;
    */
   source: string;
 
   /**
-   * `CVSS_V2`, `CVSS_V3` or `CVSS_V4`.
+   * Scoring system: `CVSS_V2`, `CVSS_V3` or `CVSS_V4`.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * The vector.
+   * CVSS vector.
    *
    * @generated from field: string vector = 3;
    */
   vector: string;
 
   /**
-   * The base score from 0 to 10 that it stands for. Unset when the vector cannot be read.
+   * Base score of the vector, from 0 to 10. Not set if the vector cannot be read.
    *
    * @generated from field: optional double score = 4;
    */
@@ -603,34 +603,34 @@ export type RecordSeverity = Message<"pinfold.control.scanning.v1.RecordSeverity
 };
 
 /**
- * A score.
+ * Severity score.
  *
  * @generated from message pinfold.control.scanning.v1.RecordSeverity
  */
 export type RecordSeverityJson = {
   /**
-   * Who says so. Empty when it is the source.
+   * Origin of the score. Empty if it is the data source itself.
    *
    * @generated from field: string source = 1;
    */
   source?: string;
 
   /**
-   * `CVSS_V2`, `CVSS_V3` or `CVSS_V4`.
+   * Scoring system: `CVSS_V2`, `CVSS_V3` or `CVSS_V4`.
    *
    * @generated from field: string type = 2;
    */
   type?: string;
 
   /**
-   * The vector.
+   * CVSS vector.
    *
    * @generated from field: string vector = 3;
    */
   vector?: string;
 
   /**
-   * The base score from 0 to 10 that it stands for. Unset when the vector cannot be read.
+   * Base score of the vector, from 0 to 10. Not set if the vector cannot be read.
    *
    * @generated from field: optional double score = 4;
    */
@@ -645,62 +645,62 @@ export const RecordSeveritySchema: GenMessage<RecordSeverity, {jsonType: RecordS
   messageDesc(file_pinfold_control_scanning_v1_sources, 8);
 
 /**
- * What a record says of a package.
+ * Affected versions of one package.
  *
  * @generated from message pinfold.control.scanning.v1.AffectedPackage
  */
 export type AffectedPackage = Message<"pinfold.control.scanning.v1.AffectedPackage"> & {
   /**
-   * The ecosystem in the words of OSV, such as `Alpine:v3.19`.
+   * Ecosystem in OSV terms, such as `Alpine:v3.19`.
    *
    * @generated from field: string ecosystem = 1;
    */
   ecosystem: string;
 
   /**
-   * The name of the package there.
+   * Name of the package in the ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The versions, by ranges. Without ranges and versions all are meant.
+   * Affected versions, as ranges. Without ranges and versions, all versions are affected.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AffectedRange ranges = 3;
    */
   ranges: AffectedRange[];
 
   /**
-   * The versions one by one, where there are no ranges.
+   * Affected versions, one by one, if there are no ranges.
    *
    * @generated from field: repeated string versions = 4;
    */
   versions: string[];
 
   /**
-   * `affected`, `fixed`, `not_affected` or `wont_fix`.
+   * State of the package: `affected`, `fixed`, `not_affected` or `wont_fix`.
    *
    * @generated from field: string state = 5;
    */
   state: string;
 
   /**
-   * `low`, `medium`, `high`, `critical` or `negligible`. Empty when the source does not say.
+   * Severity: `low`, `medium`, `high`, `critical` or `negligible`. Empty if the data source has none.
    *
    * @generated from field: string severity = 6;
    */
   severity: string;
 
   /**
-   * Only packages for this architecture.
+   * Architecture of the affected packages.
    *
    * @generated from field: string arch = 7;
    */
   arch: string;
 
   /**
-   * The distribution's word for how pressing it is.
+   * Urgency in the terms of the distribution.
    *
    * @generated from field: string urgency = 8;
    */
@@ -708,62 +708,62 @@ export type AffectedPackage = Message<"pinfold.control.scanning.v1.AffectedPacka
 };
 
 /**
- * What a record says of a package.
+ * Affected versions of one package.
  *
  * @generated from message pinfold.control.scanning.v1.AffectedPackage
  */
 export type AffectedPackageJson = {
   /**
-   * The ecosystem in the words of OSV, such as `Alpine:v3.19`.
+   * Ecosystem in OSV terms, such as `Alpine:v3.19`.
    *
    * @generated from field: string ecosystem = 1;
    */
   ecosystem?: string;
 
   /**
-   * The name of the package there.
+   * Name of the package in the ecosystem.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The versions, by ranges. Without ranges and versions all are meant.
+   * Affected versions, as ranges. Without ranges and versions, all versions are affected.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AffectedRange ranges = 3;
    */
   ranges?: AffectedRangeJson[];
 
   /**
-   * The versions one by one, where there are no ranges.
+   * Affected versions, one by one, if there are no ranges.
    *
    * @generated from field: repeated string versions = 4;
    */
   versions?: string[];
 
   /**
-   * `affected`, `fixed`, `not_affected` or `wont_fix`.
+   * State of the package: `affected`, `fixed`, `not_affected` or `wont_fix`.
    *
    * @generated from field: string state = 5;
    */
   state?: string;
 
   /**
-   * `low`, `medium`, `high`, `critical` or `negligible`. Empty when the source does not say.
+   * Severity: `low`, `medium`, `high`, `critical` or `negligible`. Empty if the data source has none.
    *
    * @generated from field: string severity = 6;
    */
   severity?: string;
 
   /**
-   * Only packages for this architecture.
+   * Architecture of the affected packages.
    *
    * @generated from field: string arch = 7;
    */
   arch?: string;
 
   /**
-   * The distribution's word for how pressing it is.
+   * Urgency in the terms of the distribution.
    *
    * @generated from field: string urgency = 8;
    */
@@ -778,20 +778,20 @@ export const AffectedPackageSchema: GenMessage<AffectedPackage, {jsonType: Affec
   messageDesc(file_pinfold_control_scanning_v1_sources, 9);
 
 /**
- * A range of versions.
+ * Range of versions.
  *
  * @generated from message pinfold.control.scanning.v1.AffectedRange
  */
 export type AffectedRange = Message<"pinfold.control.scanning.v1.AffectedRange"> & {
   /**
-   * `ECOSYSTEM` or `SEMVER`.
+   * Version scheme: `ECOSYSTEM` or `SEMVER`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * In no particular order.
+   * Events, in any order.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AffectedEvent events = 2;
    */
@@ -799,20 +799,20 @@ export type AffectedRange = Message<"pinfold.control.scanning.v1.AffectedRange">
 };
 
 /**
- * A range of versions.
+ * Range of versions.
  *
  * @generated from message pinfold.control.scanning.v1.AffectedRange
  */
 export type AffectedRangeJson = {
   /**
-   * `ECOSYSTEM` or `SEMVER`.
+   * Version scheme: `ECOSYSTEM` or `SEMVER`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * In no particular order.
+   * Events, in any order.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.AffectedEvent events = 2;
    */
@@ -827,19 +827,19 @@ export const AffectedRangeSchema: GenMessage<AffectedRange, {jsonType: AffectedR
   messageDesc(file_pinfold_control_scanning_v1_sources, 10);
 
 /**
- * Where something changes in the order of versions.
+ * Version at which the state changes.
  *
  * @generated from message pinfold.control.scanning.v1.AffectedEvent
  */
 export type AffectedEvent = Message<"pinfold.control.scanning.v1.AffectedEvent"> & {
   /**
-   * What changes.
+   * Kind of change.
    *
    * @generated from oneof pinfold.control.scanning.v1.AffectedEvent.event
    */
   event: {
     /**
-     * Vulnerable from this version on; `0` is before all.
+     * First vulnerable version. `0` sorts before all versions.
      *
      * @generated from field: string introduced = 1;
      */
@@ -847,7 +847,7 @@ export type AffectedEvent = Message<"pinfold.control.scanning.v1.AffectedEvent">
     case: "introduced";
   } | {
     /**
-     * Not vulnerable any more.
+     * First version that is no longer vulnerable.
      *
      * @generated from field: string fixed = 2;
      */
@@ -855,7 +855,7 @@ export type AffectedEvent = Message<"pinfold.control.scanning.v1.AffectedEvent">
     case: "fixed";
   } | {
     /**
-     * The last version that is vulnerable.
+     * Last vulnerable version.
      *
      * @generated from field: string last_affected = 3;
      */
@@ -863,7 +863,7 @@ export type AffectedEvent = Message<"pinfold.control.scanning.v1.AffectedEvent">
     case: "lastAffected";
   } | {
     /**
-     * No version from here on is meant.
+     * Upper limit: the range does not include this version or later ones.
      *
      * @generated from field: string limit = 4;
      */
@@ -873,34 +873,34 @@ export type AffectedEvent = Message<"pinfold.control.scanning.v1.AffectedEvent">
 };
 
 /**
- * Where something changes in the order of versions.
+ * Version at which the state changes.
  *
  * @generated from message pinfold.control.scanning.v1.AffectedEvent
  */
 export type AffectedEventJson = {
   /**
-   * Vulnerable from this version on; `0` is before all.
+   * First vulnerable version. `0` sorts before all versions.
    *
    * @generated from field: string introduced = 1;
    */
   introduced?: string;
 
   /**
-   * Not vulnerable any more.
+   * First version that is no longer vulnerable.
    *
    * @generated from field: string fixed = 2;
    */
   fixed?: string;
 
   /**
-   * The last version that is vulnerable.
+   * Last vulnerable version.
    *
    * @generated from field: string last_affected = 3;
    */
   lastAffected?: string;
 
   /**
-   * No version from here on is meant.
+   * Upper limit: the range does not include this version or later ones.
    *
    * @generated from field: string limit = 4;
    */
@@ -915,27 +915,27 @@ export const AffectedEventSchema: GenMessage<AffectedEvent, {jsonType: AffectedE
   messageDesc(file_pinfold_control_scanning_v1_sources, 11);
 
 /**
- * What became of the records.
+ * Result of replacing records.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRecordsResponse
  */
 export type PutVulnerabilityRecordsResponse = Message<"pinfold.control.scanning.v1.PutVulnerabilityRecordsResponse"> & {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -943,27 +943,27 @@ export type PutVulnerabilityRecordsResponse = Message<"pinfold.control.scanning.
 };
 
 /**
- * What became of the records.
+ * Result of replacing records.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRecordsResponse
  */
 export type PutVulnerabilityRecordsResponseJson = {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created?: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated?: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -978,20 +978,20 @@ export const PutVulnerabilityRecordsResponseSchema: GenMessage<PutVulnerabilityR
   messageDesc(file_pinfold_control_scanning_v1_sources, 12);
 
 /**
- * Some of what a source says of how likely vulnerabilities are to be used.
+ * Request to replace some exploitation data of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRanksRequest
  */
 export type PutVulnerabilityRanksRequest = Message<"pinfold.control.scanning.v1.PutVulnerabilityRanksRequest"> & {
   /**
-   * The reading. INVALID_ARGUMENT when it was begun anew meanwhile.
+   * Run of the sync. Returns INVALID_ARGUMENT if a newer sync was started since.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
   run?: SourceRun | undefined;
 
   /**
-   * At most 2000, no two of the same CVE.
+   * The entries, at most 2000. No two can have the same CVE.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VulnerabilityRank ranks = 2;
    */
@@ -999,20 +999,20 @@ export type PutVulnerabilityRanksRequest = Message<"pinfold.control.scanning.v1.
 };
 
 /**
- * Some of what a source says of how likely vulnerabilities are to be used.
+ * Request to replace some exploitation data of a data source.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRanksRequest
  */
 export type PutVulnerabilityRanksRequestJson = {
   /**
-   * The reading. INVALID_ARGUMENT when it was begun anew meanwhile.
+   * Run of the sync. Returns INVALID_ARGUMENT if a newer sync was started since.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
   run?: SourceRunJson;
 
   /**
-   * At most 2000, no two of the same CVE.
+   * The entries, at most 2000. No two can have the same CVE.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VulnerabilityRank ranks = 2;
    */
@@ -1027,27 +1027,27 @@ export const PutVulnerabilityRanksRequestSchema: GenMessage<PutVulnerabilityRank
   messageDesc(file_pinfold_control_scanning_v1_sources, 13);
 
 /**
- * What a source says of the use of one vulnerability.
+ * Exploitation data of a data source about one vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerabilityRank
  */
 export type VulnerabilityRank = Message<"pinfold.control.scanning.v1.VulnerabilityRank"> & {
   /**
-   * The id of the CVE.
+   * CVE id.
    *
    * @generated from field: string cve = 1;
    */
   cve: string;
 
   /**
-   * That it is being used. Unset where the source does not say so.
+   * Known exploitation. Not set if the data source does not report it.
    *
    * @generated from field: pinfold.control.scanning.v1.Exploited exploited = 2;
    */
   exploited?: Exploited | undefined;
 
   /**
-   * How likely it is to be used. Unset where the source does not say.
+   * Likelihood of exploitation. Not set if the data source does not report it.
    *
    * @generated from field: pinfold.control.scanning.v1.Likelihood likelihood = 3;
    */
@@ -1055,27 +1055,27 @@ export type VulnerabilityRank = Message<"pinfold.control.scanning.v1.Vulnerabili
 };
 
 /**
- * What a source says of the use of one vulnerability.
+ * Exploitation data of a data source about one vulnerability.
  *
  * @generated from message pinfold.control.scanning.v1.VulnerabilityRank
  */
 export type VulnerabilityRankJson = {
   /**
-   * The id of the CVE.
+   * CVE id.
    *
    * @generated from field: string cve = 1;
    */
   cve?: string;
 
   /**
-   * That it is being used. Unset where the source does not say so.
+   * Known exploitation. Not set if the data source does not report it.
    *
    * @generated from field: pinfold.control.scanning.v1.Exploited exploited = 2;
    */
   exploited?: ExploitedJson;
 
   /**
-   * How likely it is to be used. Unset where the source does not say.
+   * Likelihood of exploitation. Not set if the data source does not report it.
    *
    * @generated from field: pinfold.control.scanning.v1.Likelihood likelihood = 3;
    */
@@ -1090,27 +1090,27 @@ export const VulnerabilityRankSchema: GenMessage<VulnerabilityRank, {jsonType: V
   messageDesc(file_pinfold_control_scanning_v1_sources, 14);
 
 /**
- * That a vulnerability is known to be used, as CISA lists it.
+ * Known exploitation of a vulnerability, as in CISA's catalog (KEV).
  *
  * @generated from message pinfold.control.scanning.v1.Exploited
  */
 export type Exploited = Message<"pinfold.control.scanning.v1.Exploited"> & {
   /**
-   * Since when it is listed, `YYYY-MM-DD`.
+   * Day when it was added to the catalog, `YYYY-MM-DD`.
    *
    * @generated from field: string add_date = 1;
    */
   addDate: string;
 
   /**
-   * By when agencies have to have mended it, `YYYY-MM-DD`.
+   * Day until which agencies must fix it, `YYYY-MM-DD`.
    *
    * @generated from field: string due_date = 2;
    */
   dueDate: string;
 
   /**
-   * Whether it is known to be used for ransom.
+   * True if it is known to be used for ransomware.
    *
    * @generated from field: bool ransomware = 3;
    */
@@ -1118,27 +1118,27 @@ export type Exploited = Message<"pinfold.control.scanning.v1.Exploited"> & {
 };
 
 /**
- * That a vulnerability is known to be used, as CISA lists it.
+ * Known exploitation of a vulnerability, as in CISA's catalog (KEV).
  *
  * @generated from message pinfold.control.scanning.v1.Exploited
  */
 export type ExploitedJson = {
   /**
-   * Since when it is listed, `YYYY-MM-DD`.
+   * Day when it was added to the catalog, `YYYY-MM-DD`.
    *
    * @generated from field: string add_date = 1;
    */
   addDate?: string;
 
   /**
-   * By when agencies have to have mended it, `YYYY-MM-DD`.
+   * Day until which agencies must fix it, `YYYY-MM-DD`.
    *
    * @generated from field: string due_date = 2;
    */
   dueDate?: string;
 
   /**
-   * Whether it is known to be used for ransom.
+   * True if it is known to be used for ransomware.
    *
    * @generated from field: bool ransomware = 3;
    */
@@ -1153,20 +1153,20 @@ export const ExploitedSchema: GenMessage<Exploited, {jsonType: ExploitedJson}> =
   messageDesc(file_pinfold_control_scanning_v1_sources, 15);
 
 /**
- * How likely a vulnerability is to be used, as the EPSS of FIRST has it.
+ * Likelihood of exploitation of a vulnerability, as in FIRST's EPSS.
  *
  * @generated from message pinfold.control.scanning.v1.Likelihood
  */
 export type Likelihood = Message<"pinfold.control.scanning.v1.Likelihood"> & {
   /**
-   * The probability that it is used within 30 days, from 0 to 1.
+   * Probability of exploitation within 30 days, from 0 to 1.
    *
    * @generated from field: double epss = 1;
    */
   epss: number;
 
   /**
-   * The share of vulnerabilities that are no more likely to be used, from 0 to 1.
+   * Share of vulnerabilities with the same or a lower probability, from 0 to 1.
    *
    * @generated from field: double percentile = 2;
    */
@@ -1174,20 +1174,20 @@ export type Likelihood = Message<"pinfold.control.scanning.v1.Likelihood"> & {
 };
 
 /**
- * How likely a vulnerability is to be used, as the EPSS of FIRST has it.
+ * Likelihood of exploitation of a vulnerability, as in FIRST's EPSS.
  *
  * @generated from message pinfold.control.scanning.v1.Likelihood
  */
 export type LikelihoodJson = {
   /**
-   * The probability that it is used within 30 days, from 0 to 1.
+   * Probability of exploitation within 30 days, from 0 to 1.
    *
    * @generated from field: double epss = 1;
    */
   epss?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The share of vulnerabilities that are no more likely to be used, from 0 to 1.
+   * Share of vulnerabilities with the same or a lower probability, from 0 to 1.
    *
    * @generated from field: double percentile = 2;
    */
@@ -1202,27 +1202,27 @@ export const LikelihoodSchema: GenMessage<Likelihood, {jsonType: LikelihoodJson}
   messageDesc(file_pinfold_control_scanning_v1_sources, 16);
 
 /**
- * What became of the ranks.
+ * Result of replacing exploitation data.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRanksResponse
  */
 export type PutVulnerabilityRanksResponse = Message<"pinfold.control.scanning.v1.PutVulnerabilityRanksResponse"> & {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -1230,27 +1230,27 @@ export type PutVulnerabilityRanksResponse = Message<"pinfold.control.scanning.v1
 };
 
 /**
- * What became of the ranks.
+ * Result of replacing exploitation data.
  *
  * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRanksResponse
  */
 export type PutVulnerabilityRanksResponseJson = {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created?: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated?: number;
 
   /**
-   * How many were as they are.
+   * Number of existing entries that did not change.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -1265,41 +1265,41 @@ export const PutVulnerabilityRanksResponseSchema: GenMessage<PutVulnerabilityRan
   messageDesc(file_pinfold_control_scanning_v1_sources, 17);
 
 /**
- * How reading a source ended.
+ * Request to end a sync.
  *
  * @generated from message pinfold.control.scanning.v1.FinishVulnerabilitySourceRequest
  */
 export type FinishVulnerabilitySourceRequest = Message<"pinfold.control.scanning.v1.FinishVulnerabilitySourceRequest"> & {
   /**
-   * The reading.
+   * Run of the sync.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
   run?: SourceRun | undefined;
 
   /**
-   * What the next reading compares, at most 512 characters.
+   * Fingerprint of the data, at most 512 characters. The next sync compares it.
    *
    * @generated from field: string fingerprint = 2;
    */
   fingerprint: string;
 
   /**
-   * When the source was built, as it says.
+   * Build time of the data, according to the source.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 3;
    */
   buildTime?: Timestamp | undefined;
 
   /**
-   * These records are all that the source has, so that the others count as withdrawn.
+   * True: the sent records are complete. All other records of the source count as withdrawn.
    *
    * @generated from field: bool complete = 4;
    */
   complete: boolean;
 
   /**
-   * Why it could not be read to its end. What is known then stays.
+   * Reason why the sync failed. Existing records remain.
    *
    * @generated from field: string error = 5;
    */
@@ -1307,41 +1307,41 @@ export type FinishVulnerabilitySourceRequest = Message<"pinfold.control.scanning
 };
 
 /**
- * How reading a source ended.
+ * Request to end a sync.
  *
  * @generated from message pinfold.control.scanning.v1.FinishVulnerabilitySourceRequest
  */
 export type FinishVulnerabilitySourceRequestJson = {
   /**
-   * The reading.
+   * Run of the sync.
    *
    * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
    */
   run?: SourceRunJson;
 
   /**
-   * What the next reading compares, at most 512 characters.
+   * Fingerprint of the data, at most 512 characters. The next sync compares it.
    *
    * @generated from field: string fingerprint = 2;
    */
   fingerprint?: string;
 
   /**
-   * When the source was built, as it says.
+   * Build time of the data, according to the source.
    *
    * @generated from field: google.protobuf.Timestamp build_time = 3;
    */
   buildTime?: TimestampJson;
 
   /**
-   * These records are all that the source has, so that the others count as withdrawn.
+   * True: the sent records are complete. All other records of the source count as withdrawn.
    *
    * @generated from field: bool complete = 4;
    */
   complete?: boolean;
 
   /**
-   * Why it could not be read to its end. What is known then stays.
+   * Reason why the sync failed. Existing records remain.
    *
    * @generated from field: string error = 5;
    */
@@ -1356,13 +1356,13 @@ export const FinishVulnerabilitySourceRequestSchema: GenMessage<FinishVulnerabil
   messageDesc(file_pinfold_control_scanning_v1_sources, 18);
 
 /**
- * What the end of the reading did.
+ * Result of ending a sync.
  *
  * @generated from message pinfold.control.scanning.v1.FinishVulnerabilitySourceResponse
  */
 export type FinishVulnerabilitySourceResponse = Message<"pinfold.control.scanning.v1.FinishVulnerabilitySourceResponse"> & {
   /**
-   * How many records count as withdrawn.
+   * Number of records that count as withdrawn.
    *
    * @generated from field: int32 withdrawn = 1;
    */
@@ -1370,13 +1370,13 @@ export type FinishVulnerabilitySourceResponse = Message<"pinfold.control.scannin
 };
 
 /**
- * What the end of the reading did.
+ * Result of ending a sync.
  *
  * @generated from message pinfold.control.scanning.v1.FinishVulnerabilitySourceResponse
  */
 export type FinishVulnerabilitySourceResponseJson = {
   /**
-   * How many records count as withdrawn.
+   * Number of records that count as withdrawn.
    *
    * @generated from field: int32 withdrawn = 1;
    */
@@ -1391,13 +1391,13 @@ export const FinishVulnerabilitySourceResponseSchema: GenMessage<FinishVulnerabi
   messageDesc(file_pinfold_control_scanning_v1_sources, 19);
 
 /**
- * The way in for what sources say of vulnerabilities, and how old that is.
+ * Import of vulnerability data sources, and the age of their data.
  *
  * @generated from service pinfold.control.scanning.v1.VulnerabilitySourcesService
  */
 export const VulnerabilitySourcesService: GenService<{
   /**
-   * Lists the sources that were ever read.
+   * Lists the data sources that were ever synced.
    *
    * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.ListVulnerabilitySources
    */
@@ -1407,7 +1407,7 @@ export const VulnerabilitySourcesService: GenService<{
     output: typeof ListVulnerabilitySourcesResponseSchema;
   },
   /**
-   * Begins to read a source. What it said so far stays until it says something else.
+   * Starts a sync of a data source. Existing records remain until they are replaced.
    *
    * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.BeginVulnerabilitySource
    */
@@ -1417,8 +1417,8 @@ export const VulnerabilitySourcesService: GenService<{
     output: typeof BeginVulnerabilitySourceResponseSchema;
   },
   /**
-   * Replaces what the source said of these records. INVALID_ARGUMENT names a record that is wrong by its place, and then
-   * none of the request is taken in.
+   * Replaces records of the data source. If a record is invalid, returns INVALID_ARGUMENT with its list position and
+   * imports none of the request.
    *
    * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.PutVulnerabilityRecords
    */
@@ -1428,8 +1428,8 @@ export const VulnerabilitySourcesService: GenService<{
     output: typeof PutVulnerabilityRecordsResponseSchema;
   },
   /**
-   * Replaces what the source says of how likely vulnerabilities are to be used. Nothing is compared for it. INVALID_ARGUMENT
-   * names a rank that is wrong by its place, and then none of the request is taken in.
+   * Replaces the exploitation data of the data source. Triggers no comparison. If an entry is invalid, returns
+   * INVALID_ARGUMENT with its list position and imports none of the request.
    *
    * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.PutVulnerabilityRanks
    */
@@ -1439,7 +1439,7 @@ export const VulnerabilitySourcesService: GenService<{
     output: typeof PutVulnerabilityRanksResponseSchema;
   },
   /**
-   * Says how reading a source ended. INVALID_ARGUMENT when it was begun anew meanwhile.
+   * Ends the sync of a data source and records its result. Returns INVALID_ARGUMENT if a newer sync was started since.
    *
    * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.FinishVulnerabilitySource
    */

@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/vulnerabilities/v1/advisories.proto (package pinfold.control.vulnerabilities.v1, syntax proto3)
 /* eslint-disable */
 
-// What the people who run the server do with advisories. The public contract only reads them.
+// Operator methods for advisories. The public contract only reads them.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,20 +20,20 @@ export const file_pinfold_control_vulnerabilities_v1_advisories: GenFile = /*@__
   fileDesc("CjNwaW5mb2xkL2NvbnRyb2wvdnVsbmVyYWJpbGl0aWVzL3YxL2Fkdmlzb3JpZXMucHJvdG8SInBpbmZvbGQuY29udHJvbC52dWxuZXJhYmlsaXRpZXMudjEifQoXSW1wb3J0QWR2aXNvcmllc1JlcXVlc3QSEwoGcGFyZW50GAEgASgJQgPgQQISTQoKYWR2aXNvcmllcxgCIAMoCzI0LnBpbmZvbGQuY29udHJvbC52dWxuZXJhYmlsaXRpZXMudjEuSW1wb3J0ZWRBZHZpc29yeUID4EECIm0KEEltcG9ydGVkQWR2aXNvcnkSEwoGb3JpZ2luGAEgASgJQgPgQQISRAoIYWR2aXNvcnkYAiABKAsyLS5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUID4EECIk8KGEltcG9ydEFkdmlzb3JpZXNSZXNwb25zZRIPCgdjcmVhdGVkGAEgASgFEg8KB3VwZGF0ZWQYAiABKAUSEQoJdW5jaGFuZ2VkGAMgASgFIoYBChpDcmVhdGVBZHZpc29yeUV2ZW50UmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESTwoOYWR2aXNvcnlfZXZlbnQYAiABKAsyMi5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50QgPgQQIilgEKGlJldmlld0Fkdmlzb3J5RXZlbnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARJLCgxyZXZpZXdfc3RhdGUYAiABKA4yMC5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5SZXZpZXdTdGF0ZUID4EECEhUKCHJldmlld2VyGAMgASgJQgPgQQEylQUKFkFkdmlzb3J5Q29udHJvbFNlcnZpY2USyAEKEEltcG9ydEFkdmlzb3JpZXMSOy5waW5mb2xkLmNvbnRyb2wudnVsbmVyYWJpbGl0aWVzLnYxLkltcG9ydEFkdmlzb3JpZXNSZXF1ZXN0GjwucGluZm9sZC5jb250cm9sLnZ1bG5lcmFiaWxpdGllcy52MS5JbXBvcnRBZHZpc29yaWVzUmVzcG9uc2UiOYq1GAcSBQoBAhABmrUYAhABgtPkkwIiOgEqIh0vY29udHJvbC92MS9hZHZpc29yaWVzOmltcG9ydBLcAQoTQ3JlYXRlQWR2aXNvcnlFdmVudBI+LnBpbmZvbGQuY29udHJvbC52dWxuZXJhYmlsaXRpZXMudjEuQ3JlYXRlQWR2aXNvcnlFdmVudFJlcXVlc3QaMi5waW5mb2xkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50IlGKtRgGEgQKAuwOmrUYAhABgtPkkwI7Og5hZHZpc29yeV9ldmVudCIpL2NvbnRyb2wvdjEvYWR2aXNvcmllcy97cGFyZW50PSoqfS9ldmVudHMS0AEKE1Jldmlld0Fkdmlzb3J5RXZlbnQSPi5waW5mb2xkLmNvbnRyb2wudnVsbmVyYWJpbGl0aWVzLnYxLlJldmlld0Fkdmlzb3J5RXZlbnRSZXF1ZXN0GjIucGluZm9sZC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudCJFirUYBhIECgLtDpq1GAIQAYLT5JMCLzoBKiIqL2NvbnRyb2wvdjEvYWR2aXNvcnlFdmVudHMve3VpZD0qKn0vcmV2aWV3YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_vulnerabilities_v2_advisories]);
 
 /**
- * Advisories to take in.
+ * Request to import advisories.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ImportAdvisoriesRequest
  */
 export type ImportAdvisoriesRequest = Message<"pinfold.control.vulnerabilities.v1.ImportAdvisoriesRequest"> & {
   /**
-   * The uid of the group that they belong to.
+   * The uid of the group that owns the advisories.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * At most 500.
+   * The advisories, at most 500.
    *
    * @generated from field: repeated pinfold.control.vulnerabilities.v1.ImportedAdvisory advisories = 2;
    */
@@ -41,20 +41,20 @@ export type ImportAdvisoriesRequest = Message<"pinfold.control.vulnerabilities.v
 };
 
 /**
- * Advisories to take in.
+ * Request to import advisories.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ImportAdvisoriesRequest
  */
 export type ImportAdvisoriesRequestJson = {
   /**
-   * The uid of the group that they belong to.
+   * The uid of the group that owns the advisories.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * At most 500.
+   * The advisories, at most 500.
    *
    * @generated from field: repeated pinfold.control.vulnerabilities.v1.ImportedAdvisory advisories = 2;
    */
@@ -69,21 +69,21 @@ export const ImportAdvisoriesRequestSchema: GenMessage<ImportAdvisoriesRequest, 
   messageDesc(file_pinfold_control_vulnerabilities_v1_advisories, 0);
 
 /**
- * One advisory and where it comes from.
+ * Advisory and its origin.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ImportedAdvisory
  */
 export type ImportedAdvisory = Message<"pinfold.control.vulnerabilities.v1.ImportedAdvisory"> & {
   /**
-   * The package that the artifact is built from.
+   * Origin package that the artifact is built from.
    *
    * @generated from field: string origin = 1;
    */
   origin: string;
 
   /**
-   * The advisory. Its uid, its times and the uids of its events are ours and are not read; an event without a review
-   * state counts as approved.
+   * The advisory. Its uid, its times and the uids of its events are set by the server; values in the request are
+   * ignored. An event without a review state counts as approved.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.Advisory advisory = 2;
    */
@@ -91,21 +91,21 @@ export type ImportedAdvisory = Message<"pinfold.control.vulnerabilities.v1.Impor
 };
 
 /**
- * One advisory and where it comes from.
+ * Advisory and its origin.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ImportedAdvisory
  */
 export type ImportedAdvisoryJson = {
   /**
-   * The package that the artifact is built from.
+   * Origin package that the artifact is built from.
    *
    * @generated from field: string origin = 1;
    */
   origin?: string;
 
   /**
-   * The advisory. Its uid, its times and the uids of its events are ours and are not read; an event without a review
-   * state counts as approved.
+   * The advisory. Its uid, its times and the uids of its events are set by the server; values in the request are
+   * ignored. An event without a review state counts as approved.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.Advisory advisory = 2;
    */
@@ -120,27 +120,27 @@ export const ImportedAdvisorySchema: GenMessage<ImportedAdvisory, {jsonType: Imp
   messageDesc(file_pinfold_control_vulnerabilities_v1_advisories, 1);
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ImportAdvisoriesResponse
  */
 export type ImportAdvisoriesResponse = Message<"pinfold.control.vulnerabilities.v1.ImportAdvisoriesResponse"> & {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated: number;
 
   /**
-   * How many were as they had been imported before.
+   * Number of advisories that are the same as in the last import.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -148,27 +148,27 @@ export type ImportAdvisoriesResponse = Message<"pinfold.control.vulnerabilities.
 };
 
 /**
- * What an import did.
+ * Result of an import.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ImportAdvisoriesResponse
  */
 export type ImportAdvisoriesResponseJson = {
   /**
-   * How many were new.
+   * Number of new entries.
    *
    * @generated from field: int32 created = 1;
    */
   created?: number;
 
   /**
-   * How many were known and changed.
+   * Number of existing entries that changed.
    *
    * @generated from field: int32 updated = 2;
    */
   updated?: number;
 
   /**
-   * How many were as they had been imported before.
+   * Number of advisories that are the same as in the last import.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -183,7 +183,7 @@ export const ImportAdvisoriesResponseSchema: GenMessage<ImportAdvisoriesResponse
   messageDesc(file_pinfold_control_vulnerabilities_v1_advisories, 2);
 
 /**
- * An event to add.
+ * Request to add an event to an advisory.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.CreateAdvisoryEventRequest
  */
@@ -196,7 +196,7 @@ export type CreateAdvisoryEventRequest = Message<"pinfold.control.vulnerabilitie
   parent: string;
 
   /**
-   * The event. Its uid and its time are ours.
+   * The event. Its uid and time are set by the server.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent advisory_event = 2;
    */
@@ -204,7 +204,7 @@ export type CreateAdvisoryEventRequest = Message<"pinfold.control.vulnerabilitie
 };
 
 /**
- * An event to add.
+ * Request to add an event to an advisory.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.CreateAdvisoryEventRequest
  */
@@ -217,7 +217,7 @@ export type CreateAdvisoryEventRequestJson = {
   parent?: string;
 
   /**
-   * The event. Its uid and its time are ours.
+   * The event. Its uid and time are set by the server.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.AdvisoryEvent advisory_event = 2;
    */
@@ -232,7 +232,7 @@ export const CreateAdvisoryEventRequestSchema: GenMessage<CreateAdvisoryEventReq
   messageDesc(file_pinfold_control_vulnerabilities_v1_advisories, 3);
 
 /**
- * A step of a review.
+ * Request to change the review state of an event.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ReviewAdvisoryEventRequest
  */
@@ -245,14 +245,14 @@ export type ReviewAdvisoryEventRequest = Message<"pinfold.control.vulnerabilitie
   uid: string;
 
   /**
-   * The state that it moves to.
+   * New review state.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.ReviewState review_state = 2;
    */
   reviewState: ReviewState;
 
   /**
-   * Who reviewed it; stays as it is when empty.
+   * Reviewer. Empty keeps the stored value.
    *
    * @generated from field: string reviewer = 3;
    */
@@ -260,7 +260,7 @@ export type ReviewAdvisoryEventRequest = Message<"pinfold.control.vulnerabilitie
 };
 
 /**
- * A step of a review.
+ * Request to change the review state of an event.
  *
  * @generated from message pinfold.control.vulnerabilities.v1.ReviewAdvisoryEventRequest
  */
@@ -273,14 +273,14 @@ export type ReviewAdvisoryEventRequestJson = {
   uid?: string;
 
   /**
-   * The state that it moves to.
+   * New review state.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v2.ReviewState review_state = 2;
    */
   reviewState?: ReviewStateJson;
 
   /**
-   * Who reviewed it; stays as it is when empty.
+   * Reviewer. Empty keeps the stored value.
    *
    * @generated from field: string reviewer = 3;
    */
@@ -295,15 +295,15 @@ export const ReviewAdvisoryEventRequestSchema: GenMessage<ReviewAdvisoryEventReq
   messageDesc(file_pinfold_control_vulnerabilities_v1_advisories, 4);
 
 /**
- * Ways in for advisories: whole collections of the operator, and single events and their review.
+ * Import of advisories, and single events with their review.
  *
  * @generated from service pinfold.control.vulnerabilities.v1.AdvisoryControlService
  */
 export const AdvisoryControlService: GenService<{
   /**
-   * Takes in advisories with the ids, times and authors that they have elsewhere. All of a request or nothing: one
-   * wrong advisory is INVALID_ARGUMENT, with its place in the list. One that is known is changed to what is given, and
-   * left alone when that is what was imported before; events that were added here stay.
+   * Imports advisories with their original ids, times and authors. The request is applied completely or not at all.
+   * Returns INVALID_ARGUMENT with the list position of an invalid advisory. A known advisory is changed to the new
+   * data, unless it is the same as in the last import. Events that were added here remain.
    *
    * @generated from rpc pinfold.control.vulnerabilities.v1.AdvisoryControlService.ImportAdvisories
    */
@@ -313,8 +313,8 @@ export const AdvisoryControlService: GenService<{
     output: typeof ImportAdvisoriesResponseSchema;
   },
   /**
-   * Adds an event to an advisory. It is pending until it is reviewed; `review_state` may only be that or nothing.
-   * NOT_FOUND when the advisory does not exist.
+   * Adds an event to an advisory. It is pending until it is reviewed: `review_state` must be pending or not set.
+   * Returns NOT_FOUND if the advisory does not exist.
    *
    * @generated from rpc pinfold.control.vulnerabilities.v1.AdvisoryControlService.CreateAdvisoryEvent
    */
@@ -324,8 +324,9 @@ export const AdvisoryControlService: GenService<{
     output: typeof AdvisoryEventSchema;
   },
   /**
-   * Moves the review of an event on. From pending to any state, from request_changes back to pending; approved and
-   * rejected are final, and leaving them is FAILED_PRECONDITION. To approve takes `advisories.approve` as well.
+   * Changes the review state of an event. Allowed changes: from pending to any state, and from request_changes back to
+   * pending. Approved and rejected are final: changing them returns FAILED_PRECONDITION. To approve, the caller also
+   * needs `advisories.approve`.
    *
    * @generated from rpc pinfold.control.vulnerabilities.v1.AdvisoryControlService.ReviewAdvisoryEvent
    */
