@@ -1,47 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeHome } from '../support/fake-sts.ts'
-import { cleanEnv, type Env, makePlace, type Place, project, runProcess, startProcess } from '../support/process.ts'
-
-/** The shell blocks of a page, or of one section of it. */
-function blocksOf(page: string, section?: string): string[] {
-  const text = readFileSync(join(project, page), 'utf8')
-  const part = section ? new RegExp(`^## ${section}\\n([\\s\\S]*?)^## `, 'm').exec(text)![1]! : text
-  return [...part.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
-}
-
-async function missing(...clients: string[]): Promise<string[]> {
-  const found = await Promise.all(clients.map((name) => runProcess(['-c', `command -v ${name}`], { command: 'sh' })))
-  return clients.filter((_, index) => found[index]!.code !== 0)
-}
-
-/**
- * Runs blocks as they are written, and returns the lines that each printed. Only what differs from `npm start` is
- * replaced: the hosts, and where the data is. `quiet` says that nothing may be written to standard error.
- */
-async function paste(
-  blocks: readonly string[],
-  place: Place,
-  hosts: Env,
-  { quiet = true, env: more = {} }: { quiet?: boolean; env?: Env } = {},
-): Promise<string[][]> {
-  const script = Object.entries(hosts).reduce(
-    (text, [written, real]) => text.replaceAll(written, real),
-    blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
-  )
-  const api = hosts['127.0.0.1:8080']
-  const named = place.database ? { PINFOLD_DATABASE: place.database, ...(api && { PINFOLD_API: `http://${api}` }) } : {}
-  const env = { ...place.env, ...named, ...more }
-  const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
-  const { code, stdout, stderr } = await runProcess(args, { command: 'sh', env })
-  assert.equal(code, 0, stdout + stderr)
-  if (quiet) assert.equal(stderr.replaceAll('---\n', ''), '')
-  return stdout.split('---\n').map((output) => output.trim().split('\n').filter(Boolean))
-}
+import { blocksOf, missing, paste } from '../support/pages.ts'
+import { cleanEnv, makePlace, project, startProcess } from '../support/process.ts'
 
 /** Starts the program of a block, on any free port, and resolves with its host once it says that it is ready. */
 async function startExample(block: string) {

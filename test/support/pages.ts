@@ -1,0 +1,42 @@
+// Runs the shell blocks of a documentation page, word for word.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Env, type Place, project, runProcess } from './process.ts'
+
+/** The shell blocks of a page, or of one section of it. */
+export function blocksOf(page: string, section?: string): string[] {
+  const text = readFileSync(join(project, page), 'utf8')
+  const part = section ? new RegExp(`^## ${section}\\n([\\s\\S]*?)^## `, 'm').exec(text)![1]! : text
+  return [...part.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
+}
+
+/** The clients that are not on the PATH. */
+export async function missing(...clients: string[]): Promise<string[]> {
+  const found = await Promise.all(clients.map((name) => runProcess(['-c', `command -v ${name}`], { command: 'sh' })))
+  return clients.filter((_, index) => found[index]!.code !== 0)
+}
+
+/**
+ * Runs blocks as they are written, and returns the lines that each printed. Replaces only the hosts and the data folder,
+ * which differ from those of `npm start`. With `quiet`, output on standard error fails the test.
+ */
+export async function paste(
+  blocks: readonly string[],
+  place: Place,
+  hosts: Env,
+  { quiet = true, env: more = {} }: { quiet?: boolean; env?: Env } = {},
+): Promise<string[][]> {
+  const script = Object.entries(hosts).reduce(
+    (text, [written, real]) => text.replaceAll(written, real),
+    blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
+  )
+  const api = hosts['127.0.0.1:8080']
+  const named = place.database ? { PINFOLD_DATABASE: place.database, ...(api && { PINFOLD_API: `http://${api}` }) } : {}
+  const env = { ...place.env, ...named, ...more }
+  const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
+  const { code, stdout, stderr } = await runProcess(args, { command: 'sh', env })
+  assert.equal(code, 0, stdout + stderr)
+  if (quiet) assert.equal(stderr.replaceAll('---\n', ''), '')
+  return stdout.split('---\n').map((output) => output.trim().split('\n').filter(Boolean))
+}
