@@ -6,27 +6,26 @@ import {
   Follow_ModeSchema,
   Follow_State,
   type Follow as FollowMessage,
+  FollowSchema,
   FollowsService,
+  UnfollowRepoRequestSchema,
   UpstreamMovedSchema,
 } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { deleting } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse } from '#lib/lists/lists.ts'
 import { changedOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { duration, empty, milliseconds } from '#lib/wire.ts'
-import {
-  aFollow,
-  anUpstreamMove,
-  type FollowStatus,
-  type HistoryApi,
-  historyApis,
-  type UpstreamMove,
-} from './follows.model.ts'
+import { duration, milliseconds } from '#lib/wire.ts'
+import { aFollow, anUpstreamMove, type FollowStatus, type HistoryApi, historyApis } from './follows.model.ts'
 import * as service from './follows.service.ts'
 import { type SyncState, syncStates } from './sync-states.model.ts'
 import { storedPatternProblem, tagLimits } from './tag-patterns.ts'
+
+const places = { repoUid: 'repo', upstreamUid: 'upstream' } as const
+const toFollow = messageOf(FollowSchema, { ...places, waitingCount: 'waiting', historyWaitingCount: 'histories' })
 
 export const follows: Handlers<typeof FollowsService> = {
   async followRepo(call, { repoUid, upstreamUid, path, mode, tags, platforms, interval, staleFor }) {
@@ -50,19 +49,13 @@ export const follows: Handlers<typeof FollowsService> = {
     return withProblem(await service.checkNow(call, repoUid))
   },
 
-  async unfollowRepo(call, { repoUid }) {
-    await service.unfollowRepo(call, repoUid)
-    return empty
-  },
+  unfollowRepo: deleting('repoUid', service.unfollowRepo),
 }
 
 export const followEvents: readonly EventBody[] = [
   eventBody(FollowsService.method.followRepo, aFollow, toMessage),
-  eventBody(FollowsService.method.unfollowRepo, aDeletion, ({ uid }) => ({
-    $typeName: 'pinfold.control.registry.v1.UnfollowRepoRequest' as const,
-    repoUid: uid,
-  })),
-  eventBody(UpstreamMovedSchema, anUpstreamMove, movedMessage),
+  eventBody(FollowsService.method.unfollowRepo, aDeletion, messageOf(UnfollowRepoRequestSchema, { repoUid: 'uid' })),
+  eventBody(UpstreamMovedSchema, anUpstreamMove, messageOf(UpstreamMovedSchema, places)),
 ]
 
 function modeOf(mode: Follow_Mode): FollowMode {
@@ -98,39 +91,12 @@ function withProblem(follow: FollowStatus): FollowMessage {
 }
 
 function toMessage(follow: FollowStatus): FollowMessage {
-  const { repo, upstream, path, tags, platforms, problem, tagCount, waiting, fetchProblem } = follow
-  return {
-    $typeName: 'pinfold.control.registry.v1.Follow',
-    repoUid: repo,
-    upstreamUid: upstream,
-    path,
+  return toFollow({
+    ...follow,
     mode: modes[follow.mode],
-    tags,
-    platforms,
     interval: duration(follow.intervalMs),
     staleFor: duration(follow.staleForMs),
     state: states[follow.state],
-    problem,
-    tagCount,
-    waitingCount: waiting,
-    fetchProblem,
     history: histories[follow.historyApi],
-    historyWaitingCount: follow.histories,
-    historyProblem: follow.historyProblem,
-    stateTime: timestamp(follow.stateTime),
-    dueTime: timestamp(follow.dueTime),
-    createTime: timestamp(follow.createTime),
-    updateTime: timestamp(follow.updateTime),
-  }
-}
-
-function movedMessage({ repo, upstream, time, checkedBefore, ...move }: UpstreamMove) {
-  return {
-    $typeName: 'pinfold.control.registry.v1.UpstreamMoved' as const,
-    ...move,
-    repoUid: repo,
-    upstreamUid: upstream,
-    time: timestamp(time),
-    ...(checkedBefore === '' ? {} : { checkedBefore: timestamp(checkedBefore) }),
-  }
+  })
 }

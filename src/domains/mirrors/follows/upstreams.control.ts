@@ -1,53 +1,39 @@
 import type { Handlers } from '#app.ts'
-import { type Upstream as UpstreamMessage, UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import {
+  type Upstream as UpstreamMessage,
+  UpstreamSchema,
+  UpstreamsService,
+} from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
+import { creating, deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
+import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
 import { pathLimits, storedPatternProblem } from './tag-patterns.ts'
 import { anUpstream, type Upstream, type UpstreamInput, upstreamFields } from './upstreams.model.ts'
 import * as service from './upstreams.service.ts'
 
+const { method } = UpstreamsService
+const toUpstream = messageOf(UpstreamSchema)
 const { uid, name, createTime, updateTime } = upstreamFields
 const rules = { fields: { uid, name, createTime, updateTime }, defaultOrder: 'uid' }
 
 export const upstreams: Handlers<typeof UpstreamsService> = {
-  async listUpstreams(call, request) {
-    const listed = await service.listUpstreams(call, readList(call, request, rules, { name: request.name }))
-    const response = 'pinfold.control.registry.v1.ListUpstreamsResponse'
-    return listResponse(response, 'upstreams', listed, toMessage, request)
-  },
-
-  async getUpstream(call, { uid }) {
-    return withProblem(await service.getUpstream(call, uid))
-  },
-
-  async createUpstream(call, { parent, upstream }) {
-    return withProblem(await service.createUpstream(call, parent, fromMessage(upstream)))
-  },
-
-  async updateUpstream(call, { upstream, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(upstream) }
-    return withProblem(await service.updateUpstream(call, upstream?.uid ?? '', patch))
-  },
-
-  async deleteUpstream(call, { uid }) {
-    await service.deleteUpstream(call, uid)
-    return empty
-  },
+  listUpstreams: listing(method.listUpstreams, rules, ({ name }) => ({ name }), service.listUpstreams, toMessage),
+  getUpstream: getting(service.getUpstream, withProblem),
+  createUpstream: creating(['parent', 'upstream'], fromMessage, service.createUpstream, withProblem),
+  updateUpstream: updating('upstream', fromMessage, service.updateUpstream, withProblem),
+  deleteUpstream: deleting('uid', service.deleteUpstream),
 }
 
 export const upstreamEvents: readonly EventBody[] = [
-  eventBody(UpstreamsService.method.createUpstream, anUpstream, toMessage),
-  eventBody(UpstreamsService.method.updateUpstream, anUpstream, toMessage),
-  deletionBody(UpstreamsService.method.deleteUpstream),
+  eventBody(method.createUpstream, anUpstream, toMessage),
+  eventBody(method.updateUpstream, anUpstream, toMessage),
+  deletionBody(method.deleteUpstream),
 ]
 
+const given = ['name', 'url', 'prefix', 'username', 'password', 'allow', 'requestsPerSecond', 'makeRepos'] as const
+
 function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
-  if (!upstream) throw invalid({ field: 'upstream', description: 'is required' })
-  const { name, url, prefix, username, password, allow, requestsPerSecond, makeRepos } = upstream
-  return { name, url, prefix, username, password, allow, requestsPerSecond, makeRepos }
+  return contentOf(upstream, 'upstream', ...given)
 }
 
 /** Not in lists, where reading the patterns of all upstreams would take long. */
@@ -55,13 +41,6 @@ function withProblem(upstream: Upstream): UpstreamMessage {
   return { ...toMessage(upstream), problem: storedPatternProblem('allow', upstream.allow, pathLimits) }
 }
 
-function toMessage({ createTime, updateTime, ...upstream }: Upstream): UpstreamMessage {
-  return {
-    $typeName: 'pinfold.control.registry.v1.Upstream',
-    ...upstream,
-    password: '',
-    problem: '',
-    createTime: timestamp(createTime),
-    updateTime: timestamp(updateTime),
-  }
+function toMessage(upstream: Upstream): UpstreamMessage {
+  return toUpstream({ ...upstream, password: '', problem: '' })
 }

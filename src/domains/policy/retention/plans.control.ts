@@ -4,18 +4,23 @@ import {
   type RetentionPlan as PlanMessage,
   PlannedDeletion_Outcome,
   PlannedDeletion_Why,
+  PlannedDeletionSchema,
   RetentionPlan_State,
+  RetentionPlanSchema,
   RetentionPlansService,
 } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
+import { getting } from '#lib/contract/handlers.ts'
+import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse } from '#lib/lists/lists.ts'
 import { exceptionOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
-import { timestamp } from '#lib/timestamp.ts'
 import { aRetentionPlan, outcomes, type Plan, planStates, whys } from './plans.model.ts'
 import * as service from './plans.service.ts'
 
+const toPlan = messageOf(RetentionPlanSchema, { left: 'leftOver' })
+const toDeletion = messageOf(PlannedDeletionSchema)
 const rules = { fields: exceptionOrders, defaultOrder: 'uid' }
 const deletionRules = { fields: { position: { column: 'position', sort: true } }, defaultOrder: 'position' } as const
 
@@ -24,10 +29,7 @@ export const retentionPlans: Handlers<typeof RetentionPlansService> = {
     return planMessage(await service.planRetention(call, parent))
   },
 
-  async getRetentionPlan(call, { uid }) {
-    return planMessage(await service.getRetentionPlan(call, uid))
-  },
-
+  getRetentionPlan: getting(service.getRetentionPlan, planMessage),
   async listRetentionPlans(call, request) {
     const page = readPage(call, request, rules, [request.scopeUid])
     const listed = await service.listRetentionPlans(call, page, request.scopeUid)
@@ -42,9 +44,7 @@ export const retentionPlans: Handlers<typeof RetentionPlansService> = {
     return listResponse(response, 'deletions', listed, deletionMessage, request)
   },
 
-  async applyRetention(call, { uid }) {
-    return planMessage(await service.applyRetention(call, uid))
-  },
+  applyRetention: getting(service.applyRetention, planMessage),
 }
 
 const { method } = RetentionPlansService
@@ -54,34 +54,19 @@ export const retentionPlanEvents: readonly EventBody[] = [
 ]
 
 function planMessage(plan: Plan): PlanMessage {
-  const { uid, actor, appliedBy, createTime, expireTime } = plan
-  return {
-    $typeName: 'pinfold.control.registry.v1.RetentionPlan',
-    ...{ uid, actor, appliedBy, truncated: plan.truncated === 1 },
-    state: RetentionPlan_State[nameOf(planStates, plan.state)],
-    manifests: BigInt(plan.manifests),
-    bytes: BigInt(plan.bytes),
-    dryRunManifests: BigInt(plan.dryRunManifests),
-    dryRunBytes: BigInt(plan.dryRunBytes),
-    undecided: BigInt(plan.undecided),
-    deleted: BigInt(plan.deleted),
-    left: BigInt(plan.leftOver),
-    createTime: timestamp(createTime),
-    updateTime: timestamp(plan.updateTime),
-    expireTime: timestamp(expireTime),
-  }
+  const state = RetentionPlan_State[nameOf(planStates, plan.state)]
+  return toPlan({ ...plan, truncated: plan.truncated === 1, state })
 }
 
 function deletionMessage(one: service.ListedDeletion): DeletionMessage {
-  const { repoUid, digest, rule, partOf, until, outcome } = one
-  return {
-    $typeName: 'pinfold.control.registry.v1.PlannedDeletion',
-    ...{ repoUid, digest, rule, partOf, dryRun: one.dryRun === 1, bytes: BigInt(one.bytes) },
+  const { outcome } = one
+  return toDeletion({
+    ...one,
+    dryRun: one.dryRun === 1,
     why: PlannedDeletion_Why[nameOf(whys, one.why)],
     outcome:
       outcome === outcomes.NONE
         ? PlannedDeletion_Outcome.OUTCOME_UNSPECIFIED
         : PlannedDeletion_Outcome[nameOf(outcomes, outcome) as 'KEPT'],
-    ...(until === '' ? {} : { until: timestamp(until) }),
-  }
+  })
 }

@@ -1,40 +1,31 @@
 import type { Handlers } from '#app.ts'
-import type {
-  AffectedPackage as AffectedMessage,
-  SourceRecord as RecordMessage,
-  SourceRun,
-  VulnerabilitySourcesService,
+import {
+  type AffectedPackage as AffectedMessage,
+  BeginVulnerabilitySourceResponseSchema,
+  ListVulnerabilitySourcesResponseSchema,
+  type SourceRecord as RecordMessage,
+  type SourceRun,
+  type VulnerabilitySourcesService,
 } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
-import { invalid } from '#lib/errors.ts'
-import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
+import { contentOf, messageOf, required } from '#lib/contract/messages.ts'
+import { type Instant, toIso } from '#lib/timestamp.ts'
 import type { AffectedPackage, Rank, SourceRecord } from '../records/records.model.ts'
 import * as service from './sources.service.ts'
+
+const toSources = messageOf(ListVulnerabilitySourcesResponseSchema)
+const toBegun = messageOf(BeginVulnerabilitySourceResponseSchema)
 
 type RangeEvent = AffectedPackage['ranges'][number]['events'][number]
 
 export const vulnerabilitySources: Handlers<typeof VulnerabilitySourcesService> = {
   async listVulnerabilitySources(call) {
-    const sources = await service.listSources(call)
-    return {
-      $typeName: 'pinfold.control.scanning.v1.ListVulnerabilitySourcesResponse',
-      sources: sources.map(({ name, url, licence, ecosystems, fingerprint, error, records, ...times }) => ({
-        $typeName: 'pinfold.control.scanning.v1.VulnerabilitySource',
-        ...{ name, url, licence, ecosystems, fingerprint, error, records: BigInt(records) },
-        ...(times.buildTime === '' ? {} : { buildTime: timestamp(times.buildTime) }),
-        ...(times.fetchTime === '' ? {} : { fetchTime: timestamp(times.fetchTime) }),
-        ...(times.tryTime === '' ? {} : { tryTime: timestamp(times.tryTime) }),
-      })),
-    }
+    return toSources({ sources: await service.listSources(call) })
   },
 
   async beginVulnerabilitySource(call, { source }) {
-    if (!source) throw invalid({ field: 'source', description: 'is required' })
-    const { name, url, licence, ecosystems } = source
-    const { generation } = await service.beginSource(call, { name, url, licence, ecosystems })
-    return {
-      $typeName: 'pinfold.control.scanning.v1.BeginVulnerabilitySourceResponse',
-      run: { $typeName: 'pinfold.control.scanning.v1.SourceRun', name, generation: BigInt(generation) },
-    }
+    const begun = contentOf(source, 'source', 'name', 'url', 'licence', 'ecosystems')
+    const { generation } = await service.beginSource(call, begun)
+    return toBegun({ run: { name: begun.name, generation } })
   },
 
   async putVulnerabilityRecords(call, { run, records }) {
@@ -64,8 +55,8 @@ export const vulnerabilitySources: Handlers<typeof VulnerabilitySourcesService> 
 }
 
 function runOf(run: SourceRun | undefined): service.RunName {
-  if (!run) throw invalid({ field: 'run', description: 'is required' })
-  return { name: run.name, generation: Number(run.generation) }
+  const { name, generation } = required(run, 'run')
+  return { name, generation: Number(generation) }
 }
 
 const isoOf = (time: Instant | undefined): string => (time ? toIso(time) : '')
