@@ -34,7 +34,7 @@ test('what an identity is bound to is read from the index of what counts', async
 
 test('what waits for a person, and whether they belong to an organisation, is read from the same index', async () => {
   const queries: [what: string, ask: Parameters<typeof queriesOf>[0], range?: string][] = [
-    ['count', (reader) => pending.countPending(reader, [{ identity, organization: '' }]).catch(() => 0)],
+    ['count', (reader) => pending.pendingList.count(reader, [{ identity, organization: '' }]).catch(() => 0)],
     ['of an organisation', (reader) => pending.pendingIn(reader, organization, identity), ' AND uid>\\? AND uid<\\?'],
     ['member', (reader) => pending.isMember(reader, organization, identity), ' AND uid>\\? AND uid<\\?'],
   ]
@@ -43,7 +43,7 @@ test('what waits for a person, and whether they belong to an organisation, is re
       const range = cursor ? ` AND uid${desc ? '<' : '>'}\\?` : ''
       queries.push([
         'list',
-        (reader) => pending.listPending(reader, [{ identity, organization: '' }], pageOf(desc, cursor)),
+        (reader) => pending.pendingList.list(reader, [{ identity, organization: '' }], pageOf(desc, cursor)),
         range,
       ])
     }

@@ -55,8 +55,8 @@ test('sessions are found, listed and ended by their indexes', async () => {
     'of whom SCIM names': (reader) => sessions.sessionsOfProvider(reader, provider, { externalId: 'e' }, 200),
   })
   for (const place of places) {
-    await check({ count: (reader) => sessions.countSessions(reader, [place]) })
-    for (const page of pages) await check({ list: (reader) => sessions.listSessions(reader, [place], page) })
+    await check({ count: (reader) => sessions.sessionList.count(reader, [place]) })
+    for (const page of pages) await check({ list: (reader) => sessions.sessionList.list(reader, [place], page) })
   }
 })
 
@@ -66,9 +66,9 @@ test('requests for access are listed and found by their indexes', async () => {
     one: (reader) => requests.findRequest(reader, provider),
     'of a person': (reader) => requests.findRequestOf(reader, organization, identity),
     'all of a person': (reader) => requests.requestsOf(reader, identity),
-    count: (reader) => requests.countRequests(reader, [place]),
+    count: (reader) => requests.requestList.count(reader, [place]),
   })
-  for (const page of pages) await check({ list: (reader) => requests.listRequests(reader, [place], page) })
+  for (const page of pages) await check({ list: (reader) => requests.requestList.list(reader, [place], page) })
 })
 
 const named: ScimFilter = { kind: 'compare', attribute: 'userName', op: 'eq', value: 'a' }

@@ -1,4 +1,5 @@
 // Deliveries and settings as their owners see and change them.
+import { countRows } from '#db/rows.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { AttemptResult, Delivery, DeliveryAttempt, DeliveryState, Settings } from './deliveries.model.ts'
@@ -133,9 +134,7 @@ export async function listDeliveries(
 }
 
 export async function countDeliveries(reader: Reader, id: number, state: DeliveryState | undefined): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM deliveries WHERE ${join(conditions(id, state), ' AND ')}`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM deliveries WHERE ${join(conditions(id, state), ' AND ')}`)
 }
 
 function conditions(subscription: number, state: DeliveryState | undefined): Sql[] {

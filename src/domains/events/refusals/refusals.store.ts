@@ -1,4 +1,5 @@
 import { insertsOf } from '#db/bulk.ts'
+import { countRows } from '#db/rows.ts'
 import { join, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -30,8 +31,7 @@ export async function keepLatest(tx: Tx, organisation: string, outsider: boolean
 }
 
 export async function countAll(reader: Reader): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM refusals`)
-  return row!.total
+  return countRows(reader, sql`FROM refusals`)
 }
 
 /** The organisation that has most. */
@@ -64,9 +64,7 @@ export async function listRefusals(reader: Reader, group: string, page: Page): P
 }
 
 export async function countRefusals(reader: Reader, group: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM refusals WHERE ${join(within(group), ' AND ')}`)
-  return row!.total
+  return countRows(reader, sql`FROM refusals WHERE ${join(within(group), ' AND ')}`)
 }
 
 function within(group: string): Sql[] {

@@ -1,4 +1,5 @@
 // Reads and writes of routing, and the insertion of deliveries.
+import { exists } from '#db/rows.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type DeliveryState, deliveryStates } from './delivery-states.model.ts'
 
@@ -44,7 +45,7 @@ export async function lockRouting(tx: Tx): Promise<{ position: number }> {
 }
 
 export async function anyUnrouted(reader: Reader): Promise<boolean> {
-  return (await reader.get(sql`SELECT 1 AS found FROM events_outbox WHERE position = 0 LIMIT 1`)) !== undefined
+  return exists(reader, sql`FROM events_outbox WHERE position = 0`)
 }
 
 /** The oldest events that have not been routed, in order. */

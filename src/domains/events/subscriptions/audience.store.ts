@@ -1,3 +1,4 @@
+import { exists } from '#db/rows.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
 /** The types that the subscriptions of these groups want, as JSON, and by whose names; empty for ours. */
@@ -8,9 +9,7 @@ export function typesAt(reader: Reader, groups: readonly string[]): Promise<{ ty
 
 /** Whether a stream at one of these places is open now. */
 export async function hasStream(reader: Reader, places: readonly string[], now: string): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM pull_streams WHERE place IN (${list(places)}) AND expire_time > ${now} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM pull_streams WHERE place IN (${list(places)}) AND expire_time > ${now}`)
 }
 
 export async function setStream(tx: Tx, stream: string, places: readonly string[], expireTime: string): Promise<void> {

@@ -69,7 +69,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
     await store.sweepRequests(tx, now)
     const before = await store.findRequestOf(tx, group.uid, caller.uid)
     checkSoon(before, now)
-    const waiting = await store.countRequests(tx, [{ organization: group.uid, now }])
+    const waiting = await store.requestList.count(tx, [{ organization: group.uid, now }])
     if (!before && waiting >= maxWaitingRequests) throw tooMany('too many people wait there already', 60 * 60)
     const request: AccessRequest = {
       uid: before?.uid ?? newUid(group.uid),
@@ -109,8 +109,7 @@ export async function listAccessRequests(
   query: ListQuery<object>,
 ): Promise<Listed<AccessRequest>> {
   await requireGroup(call.app.db, organization)
-  const source = { list: store.listRequests, count: store.countRequests }
-  return listFrom(call, query, [{ organization, now: call.now }], source)
+  return listFrom(call, query, [{ organization, now: call.now }], store.requestList)
 }
 
 /** Who asks agrees to belong there. Answers with the uid of the binding; empty when the person had the role already. */

@@ -1,5 +1,5 @@
+import { deleteOldest, listByUid } from '#db/rows.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Page } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { AccessRequest } from './access-requests.model.ts'
 
@@ -53,20 +53,7 @@ export async function deleteWaiting(tx: Tx, uid: string): Promise<boolean> {
 /** Those who wait for an answer of an organisation. */
 export type RequestPlace = { organization: string; now: string }
 
-/** One row more than the page has room for, in the order of the uids. */
-export function listRequests(reader: Reader, [place]: readonly RequestPlace[], page: Page): Promise<AccessRequest[]> {
-  const { desc } = page.order
-  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
-  return reader.all(sql`
-    SELECT ${columns} FROM access_requests t WHERE ${waiting(place!)} ${after}
-     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
-}
-
-export async function countRequests(reader: Reader, [place]: readonly RequestPlace[]): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM access_requests t WHERE ${waiting(place!)}`)
-  return row!.total
-}
+export const requestList = listByUid({ table: 'access_requests', columns }, waiting, (row: AccessRequest) => row)
 
 function waiting({ organization, now }: RequestPlace): Sql {
   return sql`t.parent_uid = ${organization} AND t.state = 'waiting' AND t.expire_time > ${now}`
@@ -74,7 +61,5 @@ function waiting({ organization, now }: RequestPlace): Sql {
 
 /** Forgets what is over, in any organisation, a hundred at a time. */
 export async function sweepRequests(tx: Tx, now: string): Promise<void> {
-  await tx.run(sql`
-    DELETE FROM access_requests WHERE uid IN (
-      SELECT uid FROM access_requests WHERE expire_time <= ${now} ORDER BY expire_time LIMIT 100)`)
+  await deleteOldest(tx, { table: 'access_requests', key: 'uid' }, now, 100)
 }

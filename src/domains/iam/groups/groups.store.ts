@@ -1,5 +1,6 @@
 import { countAt, listPage } from '#db/listing.ts'
 import { nodeTable } from '#db/node-table.ts'
+import { exists } from '#db/rows.ts'
 import { ident, join, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Resource } from '#lib/resource.ts'
@@ -81,7 +82,7 @@ export async function setResourceLimits(tx: Tx, before: Group, after: Group): Pr
 }
 
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
-  return (await reader.get(sql`SELECT 1 AS found FROM groups WHERE uid = ${uid}`)) !== undefined
+  return exists(reader, sql`FROM groups WHERE uid = ${uid}`)
 }
 
 /** `key` is the name with the slash that follows it in a path; `filled` tells whether a node of the kind is below. */
@@ -133,7 +134,7 @@ export async function unreleasedOf(reader: Reader, uid: string, table: string, m
 /** What has the uid of its group is listed beside the group, not below it. */
 async function isOf(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
   if (uid !== 'group') return false
-  return (await reader.get(sql`SELECT 1 AS found FROM ${ident(table)} WHERE uid = ${group}`)) !== undefined
+  return exists(reader, sql`FROM ${ident(table)} WHERE uid = ${group}`)
 }
 
 /**

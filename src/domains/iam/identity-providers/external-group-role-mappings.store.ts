@@ -1,4 +1,5 @@
 import { nodeTable } from '#db/node-table.ts'
+import { exists } from '#db/rows.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { GroupMapping } from './external-group-role-mappings.model.ts'
 
@@ -47,7 +48,5 @@ export function mappingsOfGroups(reader: Reader, provider: string, groups: reado
 }
 
 export async function isRoleMapped(reader: Reader, role: string): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM external_group_role_mappings WHERE role_uid = ${role} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM external_group_role_mappings WHERE role_uid = ${role}`)
 }

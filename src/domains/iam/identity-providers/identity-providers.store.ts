@@ -1,4 +1,5 @@
 import { nodeTable } from '#db/node-table.ts'
+import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { top } from '#lib/uid.ts'
 import type { Discovery, IdentityProvider, Oidc } from './identity-providers.model.ts'
@@ -90,8 +91,7 @@ export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8
 }
 
 export async function isDefaultRole(reader: Reader, role: string): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM identity_providers WHERE default_role = ${role} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM identity_providers WHERE default_role = ${role}`)
 }
 
 export async function saveSettings(tx: Tx, provider: string, settings: ScimSettings): Promise<void> {

@@ -1,4 +1,5 @@
 import { nodeTable } from '#db/node-table.ts'
+import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { GroupInvite, HydratedInvite } from './group-invites.model.ts'
 
@@ -76,7 +77,5 @@ export async function sweepInvites(tx: Tx, group: string, time: string): Promise
 
 /** Whether an invite that can still be redeemed offers the role. */
 export async function isRoleOffered(reader: Reader, role: string, now: string): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM group_invites WHERE role_uid = ${role} AND expiration_time > ${now} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM group_invites WHERE role_uid = ${role} AND expiration_time > ${now}`)
 }

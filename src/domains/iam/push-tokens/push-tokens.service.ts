@@ -167,7 +167,7 @@ export async function listGroupPushTokens(
 }
 
 function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlace): Promise<Listed<PushToken>> {
-  return listFrom(call, query, [place], { list: store.listPushTokens, count: store.countPushTokens })
+  return listFrom(call, query, [place], store.pushTokenList)
 }
 
 /** NOT_FOUND for those of others. */

@@ -1,5 +1,5 @@
+import { countRows, deleteOldest, listByUid } from '#db/rows.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Page } from '#lib/lists/paging.ts'
 import { operatorUid, rootOf } from '#lib/uid.ts'
 import type { PushToken } from './push-tokens.model.ts'
 
@@ -83,9 +83,7 @@ export async function pushTokensOfSession(reader: Reader, session: string, limit
 /** How many there are of a maker, and in an organisation. */
 export async function countLive(reader: Reader, identity: string, organization: string, now: string): Promise<Counts> {
   const ofMaker = identity === operatorUid ? sql`t.identity_uid IS NULL` : sql`t.identity_uid = ${identity}`
-  const count = async (where: Sql) =>
-    (await reader.get<{ total: number }>(sql`
-      SELECT count(*) AS total FROM push_tokens t WHERE ${where} AND t.expire_time > ${now}`))!.total
+  const count = (where: Sql) => countRows(reader, sql`FROM push_tokens t WHERE ${where} AND t.expire_time > ${now}`)
   return { ofMaker: await count(ofMaker), ofOrganization: await count(sql`t.root_uid = ${organization}`) }
 }
 type Counts = { ofMaker: number; ofOrganization: number }
@@ -93,24 +91,7 @@ type Counts = { ofMaker: number; ofOrganization: number }
 /** Those of a maker, within one organisation where that is not empty; or those that reach a group or what is below it. */
 export type PushTokenPlace = { identity: string; organization: string } | { group: string }
 
-/** One row more than the page has room for, in the order of the uids. */
-export async function listPushTokens(
-  reader: Reader,
-  [place]: readonly PushTokenPlace[],
-  page: Page,
-): Promise<PushToken[]> {
-  const { desc } = page.order
-  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
-  const rows = await reader.all<Row>(sql`
-    SELECT ${columns} FROM push_tokens t WHERE ${at(place!)} ${after}
-     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
-  return rows.map(fromRow)
-}
-
-export async function countPushTokens(reader: Reader, [place]: readonly PushTokenPlace[]): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM push_tokens t WHERE ${at(place!)}`)
-  return row!.total
-}
+export const pushTokenList = listByUid({ table: 'push_tokens', columns }, at, (row: Row) => fromRow(row))
 
 /** An organisation has a bounded number of them, so those of a folder are picked out of its own. */
 function at(place: PushTokenPlace): Sql {
@@ -128,7 +109,5 @@ function at(place: PushTokenPlace): Sql {
 
 /** Forgets those that have expired before, at most `limit`. */
 export async function sweepPushTokens(tx: Tx, before: string, limit: number): Promise<number> {
-  return tx.run(sql`
-    DELETE FROM push_tokens WHERE uid IN (
-      SELECT uid FROM push_tokens WHERE expire_time <= ${before} ORDER BY expire_time LIMIT ${limit})`)
+  return deleteOldest(tx, { table: 'push_tokens', key: 'uid' }, before, limit)
 }

@@ -1,3 +1,4 @@
+import { deleteOldest } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type RequestRow = { requestHash: string; answer: Uint8Array | null }
@@ -24,7 +25,5 @@ export async function setAnswer(tx: Tx, id: string, answer: Uint8Array): Promise
 
 /** Deletes some that have expired, at most `limit`, and answers with how many. */
 export async function sweepRequests(tx: Tx, now: string, limit: number): Promise<number> {
-  return tx.run(sql`
-    DELETE FROM request_ids WHERE id IN (
-      SELECT id FROM request_ids WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+  return deleteOldest(tx, { table: 'request_ids', key: 'id' }, now, limit)
 }

@@ -65,7 +65,7 @@ export async function listPendingBindings(call: Call, query: ListQuery<object>):
   requireWholeToken(call.caller, 'ask what waits for the person')
   const { uid, session } = call.caller
   const place = { identity: uid, organization: session?.organization ?? '' }
-  return listFrom(call, query, [place], { list: pending.listPending, count: pending.countPending })
+  return listFrom(call, query, [place], pending.pendingList)
 }
 
 /** With it all that waits for the caller in its organisation; their uids. What was accepted before stays so. */

@@ -1,36 +1,24 @@
+import { listByUid } from '#db/rows.ts'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
-import type { Page } from '#lib/lists/paging.ts'
 import type { PendingBinding } from './pending-bindings.model.ts'
 
 /** For whom bindings wait, and in which organisation; empty for all. */
 export type PendingPlace = { identity: string; organization: string }
 
-/** One row more than the page has room for, in the order of the uids, of what waits for an identity. */
-export function listPending(reader: Reader, [place]: readonly PendingPlace[], page: Page): Promise<PendingBinding[]> {
-  const { desc } = page.order
-  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
-  return reader.all(sql`
-    SELECT t.uid, o.name AS organization, g.name AS "group", r.name AS role, t.created_by AS "createdBy",
-           coalesce(c.name, '') AS "createdByName", t.create_time AS "createTime"
-      FROM role_bindings t
-      JOIN groups g ON g.uid = t.parent_uid
-      JOIN groups o ON o.uid = substr(t.parent_uid, 1, 40)
-      JOIN roles r ON r.uid = t.role_uid
-      LEFT JOIN identities c ON c.uid = t.created_by
-     WHERE t.identity_uid = ${place!.identity} AND t.accepted = 0 ${inside(place!)} ${after}
-     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`}
-     LIMIT ${page.size + 1} OFFSET ${page.skip}`)
-}
+const columns = sql`
+  t.uid, o.name AS organization, g.name AS "group", r.name AS role, t.created_by AS "createdBy",
+  coalesce(c.name, '') AS "createdByName", t.create_time AS "createTime"`
+const join = sql`
+  JOIN groups g ON g.uid = t.parent_uid
+  JOIN groups o ON o.uid = substr(t.parent_uid, 1, 40)
+  JOIN roles r ON r.uid = t.role_uid
+  LEFT JOIN identities c ON c.uid = t.created_by`
 
-export async function countPending(reader: Reader, [place]: readonly PendingPlace[]): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM role_bindings t
-     WHERE t.identity_uid = ${place!.identity} AND t.accepted = 0 ${inside(place!)}`)
-  return row!.total
-}
+export const pendingList = listByUid({ table: 'role_bindings', columns, join }, at, (row: PendingBinding) => row)
 
-function inside({ organization }: PendingPlace): Sql {
-  return organization === '' ? sql`` : sql`AND t.uid > ${`${organization}/`} AND t.uid < ${`${organization}0`}`
+function at({ identity, organization }: PendingPlace): Sql {
+  const inside = organization === '' ? sql`` : sql`AND t.uid > ${`${organization}/`} AND t.uid < ${`${organization}0`}`
+  return sql`t.identity_uid = ${identity} AND t.accepted = 0 ${inside}`
 }
 
 /** The uids of the bindings of an organisation that wait for an identity. */

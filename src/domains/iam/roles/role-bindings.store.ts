@@ -1,4 +1,5 @@
 import { nodeTable } from '#db/node-table.ts'
+import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { presentedIdentity, type RelationshipRow } from '../identities/identities.model.ts'
 import type { HydratedBinding, RoleBinding } from './role-bindings.model.ts'
@@ -134,9 +135,9 @@ export async function countBound(reader: Reader, group: string, role: string, up
 
 /** Whether somebody else than `identity` has the role on the group itself, and has accepted it. */
 export async function anybodyElse(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM role_bindings
-     WHERE parent_uid = ${group} AND role_uid = ${role} AND identity_uid <> ${identity} AND accepted = 1
-     LIMIT 1`)
-  return row !== undefined
+  return exists(
+    reader,
+    sql`FROM role_bindings
+     WHERE parent_uid = ${group} AND role_uid = ${role} AND identity_uid <> ${identity} AND accepted = 1`,
+  )
 }

@@ -1,5 +1,6 @@
 import { readFact, writeFact } from '#db/facts.ts'
 import { nodeTable } from '#db/node-table.ts'
+import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Role } from './roles.model.ts'
 
@@ -51,5 +52,5 @@ export async function takeBuiltInVersion(tx: Tx, version: number): Promise<boole
 }
 
 export async function isRoleBound(reader: Reader, uid: string): Promise<boolean> {
-  return (await reader.get(sql`SELECT 1 AS found FROM role_bindings WHERE role_uid = ${uid} LIMIT 1`)) !== undefined
+  return exists(reader, sql`FROM role_bindings WHERE role_uid = ${uid}`)
 }

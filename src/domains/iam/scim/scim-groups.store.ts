@@ -1,3 +1,4 @@
+import { countRows } from '#db/rows.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { ScimFilter } from './scim-filter.model.ts'
@@ -49,10 +50,11 @@ export async function listGroups(
 }
 
 export async function countGroups(reader: Reader, provider: string, filter?: ScimFilter): Promise<number> {
-  const row = await reader.get<{ count: number }>(sql`
-    SELECT COUNT(*) AS count FROM scim_groups g
-     WHERE g.provider_uid = ${provider} AND (${conditionOf(filter, groupTarget)})`)
-  return Number(row!.count)
+  return countRows(
+    reader,
+    sql`FROM scim_groups g
+     WHERE g.provider_uid = ${provider} AND (${conditionOf(filter, groupTarget)})`,
+  )
 }
 
 export async function insertGroup(tx: Tx, group: ScimGroup): Promise<void> {
@@ -81,9 +83,7 @@ export async function deleteGroup(tx: Tx, id: string): Promise<void> {
 }
 
 export async function countMembers(reader: Reader, group: string): Promise<number> {
-  const row = await reader.get<{ count: number }>(sql`
-    SELECT COUNT(*) AS count FROM scim_group_members WHERE group_id = ${group}`)
-  return Number(row!.count)
+  return countRows(reader, sql`FROM scim_group_members WHERE group_id = ${group}`)
 }
 
 /** The members of these groups, by the id of the group. */

@@ -1,3 +1,4 @@
+import { countRows } from '#db/rows.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { ScimFilter } from './scim-filter.model.ts'
 import { conditionOf, userTarget } from './scim-filter.store.ts'
@@ -47,9 +48,7 @@ export async function isTaken(
 }
 
 export async function countUsers(reader: Reader, provider: string): Promise<number> {
-  const row = await reader.get<{ count: number }>(sql`
-    SELECT COUNT(*) AS count FROM scim_users WHERE provider_uid = ${provider}`)
-  return Number(row!.count)
+  return countRows(reader, sql`FROM scim_users WHERE provider_uid = ${provider}`)
 }
 
 /** In the order in which they were added, so that people who are added move nobody to another page. */
@@ -156,9 +155,7 @@ export async function forgetRemoval(tx: Tx, provider: string, externalId: string
 }
 
 export async function countRemovals(reader: Reader, provider: string): Promise<number> {
-  const row = await reader.get<{ count: number }>(sql`
-    SELECT COUNT(*) AS count FROM scim_removals WHERE provider_uid = ${provider}`)
-  return Number(row!.count)
+  return countRows(reader, sql`FROM scim_removals WHERE provider_uid = ${provider}`)
 }
 
 /** Whether the provider lets somebody in; nothing for whom it has never provisioned. */

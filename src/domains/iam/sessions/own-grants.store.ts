@@ -1,4 +1,5 @@
 // What programs wait with for a person who signs in for them: by a code that is typed, by one on loopback, or headless.
+import { countRows, deleteOldest } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type DeviceAnswer = '' | 'approved' | 'refused'
@@ -38,13 +39,11 @@ export async function countDeviceCodes(
   network: string,
   now: string,
 ): Promise<{ ofNetwork: number; ofSite: number; all: number }> {
-  const own = await reader.get<{ n: number }>(sql`
-    SELECT count(*) AS n FROM device_codes WHERE network = ${network} AND expire_time > ${now}`)
-  const all = await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM device_codes WHERE expire_time > ${now}`)
+  const own = await countRows(reader, sql`FROM device_codes WHERE network = ${network} AND expire_time > ${now}`)
+  const all = await countRows(reader, sql`FROM device_codes WHERE expire_time > ${now}`)
   const site = network.endsWith('::/64') ? `${network.split(':').slice(0, 3).join(':')}:%` : ''
-  const around = await reader.get<{ n: number }>(sql`
-    SELECT count(*) AS n FROM device_codes WHERE network LIKE ${site} AND expire_time > ${now}`)
-  return { ofNetwork: own!.n, ofSite: around!.n, all: all!.n }
+  const around = await countRows(reader, sql`FROM device_codes WHERE network LIKE ${site} AND expire_time > ${now}`)
+  return { ofNetwork: own, ofSite: around, all }
 }
 
 /** Takes away the oldest that no program has asked about; `false` when there is none. */
@@ -158,12 +157,12 @@ export async function countHeadless(
   identity: string,
   now: string,
 ): Promise<{ ofIdentity: number; all: number }> {
-  const own = await reader.get<{ n: number }>(sql`
-    SELECT count(*) AS n FROM headless_sign_ins WHERE identity_uid = ${identity} AND expire_time > ${now}`)
-  const all = await reader.get<{ n: number }>(
-    sql`SELECT count(*) AS n FROM headless_sign_ins WHERE expire_time > ${now}`,
+  const own = await countRows(
+    reader,
+    sql`FROM headless_sign_ins WHERE identity_uid = ${identity} AND expire_time > ${now}`,
   )
-  return { ofIdentity: own!.n, all: all!.n }
+  const all = await countRows(reader, sql`FROM headless_sign_ins WHERE expire_time > ${now}`)
+  return { ofIdentity: own, all }
 }
 
 /** Takes it away, so that it is fetched once. */
@@ -179,18 +178,12 @@ export async function sweepGrants(
   { now, forgotten }: { now: string; forgotten: string },
   limit: number,
 ): Promise<number> {
-  const devices = await tx.run(sql`
-    DELETE FROM device_codes WHERE device_hash IN (
-      SELECT device_hash FROM device_codes WHERE expire_time <= ${forgotten} ORDER BY expire_time LIMIT ${limit})`)
+  const devices = await deleteOldest(tx, { table: 'device_codes', key: 'device_hash' }, forgotten, limit)
   const sessions = await tx.run(sql`
     DELETE FROM sessions WHERE uid IN (
       SELECT session_uid FROM sign_in_codes WHERE expire_time <= ${now} AND used = 0 ORDER BY expire_time LIMIT ${limit})`)
-  const codes = await tx.run(sql`
-    DELETE FROM sign_in_codes WHERE code_hash IN (
-      SELECT code_hash FROM sign_in_codes WHERE expire_time <= ${forgotten} ORDER BY expire_time LIMIT ${limit})`)
-  const headless = await tx.run(sql`
-    DELETE FROM headless_sign_ins WHERE code_hash IN (
-      SELECT code_hash FROM headless_sign_ins WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+  const codes = await deleteOldest(tx, { table: 'sign_in_codes', key: 'code_hash' }, forgotten, limit)
+  const headless = await deleteOldest(tx, { table: 'headless_sign_ins', key: 'code_hash' }, now, limit)
   return devices + sessions + codes + headless
 }
 

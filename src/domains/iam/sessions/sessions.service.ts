@@ -164,12 +164,8 @@ export async function listSessions(call: Call, query: ListQuery<object>): Promis
   const { uid, session } = call.caller
   const organization = session?.organization || undefined
   const trusted = trustedNames(call.app.config.peopleIssuers)
-  return listFrom(
-    call,
-    query,
-    [{ identity: uid, trusted, now: call.now, ...(organization && { organization }) }],
-    source,
-  )
+  const place = { identity: uid, trusted, now: call.now, ...(organization && { organization }) }
+  return listFrom(call, query, [place], store.sessionList)
 }
 
 export async function listOrganizationSessions(
@@ -178,10 +174,8 @@ export async function listOrganizationSessions(
   query: ListQuery<object>,
 ): Promise<Listed<Session>> {
   await requireGroup(call.app.db, organization)
-  return listFrom(call, query, [{ organization, trusted: [], now: call.now }], source)
+  return listFrom(call, query, [{ organization, trusted: [], now: call.now }], store.sessionList)
 }
-
-const source = { list: store.listSessions, count: store.countSessions }
 
 /** Of the caller; a token that does less than they may ends its own session only. */
 export async function endSession(call: Call, uid: string): Promise<void> {

@@ -1,6 +1,6 @@
+import { deleteOldest, listByUid } from '#db/rows.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
-import type { Page } from '#lib/lists/paging.ts'
 import type { Profile, Session, SessionBound } from './sessions.model.ts'
 
 type Row = Omit<Session, 'act' | 'profile' | 'granted' | 'bound'> & {
@@ -117,20 +117,7 @@ export async function sessionsOfProvider(
  */
 export type SessionPlace = { identity?: string; organization?: string; trusted: readonly string[]; now: string }
 
-/** One row more than the page has room for, in the order of the uids, of those that have not ended. */
-export async function listSessions(reader: Reader, [place]: readonly SessionPlace[], page: Page): Promise<Session[]> {
-  const { desc } = page.order
-  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
-  const rows = await reader.all<Row>(sql`
-    SELECT ${columns} FROM sessions t WHERE ${at(place!)} ${after}
-     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
-  return rows.map(fromRow)
-}
-
-export async function countSessions(reader: Reader, [place]: readonly SessionPlace[]): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM sessions t WHERE ${at(place!)}`)
-  return row!.total
-}
+export const sessionList = listByUid({ table: 'sessions', columns }, at, fromRow)
 
 function at({ identity, organization, trusted, now }: SessionPlace): Sql {
   const ofIdentity = identity === undefined ? sql`` : sql`t.identity_uid = ${identity} AND`
@@ -153,9 +140,7 @@ export async function unusedSessions(
 
 /** Removes sessions that have ended, at most `limit`. */
 export async function sweepSessions(tx: Tx, now: string, limit: number): Promise<number> {
-  return tx.run(sql`
-    DELETE FROM sessions WHERE uid IN (
-      SELECT uid FROM sessions WHERE end_time <= ${now} ORDER BY end_time LIMIT ${limit})`)
+  return deleteOldest(tx, { table: 'sessions', key: 'uid', column: 'end_time' }, now, limit)
 }
 
 function only(row: Row | undefined): Session | undefined {

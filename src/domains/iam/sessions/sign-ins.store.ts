@@ -1,4 +1,5 @@
 // What is kept around a sign-in: attempts, who is known where, logout tokens, and the codes for the operator's browser.
+import { deleteOldest } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 /** A sign-in that waits for the provider to send the person back. */
@@ -76,9 +77,7 @@ export async function sweepSignIns(tx: Tx, now: string, limit: number, most: num
   const logouts = await tx.run(sql`
     DELETE FROM logout_tokens WHERE (provider, jti_hash) IN (
       SELECT provider, jti_hash FROM logout_tokens WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
-  const attempts = await tx.run(sql`
-    DELETE FROM sign_in_attempts WHERE state_hash IN (
-      SELECT state_hash FROM sign_in_attempts WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+  const attempts = await deleteOldest(tx, { table: 'sign_in_attempts', key: 'state_hash' }, now, limit)
   const above = await tx.run(sql`
     DELETE FROM sign_in_attempts WHERE state_hash IN (
       SELECT state_hash FROM sign_in_attempts ORDER BY expire_time DESC LIMIT ${limit} OFFSET ${most})`)

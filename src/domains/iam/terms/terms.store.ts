@@ -1,3 +1,4 @@
+import { countRows } from '#db/rows.ts'
 import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { TermsAcceptance } from './terms.model.ts'
@@ -26,9 +27,7 @@ function after({ order, after: last }: Page, column: Sql): Sql {
 }
 
 export async function countAcceptances(reader: Reader, groups: readonly string[]): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM terms_acceptances t WHERE t.group_uid IN (${list(groups)})`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM terms_acceptances t WHERE t.group_uid IN (${list(groups)})`)
 }
 
 /** The ids of the documents that were accepted for any of the groups. */
