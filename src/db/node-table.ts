@@ -15,6 +15,13 @@ export type NodeTable<K extends string, F extends string> = Omit<Listing, 'kind'
   unique?: readonly string[]
 }
 
+/** The table of nodes whose names differ from those of their siblings. */
+export const namedNodes = {
+  sorted: ['name', 'create_time', 'update_time'],
+  filters: { name: 'name' },
+  unique: ['parent_uid', 'name'],
+} as const
+
 type Member<K extends string> = K extends `${infer A}_${infer B}` ? `${A}${Capitalize<Member<B>>}` : K
 /** The members of a node that its lists depend on. */
 type Listed<K extends string> = { uid: string } & { [key in Member<K>]: string }

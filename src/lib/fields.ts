@@ -24,6 +24,15 @@ export const namePattern = /^[a-z0-9 ._-]{1,}$/
 export const descriptionPattern = /^[\S ]{0,512}$/u
 export const maxNameLength = 255
 
+/** The members that resources with a name have; lists can be ordered by all but the description. */
+export const namedFields = {
+  uid: { column: 'uid', sort: true },
+  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
+  description: { column: 'description', update: true, pattern: descriptionPattern },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Record<string, Field>
+
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

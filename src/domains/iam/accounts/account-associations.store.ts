@@ -1,4 +1,4 @@
-import { nodeTable } from '#db/node-table.ts'
+import { namedNodes, nodeTable } from '#db/node-table.ts'
 import { sql, type Tx } from '#db/sql.ts'
 import type { AccountAssociation, Accounts } from './account-associations.model.ts'
 
@@ -17,16 +17,7 @@ function accountsText({ amazon, google, azure, github, pinfold }: AccountAssocia
 
 export type AssociationFilter = { name: string }
 
-const associations = nodeTable(
-  {
-    table: 'account_associations',
-    columns,
-    sorted: ['name', 'create_time', 'update_time'],
-    filters: { name: 'name' },
-    unique: ['uid'],
-  },
-  fromRow,
-)
+const associations = nodeTable({ table: 'account_associations', columns, ...namedNodes, unique: ['uid'] }, fromRow)
 
 export const { list: associationList, find: findAssociation, delete: deleteAssociation } = associations
 

@@ -1,5 +1,5 @@
 import { kindOf } from '#lib/events/event-body.ts'
-import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+import { type Fields, namedFields } from '#lib/fields.ts'
 
 /** An organisation (a root) or a folder. Its uid starts with the uid of the group above it. */
 export type Group = {
@@ -23,13 +23,9 @@ export const aGroup = kindOf<Group>('group')
 export const groupType = 'iam.pinfold.dev/Group'
 
 export const groupFields = {
-  uid: { column: 'uid', sort: true },
-  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
-  description: { column: 'description', update: true, pattern: descriptionPattern },
+  ...namedFields,
   verified: { column: 'verified', update: true },
   kind: { column: 'kind', update: true },
-  createTime: { column: 'create_time', sort: true },
-  updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Group>
 
 /** OrgStatus READY. */

@@ -1,5 +1,5 @@
 import { countAt, listPage } from '#db/listing.ts'
-import { nodeTable } from '#db/node-table.ts'
+import { namedNodes, nodeTable } from '#db/node-table.ts'
 import { exists } from '#db/rows.ts'
 import { ident, join, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
@@ -21,16 +21,7 @@ function fromRow({ verified, resourceLimits, ...row }: Row): Group {
 
 export type GroupFilter = { name: string }
 
-const groups = nodeTable(
-  {
-    table: 'groups',
-    columns,
-    sorted: ['name', 'create_time', 'update_time'],
-    filters: { name: 'name' },
-    unique: ['parent_uid', 'name'],
-  },
-  fromRow,
-)
+const groups = nodeTable({ table: 'groups', columns, ...namedNodes }, fromRow)
 
 export const { list: groupList, find: findGroup, byUid: groupsByUid, delete: deleteGroup } = groups
 

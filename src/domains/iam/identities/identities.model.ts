@@ -1,5 +1,5 @@
 import { kindOf } from '#lib/events/event-body.ts'
-import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+import { descriptionPattern, type Fields, namedFields } from '#lib/fields.ts'
 
 /** Matches the claims of a token that another issuer signed. Exactly one of each pair of issuer and subject. */
 export type ClaimMatch = {
@@ -64,16 +64,12 @@ export const anIdentity = kindOf<Identity>('identity')
 export const identityType = 'iam.pinfold.dev/Identity'
 
 export const identityFields = {
-  uid: { column: 'uid', sort: true },
-  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
-  description: { column: 'description', update: true, pattern: descriptionPattern },
+  ...namedFields,
   company: { column: 'company', update: true, pattern: descriptionPattern },
   claimMatch: { column: 'relationship', update: true },
   staticKeys: { column: 'relationship', update: true },
   awsIdentity: { column: 'relationship', update: true },
   servicePrincipal: { column: 'relationship', update: true },
-  createTime: { column: 'create_time', sort: true },
-  updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Identity>
 
 /** What a person says of themselves; the names are those that the provider has given. */

@@ -1,5 +1,5 @@
 import { kindOf } from '#lib/events/event-body.ts'
-import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+import { type Fields, namedFields } from '#lib/fields.ts'
 import type { ScimSettings } from './scim-settings.model.ts'
 
 export type Oidc = {
@@ -42,13 +42,9 @@ export const aProvider = kindOf<IdentityProvider>('provider')
 export const identityProviderType = 'iam.pinfold.dev/IdentityProvider'
 
 export const identityProviderFields = {
-  uid: { column: 'uid', sort: true },
-  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
-  description: { column: 'description', update: true, pattern: descriptionPattern },
+  ...namedFields,
   defaultRole: { column: 'default_role', update: true },
   oidc: { column: 'oidc', update: true },
-  createTime: { column: 'create_time', sort: true },
-  updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<IdentityProvider>
 
 /** What a member is when a mask names it and the body leaves it out. */

@@ -1,4 +1,4 @@
-import { nodeTable } from '#db/node-table.ts'
+import { namedNodes, nodeTable } from '#db/node-table.ts'
 import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { top } from '#lib/uid.ts'
@@ -29,16 +29,7 @@ const discoveryText = (discovery: Discovery | undefined): string => (discovery ?
 
 export type ProviderFilter = { name: string }
 
-const providers = nodeTable(
-  {
-    table: 'identity_providers',
-    columns,
-    sorted: ['name', 'create_time', 'update_time'],
-    filters: { name: 'name' },
-    unique: ['parent_uid', 'name'],
-  },
-  fromRow,
-)
+const providers = nodeTable({ table: 'identity_providers', columns, ...namedNodes }, fromRow)
 
 export const { list: providerList, find: findProvider, delete: deleteProvider } = providers
 

@@ -1,5 +1,5 @@
 import { readFact, writeFact } from '#db/facts.ts'
-import { nodeTable } from '#db/node-table.ts'
+import { namedNodes, nodeTable } from '#db/node-table.ts'
 import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Role } from './roles.model.ts'
@@ -14,16 +14,7 @@ function fromRow({ capabilities, ...row }: Row): Role {
 
 export type RoleFilter = { name: string }
 
-const roles = nodeTable(
-  {
-    table: 'roles',
-    columns,
-    sorted: ['name', 'create_time', 'update_time'],
-    filters: { name: 'name' },
-    unique: ['parent_uid', 'name'],
-  },
-  fromRow,
-)
+const roles = nodeTable({ table: 'roles', columns, ...namedNodes }, fromRow)
 
 export const { list: roleList, find: findRole, byUid: rolesByUid, delete: deleteRole } = roles
 

@@ -1,4 +1,4 @@
-import { nodeTable } from '#db/node-table.ts'
+import { namedNodes, nodeTable } from '#db/node-table.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Upstream } from './upstreams.model.ts'
 
@@ -18,16 +18,7 @@ function fromRow(row: Row): Upstream {
 
 export type UpstreamFilter = { name: string }
 
-const upstreams = nodeTable(
-  {
-    table: 'upstreams',
-    columns,
-    sorted: ['name', 'create_time', 'update_time'],
-    filters: { name: 'name' },
-    unique: ['parent_uid', 'name'],
-  },
-  fromRow,
-)
+const upstreams = nodeTable({ table: 'upstreams', columns, ...namedNodes }, fromRow)
 
 export const { list: upstreamList, find: findUpstream, delete: deleteUpstream } = upstreams
 
