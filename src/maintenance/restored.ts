@@ -3,7 +3,6 @@ import type { Blobs } from '#blobs/blobs.ts'
 import { openBlobs } from '#blobs/open.ts'
 import type { Config } from '#config.ts'
 import { readFact, writeFact } from '#db/facts.ts'
-import { type Forgotten, forgetRestored } from '#db/restored-rows.ts'
 import { createSkew } from '#db/skew.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { endLogs } from '#domains/ledger/proofs/logs.store.ts'
@@ -14,6 +13,7 @@ import { delayAllTrash, releaseAll } from '#domains/registry/blobs/holds.store.t
 import { type Cause, ownCause } from '#lib/cause.ts'
 import { newUid, operatorUid, top } from '#lib/uid.ts'
 import { openExisting } from '#open-database.ts'
+import { type Forgotten, forgetRestored } from './restored-rows.store.ts'
 
 export type Restored = Forgotten & { trash: number }
 

@@ -1,6 +1,6 @@
 // What of a restored database must not count any more, since it remembers less than others do.
-import { removeFact, writeFact } from './facts.ts'
-import { sql, type Tx } from './sql.ts'
+import { removeFact, writeFact } from '#db/facts.ts'
+import { sql, type Tx } from '#db/sql.ts'
 
 export type Forgotten = { sessions: number; pushTokens: number; position: number }
 
