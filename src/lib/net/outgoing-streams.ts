@@ -1,7 +1,6 @@
 // Answers of servers that somebody else named, as they come: with their status and their headers, of any size, and from
 // where they redirect to. Each address on the way is judged as for any other outgoing request.
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import type { IncomingHttpHeaders } from 'node:http'
 import { bounded, createGate, OutgoingError, type OutgoingLimits, type OutgoingOptions, within } from './outgoing.ts'
 
 /** `secret` are headers that go to the origin of the URL only. */
@@ -42,30 +41,9 @@ export type OutgoingStreams = {
 
 const maxRedirects = 5
 const redirects = [301, 302, 303, 307, 308]
-const usual = { 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
 
 export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams {
   const gate = createGate(options)
-
-  const send = (url: URL, request: Omit<StreamRequest, 'secret'>, idleMs: number, signal: AbortSignal) => {
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-    const { method, headers } = request
-    // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
-    const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-      agent: false,
-      lookup: gate.checkedLookup,
-      signal,
-      method,
-      headers: { ...usual, ...headers },
-    })
-    sent
-      .on('response', resolve)
-      .on('error', reject)
-      .on('close', () => reject(new Error('the connection was closed')))
-    sent.setTimeout(idleMs, () => sent.destroy(new OutgoingError('timeout')))
-    sent.end()
-    return promise
-  }
 
   const follow = async (
     start: URL,
@@ -78,7 +56,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
     for (let hops = 0; hops <= maxRedirects; hops++) {
       if (url.origin !== start.origin) await pass(url)
       const own = url.origin === start.origin ? { ...headers, ...secret } : headers
-      const answer = await send(url, { method, headers: own }, idleMs, signal)
+      const answer = await gate.send(url, signal, { method, headers: own }, idleMs)
       const { location } = answer.headers
       if (!redirects.includes(answer.statusCode ?? 0) || location === undefined) return { answer, origin: url.origin }
       answer.destroy()

@@ -72,7 +72,6 @@ export type OutgoingAnswer = { status: number; headers: Record<string, string>; 
 
 const maxRedirects = 3
 const passedOn = ['content-type', 'www-authenticate', 'retry-after', 'refresh-after']
-const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
 
 /** `allowed` are the private addresses that requests may go to; `allowHttp` lets them go unencrypted. */
 export type OutgoingOptions = { allowed: PrivateAddresses; allowHttp: boolean; lookup?: Lookup }
@@ -107,38 +106,42 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
       return all ? callback(null, addresses) : callback(null, first.address, first.family)
     })
   }
-  return { parse, checkedLookup, mayAsk }
-}
 
-/** Judges each request by the gate. */
-export function createOutgoing(options: OutgoingOptions): Outgoing {
-  const { parse, checkedLookup } = createGate(options)
-
-  const send = (url: URL, signal: AbortSignal, more: Partial<OutgoingRequest>): Promise<IncomingMessage> => {
+  /** Resolves with the head of the answer. `idleMs` is how long the other side may be silent. */
+  const send = (url: URL, signal: AbortSignal, request: OutgoingRequest, idleMs = 0): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-    const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const { method, headers, body } = request
     // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
-    const { method = more.body === undefined ? 'GET' : 'POST' } = more
-    const sent = request(url, {
+    const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       agent: false,
       lookup: checkedLookup,
       signal,
       method,
-      headers: { ...headers, ...more.headers },
+      headers: { 'accept-encoding': 'identity', 'user-agent': 'pinfold', ...headers },
     })
     // After an answer of 101 there is no error, only the end.
     sent
       .on('response', resolve)
       .on('error', reject)
       .on('close', () => reject(new Error('the connection was closed')))
-    sent.end(more.body)
+    sent.setTimeout(idleMs, () => sent.destroy(new OutgoingError('timeout')))
+    sent.end(body)
     return promise
   }
+  return { parse, send, checkedLookup, mayAsk }
+}
+
+/** Judges each request by the gate. */
+export function createOutgoing(options: OutgoingOptions): Outgoing {
+  const gate = createGate(options)
+  const { parse } = gate
+  const send = (url: URL, signal: AbortSignal, { headers, ...request }: OutgoingRequest) =>
+    gate.send(url, signal, { ...request, headers: { accept: 'application/json', ...headers } })
 
   const follow = async (start: URL, signal: AbortSignal, more: Record<string, string>): Promise<IncomingMessage> => {
     let url = start
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-      const answer = await send(url, signal, { headers: more })
+      const answer = await send(url, signal, { method: 'GET', headers: more })
       if (answer.statusCode === 200 || (answer.statusCode === 304 && more['if-none-match'])) return answer
       answer.destroy()
       if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0)) {
@@ -174,7 +177,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       ),
     post: (url, request, { timeoutMs, maxBytes } = {}) =>
       within(async (signal) => {
-        const answer = await send(parse(url), signal, request)
+        const answer = await send(parse(url), signal, { method: 'POST', ...request })
         return { status: answer.statusCode ?? 0, body: (await readBody(answer, maxBytes)).toString('utf8') }
       }, timeoutMs),
     send: (url, request, { timeoutMs, maxBytes, signal: asked } = {}) =>
