@@ -4,9 +4,9 @@ import type { Caller } from '#caller.ts'
 import { Arrival } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { problemOfCall } from '#edge/request-limits.ts'
-import { codes, unimplemented } from '#lib/errors.ts'
+import { unimplemented } from '#lib/errors.ts'
 import { type Api, fail } from './door.ts'
-import { statusOf } from './grpc-calls.ts'
+import { endWithStatus, statusOf } from './grpc-calls.ts'
 import type { OpenStream } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
@@ -110,16 +110,7 @@ class RefusedStream extends Arrival {
       this.#end(status)
       return
     }
-    const { details, metadata } = status
-    const head = {
-      ...metadata.toHttp2Headers(),
-      ':status': 200,
-      'content-type': 'application/grpc',
-      'grpc-status': String(codes[rendered.code].number),
-      'grpc-message': encodeURI(details),
-    }
-    this.#stream.respond(head, { endStream: true })
-    this.#stream.close()
+    endWithStatus(this.#stream, status)
   }
 
   protected override whenGone(listener: () => void): void {

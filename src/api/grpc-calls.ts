@@ -1,5 +1,5 @@
 // One call over gRPC: from what grpc-js hands over, through the door, and back.
-import { constants, type IncomingHttpHeaders } from 'node:http2'
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
@@ -165,4 +165,17 @@ export function statusOf(rendered: Rendered, requestId: string): grpc.ServiceErr
   // grpc-js throws on half of a surrogate pair, where nobody would catch it.
   const details = rendered.message.slice(0, 1000).toWellFormed()
   return { code: codes[rendered.code].number, details, metadata, name: rendered.code, message: details }
+}
+
+/** Ends a stream with a status alone: one head without a body (the gRPC protocol, "Trailers-Only"). */
+export function endWithStatus(stream: ServerHttp2Stream, { code, details, metadata }: grpc.ServiceError): void {
+  const head = {
+    ...metadata.toHttp2Headers(),
+    ':status': 200,
+    'content-type': 'application/grpc',
+    'grpc-status': String(code),
+    'grpc-message': encodeURI(details),
+  }
+  stream.respond(head, { endStream: true })
+  stream.close()
 }

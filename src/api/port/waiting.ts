@@ -3,19 +3,17 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { App } from '#app.ts'
 import { setRequestId, setSafeHeaders } from '#edge/safe-headers.ts'
-import { type AppError, codes, unavailable } from '#lib/errors.ts'
+import { type AppError, unavailable } from '#lib/errors.ts'
 import { newRequestId } from '#lib/request-id.ts'
 import { ociErrorJson, toOciError } from '#oci/errors.ts'
 import { scimErrorJson, toScimError } from '#scim/errors.ts'
 import { errorJson, renderError } from '../errors.ts'
-import { statusOf } from '../grpc-calls.ts'
+import { endWithStatus, statusOf } from '../grpc-calls.ts'
 import { sendText } from '../send-text.ts'
 import type { Answers } from './open-port.ts'
 
-const why = 'the server waits for its database'
-
 export function answerWaiting({ errorDomain }: App['config']): Answers {
-  const error = unavailable(why)
+  const error = unavailable('the server waits for its database')
 
   function onRequest(req: IncomingMessage, res: ServerResponse): undefined {
     const requestId = newRequestId(req.headers['x-request-id']?.toString())
@@ -36,18 +34,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
 
   function onGrpc(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const requestId = newRequestId(headers['x-request-id']?.toString())
-    const rendered = renderError(error, requestId, errorDomain)
-    const { metadata } = statusOf(rendered, requestId)
-    // One head without a body (the gRPC protocol, "Trailers-Only").
-    const head = {
-      ...metadata.toHttp2Headers(),
-      ':status': 200,
-      'content-type': 'application/grpc',
-      'grpc-status': String(codes[rendered.code].number),
-      'grpc-message': encodeURIComponent(why),
-    }
-    stream.respond(head, { endStream: true })
-    stream.close()
+    endWithStatus(stream, statusOf(renderError(error, requestId, errorDomain), requestId))
   }
 
   const { accept, leave } = serveHttp2(onRequest, onGrpc)
