@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
+import { answer } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { operator, type Session } from '#issuer/people/sessions.ts'
 import { html, textOf } from './html.ts'
@@ -41,19 +42,14 @@ export function sendAsset(arrival: HttpArrival, { script, style, icon }: Console
     send(arrival, 404, 'text/plain', 'there is no such file\n')
     return
   }
-  if (!arrival.settle('200')) return
-  const { req, res } = arrival
-  const isZipped = /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''))
-  const content = isZipped ? asset.zipped : asset.plain
-  res.writeHead(200, {
+  const isZipped = /\bgzip\b/.test(String(arrival.req.headers['accept-encoding'] ?? ''))
+  answer(arrival, 200, isZipped ? asset.zipped : asset.plain, {
     'content-type': asset.type,
-    'content-length': content.length,
     'cache-control': forever,
     vary: 'accept-encoding',
     'cross-origin-resource-policy': 'same-origin',
     ...(isZipped && { 'content-encoding': 'gzip' }),
   })
-  res.end(req.method === 'HEAD' ? undefined : content)
 }
 
 /**

@@ -1,5 +1,6 @@
-// The pages on which somebody lets a program in that shows them a code. The code is always typed: whoever opens a link must
-// not let in whom they cannot see.
+// Pages on which a person lets a program in: by the code that it shows, or by the link that it prints. The code is always
+// typed, since whoever opens a link must not let in a program that they cannot see.
+import type { Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { type DeviceCode, decide, findDevice, readUserCode, refuseOperator } from '#issuer/people/devices.ts'
 import { letProgramIn, readHeadlessCode } from '#issuer/people/headless.ts'
@@ -72,11 +73,14 @@ export async function decideDevice(arrival: HttpArrival, session: Session): Prom
   const approve = answer === 'approve'
   const isAnswered = await decide(workOf(arrival, session.identityUid), session, { code, approve })
   if (!isAnswered) return devicePage(arrival, 'No program waits with this code, or not any more.')
-  const said = approve ? 'The program is let in. You can close this page.' : 'The program was refused.'
+  sendDecided(arrival, approve, { 'set-cookie': noCookie(arrival, 'pinfold-device') })
+}
+
+function sendDecided(arrival: HttpArrival, approved: boolean, headers: Headers = {}): void {
+  const said = approved ? 'The program is let in. You can close this page.' : 'The program was refused.'
   const body = html`<p role="status">${said}</p>
 <p><a href="/ui/account">Your account</a> lists what is signed in as you, and ends it.</p>`
-  const headers = { 'set-cookie': noCookie(arrival, 'pinfold-device') }
-  sendPage(arrival, { title: approve ? 'Done' : 'Refused', body, headers })
+  sendPage(arrival, { title: approved ? 'Done' : 'Refused', body, headers })
 }
 
 export const headlessPath = '/ui/headless'
@@ -101,7 +105,5 @@ export async function letHeadlessIn(arrival: HttpArrival, session: Session): Pro
   refuseOperator(session)
   const code = readHeadlessCode((await readForm(arrival)).get('code') ?? '', 'code')
   await letProgramIn(workOf(arrival, session.identityUid), issuingOf(arrival), session, code)
-  const body = html`<p role="status">The program is let in. You can close this page.</p>
-<p><a href="/ui/account">Your account</a> lists what is signed in as you, and ends it.</p>`
-  sendPage(arrival, { title: 'Done', body })
+  sendDecided(arrival, true)
 }
