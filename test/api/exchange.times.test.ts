@@ -1,4 +1,4 @@
-// How far the clock of an issuer may be from ours, and how a dry run judges the same tokens.
+// Tolerance for the clocks of issuers, in an exchange and in its dry run.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claimsOf, startExchange } from '../support/exchange.ts'

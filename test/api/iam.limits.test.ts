@@ -53,7 +53,7 @@ const association = async (body: Json) =>
 const uuid = (i: number) => `7f5a6e3c-0000-4000-8000-${i.toString(16).padStart(12, '0')}`
 const installations = (count: number) => ({ installations: many(count, (i) => ({ installationId: `${i + 1}` })) })
 
-/** What is bounded: the limit, the call with so much, and the field that is refused with one more. */
+/** Limit, call with a given amount, and the field that is refused with one more. */
 type Bound = { most: number; field: string; call: (size: number) => Promise<Answer> }
 const bounds: Record<string, Bound> = {
   'bytes of claims that are checked': {

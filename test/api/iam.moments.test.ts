@@ -1,4 +1,4 @@
-// What expires in identity and access management: good until the last millisecond, and refused at the moment of its expiry.
+// Expiry in identity and access management: credentials are good until the last millisecond, and refused at their expiry.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { personUid } from '#domains/iam/identities/people.ts'

@@ -161,14 +161,14 @@ test('an advisory of one organization is reported for its own repositories only,
   }
   await operator.pushManifest('beside/app', imageOf(config, layers), 'shared')
   await runDuty(registry.app, readImages)
-  const saidBy = async (place: string, id: string) =>
+  const saidBy = async (place: string, id: string, more: Json = {}) =>
     short(
       await told(async () => {
         const run = await beginSource(
           { app: registry.app },
           { name: 'import/own', url: '', licence: 'unknown', ecosystems: [] },
         )
-        const said = { record: recordAbout(id, eco, 'shared', '9'), place, hash: id }
+        const said = { record: recordAbout(id, eco, 'shared', '9', more), place, hash: JSON.stringify([id, more]) }
         await db.tx((tx) => putSlice(tx, { ...run, now: registry.app.clock().toISOString() }, [said]))
         await runDuty(registry.app, matchPackages)
       }),
@@ -179,6 +179,8 @@ test('an advisory of one organization is reported for its own repositories only,
     'found acme/app CVE-2026-63 shared',
     'found beside/app CVE-2026-63 shared',
   ])
+  const withdrawn = { withdrawTime: '2026-03-01T00:00:00.000Z' }
+  assert.deepEqual(await saidBy(other.uid, 'CVE-2026-62', withdrawn), ['resolved beside/app CVE-2026-62 shared'])
 })
 
 test('what broke off goes on behind the last repo that was told', async () => {

@@ -1,4 +1,4 @@
-// What expires in a sign-in: good until the last millisecond, and refused at the moment of its expiry.
+// Expiry of codes and tokens of a sign-in: they are good until the last millisecond, and refused at their expiry.
 import assert from 'node:assert/strict'
 import type { webcrypto } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'

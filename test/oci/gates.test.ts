@@ -282,6 +282,13 @@ test('an exception lets a digest through until it ends, with what it lists', asy
   assert.deepEqual(await states(), [200, 200, 200])
   const [said] = await check(repo, { digest })
   assert.deepEqual([said!.result, said!.parameters.exception], ['RESULT_ALLOWED', made.uid])
+  await on(49.99)
+  assert.deepEqual(await states(), [200, 200, 200])
+  // No cache is refreshed in between.
+  now = start + 50 * day - 1
+  assert.deepEqual(await states(), [200, 200, 200], 'a moment before its end')
+  now += 1
+  assert.deepEqual(await states(), [403, 403, 403], 'at its end')
   await on(50)
   assert.deepEqual(await states(), [403, 403, 403], 'it has ended by itself')
   const again = ok(await operator.post(path, { ...given, digest, expireTime: iso(140) }))

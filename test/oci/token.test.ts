@@ -243,3 +243,23 @@ test('push is offered where the repository is, or where the caller may make it',
     'acme/folder/new',
   ])
 })
+
+test('a registry token stays narrowed when its access token was, and says so where it is refused', async () => {
+  await using registry = await startRegistry()
+  const { uid } = await registry.seed.member(registry.org.uid, roleUids.pull)
+  const cap = { [registry.org.uid]: ['manifest.list', 'repo.blobs.get', 'tag.list'].map(capabilityNumber) }
+  await registry.pusher.pushImage('acme/app', 'v1')
+  for (const [options, hint] of [
+    [{}, false],
+    [{ cap }, true],
+  ] as const) {
+    const token = await registry.tokenFor(uid, { audience: hostOf(registry), ...options })
+    const query = '?scope=repository:acme/app:pull,push,delete'
+    const traded = (await ask(registry, query, basic('_token', token))).body.token as string
+    const client = registryClient(`http://127.0.0.1:${registry.port}`, traded)
+    const refused = await client.call('DELETE', 'acme/app/manifests/v1')
+    assert.equal(refused.status, 403, `${hint} ${JSON.stringify(refused.body)}`)
+    const { message } = refused.body.errors[0]
+    assert.equal(message.includes('the token is good for less than its identity'), hint, message)
+  }
+})
