@@ -19,16 +19,16 @@ const header = (name: string, description: string): Schema => ({
 })
 
 const parameters = {
-  IfMatch: header('If-Match', 'The `ETag` that the resource has to have, or `*`; else the answer is 412.'),
-  IfNoneMatch: header('If-None-Match', '`*`: only if there is no such resource; else the answer is 412.'),
+  IfMatch: header('If-Match', '`ETag` that the resource must have, or `*` for any. Otherwise the answer is 412.'),
+  IfNoneMatch: header('If-None-Match', '`*` if the resource must not exist. Otherwise the answer is 412.'),
   IdempotencyKey: header(
     'Idempotency-Key',
-    'A name for the request, at most 128 characters; the same again is not carried out twice.',
+    'Key of the request, at most 128 characters. A repeated request with the same key is not executed again.',
   ),
 }
 
 export const headers: Record<string, Schema> = {
-  ETag: { description: 'Names the state of the resource.', schema: { type: 'string' } },
+  ETag: { description: 'Version of the resource.', schema: { type: 'string' } },
 }
 
 /** The headers that a method looks at. */

@@ -34,7 +34,7 @@ const lastEventId: Schema = {
   name: 'Last-Event-ID',
   in: 'header',
   required: false,
-  description: 'The same as `after`, and counts before it.',
+  description: 'Id of the last received event, as in `after`. It has priority over `after`.',
   schema: { type: 'string' },
 }
 
@@ -119,13 +119,14 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
     })
 
   const okOf = (method: DescMethod): Schema => {
-    if (method.output.typeName === 'google.protobuf.Empty') return { description: 'Done; the body is empty.' }
+    if (method.output.typeName === 'google.protobuf.Empty') return { description: 'Success, with an empty body.' }
     const schema = messageSchema(method.output)
     if (method.methodKind === 'unary') {
-      return { description: 'Done.', ...answerHeadersOf(method), content: { 'application/json': { schema } } }
+      return { description: 'Success.', ...answerHeadersOf(method), content: { 'application/json': { schema } } }
     }
     return {
-      description: 'Server-sent events without an end; the data of each is one message, and of `status` an error.',
+      description:
+        'Stream of server-sent events. The data of each event is one message. The data of the event `status` is an error.',
       content: { 'text/event-stream': { schema } },
     }
   }
@@ -155,7 +156,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
           name,
           in: 'path',
           required: true,
-          description: camel(`The request's \`${fields[i]}\`; slashes may be written as they are.`),
+          description: camel(`Field \`${fields[i]}\` of the request. Slashes need no percent-encoding.`),
           schema: { type: 'string' },
         })),
         ...parametersOf(method.input, bound),
@@ -208,7 +209,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
       headers,
       responses: {
         Error: {
-          description: 'The call failed (AIP-193).',
+          description: 'Error (AIP-193).',
           content: { 'application/json': { schema: reference(errorStatus) } },
         },
       },
@@ -219,7 +220,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
 }
 
 const spellings =
-  'Names are in camelCase. Query parameters, members of bodies and paths in field masks may also be in snake_case, such as `page_size` for `pageSize`.'
+  'Names are in camelCase. Query parameters, fields of bodies and paths in field masks can also be in snake_case, such as `page_size` for `pageSize`.'
 
 function capitalised(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)

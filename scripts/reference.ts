@@ -88,9 +88,10 @@ function indexPage(summary: (desc: DescMethod) => string): string {
   return `${notice}
 # Reference
 
-Every method, made from the contract in \`proto/\`. Each is there over REST and over gRPC, on the same port. The examples were
-made at a real server, and a test makes them again; in lists they show two elements, and of long texts the beginning.
-\`/openapi.json\` and \`/openapi-v1.json\` describe every member. [Errors](../errors.md) look the same everywhere.
+All methods of the API, generated from the contract in \`proto/\`. Each method is available over REST and over gRPC, on the
+same port. The examples are real requests and answers, and a test repeats them. They show at most two elements of a list and
+the beginning of a long text. \`/openapi.json\` and \`/openapi-v1.json\` describe every field. [Errors](../errors.md) have the
+same form in all methods.
 
 ${sections.join('\n')}`
 }
@@ -101,7 +102,7 @@ function factsOf(endpoint: Endpoint, comment: string): string[] {
     ({ httpMethod, path }) => `\`${httpMethod.toUpperCase()} ${path.replace(/=\*+\}/g, '}')}\``,
   )
   return [
-    `- REST: ${paths.join(' or ') || 'none, over gRPC alone'}`,
+    `- REST: ${paths.join(' or ') || 'none; gRPC only'}`,
     `- gRPC: \`${method.fullName}\``,
     ...(isTool(endpoint) ? [`- Tool for agents: \`${toolName(desc)}\``] : []),
     `- Permission: ${permissionText(method.access)}`,
@@ -114,11 +115,11 @@ function factsOf(endpoint: Endpoint, comment: string): string[] {
 }
 
 function permissionText(access: Access): string {
-  if (access.mode === 'open') return 'none; no token is looked at'
-  if (access.mode === 'everywhere') return 'for the operator alone'
+  if (access.mode === 'open') return 'none; no token is checked'
+  if (access.mode === 'everywhere') return 'operator only'
   const names = access.capabilities.map((number) => `\`${capabilityName(number)}\``).join(' and ')
   if (names === '') return 'any valid token'
-  return access.mode === 'scoped' ? `${names} at \`${access.scope.join('.')}\`` : `${names}, wherever the caller has it`
+  return access.mode === 'scoped' ? `${names} at \`${access.scope.join('.')}\`` : `${names} in any group`
 }
 
 function requestText({ input }: DescMethod): string {
@@ -142,8 +143,8 @@ function errorsOf({ method: { access }, desc }: Endpoint, comment: string): stri
 }
 
 function exampleText({ handler }: Endpoint, example: Example | undefined): string {
-  if (!handler) return 'Not served yet: `UNIMPLEMENTED`.\n'
-  if (!example) return 'No example: it takes somebody who has signed in with a browser.\n'
+  if (!handler) return 'Not available yet: `UNIMPLEMENTED`.\n'
+  if (!example) return 'No example: the call needs a browser sign-in.\n'
   const { verb, path, body, status, response } = example
   const head = path === '' ? 'The request, over gRPC, as JSON' : `${verb} ${path}`
   const asked = [head, ...(body ? ['', JSON.stringify(body, null, 2)] : [])].join('\n')

@@ -163,7 +163,8 @@ export type IAM_Enabled = Message<"pinfold.annotations.IAM.Enabled"> & {
   capabilities: Capability[];
 
   /**
-   * True: there is no scope field. The method limits its result to groups in which the caller holds the capabilities.
+   * True: there is no scope field. The method itself limits its effect to groups in which the caller holds the
+   * capabilities.
    *
    * @generated from field: bool unscoped = 2;
    */
@@ -184,7 +185,8 @@ export type IAM_EnabledJson = {
   capabilities?: CapabilityJson[];
 
   /**
-   * True: there is no scope field. The method limits its result to groups in which the caller holds the capabilities.
+   * True: there is no scope field. The method itself limits its effect to groups in which the caller holds the
+   * capabilities.
    *
    * @generated from field: bool unscoped = 2;
    */

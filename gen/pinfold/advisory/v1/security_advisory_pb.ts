@@ -1017,7 +1017,7 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
  */
 export type PendingUpstreamFix = Message<"pinfold.platform.advisory.PendingUpstreamFix"> & {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1031,7 +1031,7 @@ export type PendingUpstreamFix = Message<"pinfold.platform.advisory.PendingUpstr
  */
 export type PendingUpstreamFixJson = {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */

@@ -1123,7 +1123,7 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
  */
 export type PendingUpstreamFix = Message<"pinfold.platform.advisory.v2.PendingUpstreamFix"> & {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1137,7 +1137,7 @@ export type PendingUpstreamFix = Message<"pinfold.platform.advisory.v2.PendingUp
  */
 export type PendingUpstreamFixJson = {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */

@@ -691,7 +691,7 @@ export type GenerateScimTokenRequest = Message<"pinfold.platform.iam.GenerateSci
   expireTime?: Timestamp | undefined;
 
   /**
-   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -720,7 +720,7 @@ export type GenerateScimTokenRequestJson = {
   expireTime?: TimestampJson;
 
   /**
-   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -862,7 +862,7 @@ export type RegenerateScimTokenRequest = Message<"pinfold.platform.iam.Regenerat
   etag: string;
 
   /**
-   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -906,7 +906,7 @@ export type RegenerateScimTokenRequestJson = {
   etag?: string;
 
   /**
-   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 5;
    */

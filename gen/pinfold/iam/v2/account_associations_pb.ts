@@ -1108,8 +1108,8 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Tries to get credentials from one cloud and returns the result. The call also succeeds if the cloud refuses;
-   * `status` then says so. Returns NOT_FOUND if the group has no association.
+   * Tries to get credentials from one cloud and returns the result. The call also succeeds if the cloud refuses; the
+   * answer then has the reason. Returns NOT_FOUND if the group has no association.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.CheckAccountAssociation
    */

@@ -902,7 +902,7 @@ export type GenerateScimTokenRequest = Message<"pinfold.platform.iam.v2.Generate
   expireTime?: Timestamp | undefined;
 
   /**
-   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -931,7 +931,7 @@ export type GenerateScimTokenRequestJson = {
   expireTime?: TimestampJson;
 
   /**
-   * True: the token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -1073,7 +1073,7 @@ export type RegenerateScimTokenRequest = Message<"pinfold.platform.iam.v2.Regene
   etag: string;
 
   /**
-   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -1117,7 +1117,7 @@ export type RegenerateScimTokenRequestJson = {
   etag?: string;
 
   /**
-   * True: the new token never expires. INVALID_ARGUMENT together with `expire_time`.
+   * True: the new token never expires. Cannot be combined with `expire_time` (INVALID_ARGUMENT).
    *
    * @generated from field: bool never_expires = 5;
    */

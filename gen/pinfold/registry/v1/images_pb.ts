@@ -1080,7 +1080,7 @@ export const ManifestDigestCountFilterSchema: GenMessage<ManifestDigestCountFilt
  */
 export type ManifestDigestCount = Message<"pinfold.platform.registry.ManifestDigestCount"> & {
   /**
-   * Number of items.
+   * Number of manifests.
    *
    * @generated from field: int64 count = 1;
    */
@@ -1094,7 +1094,7 @@ export type ManifestDigestCount = Message<"pinfold.platform.registry.ManifestDig
  */
 export type ManifestDigestCountJson = {
   /**
-   * Number of items.
+   * Number of manifests.
    *
    * @generated from field: int64 count = 1;
    */

@@ -406,7 +406,7 @@ export const ApkoConfig_AccountsSchema: GenMessage<ApkoConfig_Accounts, {jsonTyp
  */
 export type ApkoConfig_Accounts_Group = Message<"pinfold.platform.registry.ApkoConfig.Accounts.Group"> & {
   /**
-   * Number of the report.
+   * Numeric id.
    *
    * @generated from field: uint32 gid = 1;
    */
@@ -434,7 +434,7 @@ export type ApkoConfig_Accounts_Group = Message<"pinfold.platform.registry.ApkoC
  */
 export type ApkoConfig_Accounts_GroupJson = {
   /**
-   * Number of the report.
+   * Numeric id.
    *
    * @generated from field: uint32 gid = 1;
    */
@@ -469,7 +469,7 @@ export const ApkoConfig_Accounts_GroupSchema: GenMessage<ApkoConfig_Accounts_Gro
  */
 export type ApkoConfig_Accounts_User = Message<"pinfold.platform.registry.ApkoConfig.Accounts.User"> & {
   /**
-   * Number of the report.
+   * Numeric id.
    *
    * @generated from field: uint32 uid = 1;
    */
@@ -518,7 +518,7 @@ export type ApkoConfig_Accounts_User = Message<"pinfold.platform.registry.ApkoCo
  */
 export type ApkoConfig_Accounts_UserJson = {
   /**
-   * Number of the report.
+   * Numeric id.
    *
    * @generated from field: uint32 uid = 1;
    */

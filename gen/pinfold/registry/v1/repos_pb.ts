@@ -530,7 +530,7 @@ export const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceR
  */
 export type RepoCount = Message<"pinfold.platform.registry.RepoCount"> & {
   /**
-   * Number of items.
+   * Number of repos.
    *
    * @generated from field: int64 count = 1;
    */
@@ -544,7 +544,7 @@ export type RepoCount = Message<"pinfold.platform.registry.RepoCount"> & {
  */
 export type RepoCountJson = {
   /**
-   * Number of items.
+   * Number of repos.
    *
    * @generated from field: int64 count = 1;
    */
@@ -600,7 +600,7 @@ export const DeleteRepoRequestSchema: GenMessage<DeleteRepoRequest, {jsonType: D
  */
 export const CatalogTier = {
   /**
-   * No service.
+   * Not set.
    *
    * @generated from enum value: UNKNOWN = 0;
    */

@@ -134,7 +134,7 @@ export type RepoSyncStatus = Message<"pinfold.platform.registry.RepoSyncStatus">
   repoId: string;
 
   /**
-   * State of the mirror.
+   * State of the copy from the source.
    *
    * @generated from field: pinfold.platform.registry.SyncStatus repo_status = 2;
    */
@@ -155,7 +155,7 @@ export type RepoSyncStatusJson = {
   repoId?: string;
 
   /**
-   * State of the mirror.
+   * State of the copy from the source.
    *
    * @generated from field: pinfold.platform.registry.SyncStatus repo_status = 2;
    */

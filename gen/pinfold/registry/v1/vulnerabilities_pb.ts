@@ -372,7 +372,7 @@ export type Vulnerability = Message<"pinfold.platform.registry.Vulnerability"> &
   details: string;
 
   /**
-   * Severity scores.
+   * Severity.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 6;
    */
@@ -449,7 +449,7 @@ export type VulnerabilityJson = {
   details?: string;
 
   /**
-   * Severity scores.
+   * Severity.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 6;
    */
@@ -1245,7 +1245,7 @@ export type VulnCount = Message<"pinfold.platform.registry.VulnCount"> & {
   severity: Vulnerability_Severity;
 
   /**
-   * Number of items.
+   * Number of vulnerabilities.
    *
    * @generated from field: int32 count = 2;
    */
@@ -1266,7 +1266,7 @@ export type VulnCountJson = {
   severity?: Vulnerability_SeverityJson;
 
   /**
-   * Number of items.
+   * Number of vulnerabilities.
    *
    * @generated from field: int32 count = 2;
    */
@@ -1308,8 +1308,8 @@ export const Vulnerabilities: GenService<{
     output: typeof RawVulnReportSchema;
   },
   /**
-   * Counts the vulnerabilities of images, for each scan. The list is empty for anything that the caller cannot see.
-   * Returns INVALID_ARGUMENT if the end is before the start.
+   * Counts the vulnerabilities of images, for each scan. Data that the caller cannot see is left out. Returns
+   * INVALID_ARGUMENT if the end is before the start.
    *
    * @generated from rpc pinfold.platform.registry.Vulnerabilities.ListVulnCountReports
    */

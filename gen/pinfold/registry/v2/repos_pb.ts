@@ -119,8 +119,8 @@ export type Repo = Message<"pinfold.platform.registry.v2.Repo"> & {
   activeTags: string[];
 
   /**
-   * Settings for copying images and catalog data from another repo of this server. Copies are made in the name of the
-   * caller. The caller needs pull permission on the source and push permission on this repo; otherwise
+   * Settings for copying images and catalog data from another repo of this server. The server copies with the
+   * permissions of the caller, who needs pull permission on the source and push permission on this repo; otherwise
    * PERMISSION_DENIED.
    *
    * @generated from field: pinfold.platform.registry.v2.SyncConfig sync_config = 9;
@@ -214,8 +214,8 @@ export type RepoJson = {
   activeTags?: string[];
 
   /**
-   * Settings for copying images and catalog data from another repo of this server. Copies are made in the name of the
-   * caller. The caller needs pull permission on the source and push permission on this repo; otherwise
+   * Settings for copying images and catalog data from another repo of this server. The server copies with the
+   * permissions of the caller, who needs pull permission on the source and push permission on this repo; otherwise
    * PERMISSION_DENIED.
    *
    * @generated from field: pinfold.platform.registry.v2.SyncConfig sync_config = 9;
@@ -388,7 +388,7 @@ export type CustomOverlay = Message<"pinfold.platform.registry.v2.CustomOverlay"
   contents?: CustomOverlay_ImageContents | undefined;
 
   /**
-   * Environment variables by name. Names starting with `PINFOLD_` are INVALID_ARGUMENT.
+   * Environment variables by name. Names starting with `PINFOLD_` are refused with INVALID_ARGUMENT.
    *
    * @generated from field: map<string, string> environment = 2;
    */
@@ -430,7 +430,7 @@ export type CustomOverlayJson = {
   contents?: CustomOverlay_ImageContentsJson;
 
   /**
-   * Environment variables by name. Names starting with `PINFOLD_` are INVALID_ARGUMENT.
+   * Environment variables by name. Names starting with `PINFOLD_` are refused with INVALID_ARGUMENT.
    *
    * @generated from field: map<string, string> environment = 2;
    */
@@ -1377,7 +1377,7 @@ export const UpdateRepoReadmeRequestSchema: GenMessage<UpdateRepoReadmeRequest, 
  */
 export const CatalogTier = {
   /**
-   * No service.
+   * Not set.
    *
    * @generated from enum value: CATALOG_TIER_UNSPECIFIED = 0;
    */

@@ -268,7 +268,7 @@ export type VulnerabilityRecord = Message<"pinfold.platform.tenant.Vulnerability
   description: string;
 
   /**
-   * Severity scores.
+   * Severity.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
@@ -345,7 +345,7 @@ export type VulnerabilityRecordJson = {
   description?: string;
 
   /**
-   * Severity scores.
+   * Severity.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */

@@ -896,7 +896,7 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
  */
 export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix"> & {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */
@@ -910,7 +910,7 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnera
  */
 export type AdvisoryEvent_PendingUpstreamFixJson = {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */

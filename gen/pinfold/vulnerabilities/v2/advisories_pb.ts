@@ -1165,7 +1165,7 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
  */
 export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix"> & {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */
@@ -1179,7 +1179,7 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnera
  */
 export type AdvisoryEvent_PendingUpstreamFixJson = {
   /**
-   * Explanation of the expected fix.
+   * Explanation of the pending fix.
    *
    * @generated from field: string note = 1;
    */

@@ -28,7 +28,7 @@ export const file_pinfold_control_advisory_v1_vulnerabilities: GenFile = /*@__PU
  */
 export type ImportVulnerabilitiesRequest = Message<"pinfold.control.advisory.v1.ImportVulnerabilitiesRequest"> & {
   /**
-   * The records, at most 500. No two can have the same id.
+   * The vulnerabilities, at most 500. No two can have the same id.
    *
    * @generated from field: repeated pinfold.control.advisory.v1.ImportedVulnerability vulnerabilities = 1;
    */
@@ -42,7 +42,7 @@ export type ImportVulnerabilitiesRequest = Message<"pinfold.control.advisory.v1.
  */
 export type ImportVulnerabilitiesRequestJson = {
   /**
-   * The records, at most 500. No two can have the same id.
+   * The vulnerabilities, at most 500. No two can have the same id.
    *
    * @generated from field: repeated pinfold.control.advisory.v1.ImportedVulnerability vulnerabilities = 1;
    */

@@ -1234,7 +1234,7 @@ export const ReplayEventsRequestSchema: GenMessage<ReplayEventsRequest, {jsonTyp
   messageDesc(file_pinfold_control_events_v1_deliveries, 16);
 
 /**
- * Deliveries that will be sent again.
+ * Events that will be sent again.
  *
  * @generated from message pinfold.control.events.v1.ReplayEventsResponse
  */
@@ -1255,7 +1255,7 @@ export type ReplayEventsResponse = Message<"pinfold.control.events.v1.ReplayEven
 };
 
 /**
- * Deliveries that will be sent again.
+ * Events that will be sent again.
  *
  * @generated from message pinfold.control.events.v1.ReplayEventsResponse
  */

@@ -66,7 +66,7 @@ export type Quotas = Message<"pinfold.control.quotas.v1.Quotas"> & {
   organization: string;
 
   /**
-   * The scanners.
+   * The quotas.
    *
    * @generated from field: repeated pinfold.control.quotas.v1.Quota quotas = 2;
    */
@@ -87,7 +87,7 @@ export type QuotasJson = {
   organization?: string;
 
   /**
-   * The scanners.
+   * The quotas.
    *
    * @generated from field: repeated pinfold.control.quotas.v1.Quota quotas = 2;
    */

@@ -1048,8 +1048,8 @@ export const UpstreamMovedSchema: GenMessage<UpstreamMoved, {jsonType: UpstreamM
   messageDesc(file_pinfold_control_registry_v1_follows, 7);
 
 /**
- * Mirrors: repos that copy tags and their updates from an upstream. A mirror is read-only for clients: the registry
- * refuses pushes and deletions with 405, and the API does not change its tags.
+ * Mirrors (follows): repos that copy tags and their updates from an upstream. A mirror is read-only for clients: the
+ * registry refuses pushes and deletions with 405, and the API does not change its tags.
  *
  * @generated from service pinfold.control.registry.v1.FollowsService
  */
@@ -1088,7 +1088,7 @@ export const FollowsService: GenService<{
     output: typeof ListFollowsResponseSchema;
   },
   /**
-   * Schedules an immediate check of the upstream of a mirror. Has no effect within a minute of the last check.
+   * Schedules an immediate check of the upstream of a mirror. A second call within a minute has no effect.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.CheckFollow
    */

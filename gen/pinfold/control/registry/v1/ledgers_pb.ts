@@ -580,8 +580,8 @@ export const RotateLedgerLogKeyResponseSchema: GenMessage<RotateLedgerLogKeyResp
   messageDesc(file_pinfold_control_registry_v1_ledgers, 9);
 
 /**
- * Tag histories of deleted repos. A tag history is kept after its repo is deleted. It belongs to a name in a group:
- * only a repo that is created again with the same name in the same group continues it.
+ * Tag histories (ledgers) of deleted repos. A tag history is kept after its repo is deleted. It belongs to a name in a
+ * group: only a repo that is created again with the same name in the same group continues it.
  * `TagHistoryService.ListDeletedRepoTagHistory` reads it.
  *
  * @generated from service pinfold.control.registry.v1.LedgersService

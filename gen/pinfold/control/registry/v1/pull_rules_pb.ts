@@ -1169,7 +1169,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleSchema;
   },
   /**
-   * Lists the cooldown policies of the groups and repos in which the caller can change them, and below. Sorted by uid.
+   * Lists the cooldown policies that the caller can change, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.ListPullRules
    */
@@ -1210,8 +1210,7 @@ export const PullRulesService: GenService<{
     output: typeof PullRuleExceptionSchema;
   },
   /**
-   * Lists the exemptions of the groups and repos in which the caller can change cooldown policies, and below. Sorted by
-   * uid.
+   * Lists the exemptions in groups and repos where the caller can change cooldown policies, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.PullRulesService.ListPullRuleExceptions
    */

@@ -18,7 +18,7 @@ export const file_pinfold_control_registry_v1_repo_usage: GenFile = /*@__PURE__*
   fileDesc("CixwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvcmVwb191c2FnZS5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIjAKE0dldFJlcG9Vc2FnZVJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiYgoJUmVwb1VzYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSFgoJbWFuaWZlc3RzGAIgASgDQgPgQQMSEgoFYmxvYnMYAyABKANCA+BBAxISCgVieXRlcxgEIAEoA0ID4EEDMsMBChBSZXBvVXNhZ2VTZXJ2aWNlEq4BCgxHZXRSZXBvVXNhZ2USMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0UmVwb1VzYWdlUmVxdWVzdBomLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXBvVXNhZ2UiRIq1GAYSBAoCxgyatRgIGAEgACgBMACC0+STAigSJi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L3VzYWdlYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations]);
 
 /**
- * Request to read the mirror settings and state of one repo.
+ * Request to count the content of one repo.
  *
  * @generated from message pinfold.control.registry.v1.GetRepoUsageRequest
  */
@@ -32,7 +32,7 @@ export type GetRepoUsageRequest = Message<"pinfold.control.registry.v1.GetRepoUs
 };
 
 /**
- * Request to read the mirror settings and state of one repo.
+ * Request to count the content of one repo.
  *
  * @generated from message pinfold.control.registry.v1.GetRepoUsageRequest
  */

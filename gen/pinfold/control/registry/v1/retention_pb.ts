@@ -782,7 +782,7 @@ export const BrokenPromiseSchema: GenMessage<BrokenPromise, {jsonType: BrokenPro
   messageDesc(file_pinfold_control_registry_v1_retention, 4);
 
 /**
- * Retention of a manifest: the reason why it cannot be deleted, and until when.
+ * Retention of a manifest (promise): the reason why it cannot be deleted, and until when.
  *
  * @generated from message pinfold.control.registry.v1.Promise
  */
@@ -839,7 +839,7 @@ export type Promise = Message<"pinfold.control.registry.v1.Promise"> & {
 };
 
 /**
- * Retention of a manifest: the reason why it cannot be deleted, and until when.
+ * Retention of a manifest (promise): the reason why it cannot be deleted, and until when.
  *
  * @generated from message pinfold.control.registry.v1.Promise
  */
@@ -2299,7 +2299,7 @@ export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse, 
   messageDesc(file_pinfold_control_registry_v1_retention, 27);
 
 /**
- * Request to delete content in spite of its retention date.
+ * Request to delete content that a retention rule protects.
  *
  * @generated from message pinfold.control.registry.v1.BreakPromisesRequest
  */
@@ -2327,7 +2327,7 @@ export type BreakPromisesRequest = Message<"pinfold.control.registry.v1.BreakPro
 };
 
 /**
- * Request to delete content in spite of its retention date.
+ * Request to delete content that a retention rule protects.
  *
  * @generated from message pinfold.control.registry.v1.BreakPromisesRequest
  */
@@ -2461,7 +2461,7 @@ export const RetentionService: GenService<{
     output: typeof RetentionRuleSchema;
   },
   /**
-   * Lists the cooldown policies of the groups and repos in which the caller can change them, and below. Sorted by uid.
+   * Lists the retention rules that the caller can change, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListRetentionRules
    */
@@ -2512,8 +2512,7 @@ export const RetentionService: GenService<{
     output: typeof TagRuleSchema;
   },
   /**
-   * Lists the tag protection rules of the groups and repos in which the caller can change them, and below. Sorted by
-   * uid.
+   * Lists the tag protection rules that the caller can change, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListTagRules
    */
@@ -2554,7 +2553,7 @@ export const RetentionService: GenService<{
     output: typeof HoldSchema;
   },
   /**
-   * Lists the legal holds of the groups and repos in which the caller can release them, and below. Sorted by uid.
+   * Lists the legal holds that the caller can release, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListHolds
    */
@@ -2595,8 +2594,7 @@ export const RetentionService: GenService<{
     output: typeof QuarantinedDigestSchema;
   },
   /**
-   * Lists the quarantined manifests of the groups and repos in which the caller can release them, and below. Sorted by
-   * uid.
+   * Lists the quarantined manifests that the caller can release, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.ListQuarantined
    */
@@ -2606,9 +2604,9 @@ export const RetentionService: GenService<{
     output: typeof ListQuarantinedResponseSchema;
   },
   /**
-   * Deletes a manifest with its tags, or a whole repo, in spite of its retention date. The deletion is audited with its
-   * reason. Returns NOT_FOUND if the manifest or repo does not exist. Returns FAILED_PRECONDITION with CONTENT_KEPT
-   * while a legal hold keeps it.
+   * Deletes a manifest with its tags, or a whole repo, although a retention rule protects it. The deletion is audited
+   * with its reason. Returns NOT_FOUND if the manifest or repo does not exist. Returns FAILED_PRECONDITION with
+   * CONTENT_KEPT while a legal hold keeps it.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.BreakPromises
    */

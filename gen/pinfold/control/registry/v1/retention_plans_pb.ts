@@ -1055,7 +1055,7 @@ export const RetentionPlansService: GenService<{
     output: typeof RetentionPlanSchema;
   },
   /**
-   * Lists the plans of the groups and repos in which the caller can apply them, and below. Sorted by uid.
+   * Lists the retention plans that the caller can apply, sorted by uid.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionPlansService.ListRetentionPlans
    */

@@ -539,7 +539,7 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
   acceptedBy: AcceptedRisk[];
 
   /**
-   * VEX statements about the finding. A statement alone ignores nothing. The newest are included, at most 20 per
+   * VEX statements about the finding. The finding still counts with them. The newest are included, at most 20 per
    * finding and 5000 in total. `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
@@ -667,7 +667,7 @@ export type FindingJson = {
   acceptedBy?: AcceptedRiskJson[];
 
   /**
-   * VEX statements about the finding. A statement alone ignores nothing. The newest are included, at most 20 per
+   * VEX statements about the finding. The finding still counts with them. The newest are included, at most 20 per
    * finding and 5000 in total. `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;

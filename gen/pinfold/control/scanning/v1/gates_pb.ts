@@ -1666,7 +1666,7 @@ export const GatesService: GenService<{
     output: typeof GateSchema;
   },
   /**
-   * Lists the admission policies of the groups and repos in which the caller can see them, and below. Sorted by uid.
+   * Lists the admission policies that the caller can see, sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.ListGates
    */
@@ -1718,7 +1718,7 @@ export const GatesService: GenService<{
     output: typeof GateExceptionSchema;
   },
   /**
-   * Lists the exemptions of the groups and repos in which the caller can see them, and below. Sorted by uid.
+   * Lists the exemptions that the caller can see, sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.GatesService.ListGateExceptions
    */

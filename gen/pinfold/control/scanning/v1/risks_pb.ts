@@ -658,8 +658,7 @@ export const RiskAcceptancesService: GenService<{
     output: typeof RiskAcceptanceSchema;
   },
   /**
-   * Lists the accepted risks of the groups and repos in which the caller can list vulnerability reports, and below.
-   * Sorted by uid.
+   * Lists the accepted risks in groups and repos where the caller can list vulnerability reports, sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.RiskAcceptancesService.ListRiskAcceptances
    */

@@ -1259,8 +1259,8 @@ export const ScanReportsService: GenService<{
   },
   /**
    * Lists the VEX statements about vulnerabilities in an image, from documents that were imported or pushed. A
-   * statement is shown with the findings. It ignores nothing until a user adopts it (`CreateRiskAcceptance`) or its
-   * signer is trusted (`CreateVexSigner`).
+   * statement is shown with the findings. A finding still counts until a user adopts the statement
+   * (`CreateRiskAcceptance`) or its signer is trusted (`CreateVexSigner`).
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ListStatements
    */

@@ -546,7 +546,7 @@ export const ListVexSignersResponseSchema: GenMessage<ListVexSignersResponse, {j
   messageDesc(file_pinfold_control_scanning_v1_signers, 5);
 
 /**
- * Expiry of the trust in a signer: vulnerabilities that its statements ignored count again.
+ * Expiry of the trust in a signer. Vulnerabilities that were ignored because of its statements count again.
  *
  * @generated from message pinfold.control.scanning.v1.SignerExpired
  */
@@ -560,7 +560,7 @@ export type SignerExpired = Message<"pinfold.control.scanning.v1.SignerExpired">
 };
 
 /**
- * Expiry of the trust in a signer: vulnerabilities that its statements ignored count again.
+ * Expiry of the trust in a signer. Vulnerabilities that were ignored because of its statements count again.
  *
  * @generated from message pinfold.control.scanning.v1.SignerExpired
  */
@@ -602,8 +602,8 @@ export const VexSignersService: GenService<{
     output: typeof VexSignerSchema;
   },
   /**
-   * Ends the trust in a signer now: vulnerabilities that its statements ignored count again. A signer whose trust has
-   * already ended does not change.
+   * Ends the trust in a signer now. Vulnerabilities that were ignored because of its statements count again. A signer
+   * whose trust has already ended does not change.
    *
    * @generated from rpc pinfold.control.scanning.v1.VexSignersService.RevokeVexSigner
    */
@@ -623,8 +623,7 @@ export const VexSignersService: GenService<{
     output: typeof VexSignerSchema;
   },
   /**
-   * Lists the trusted signers of the groups and repos in which the caller can list vulnerability reports, and below.
-   * Sorted by uid.
+   * Lists the trusted signers in groups and repos where the caller can list vulnerability reports, sorted by uid.
    *
    * @generated from rpc pinfold.control.scanning.v1.VexSignersService.ListVexSigners
    */
