@@ -49,7 +49,7 @@ export const settings = {
     env: 'PINFOLD_HOST_PATHS',
     parse: hostPaths,
     default: '',
-    doc: 'Names of hosts, as JSON, with what stands before the path of every repository there: `{"slow.example":"min-7d/acme/hub"}` serves clients of mirrors that take no path. Clients may call us by these names, too. See [views](views.md).',
+    doc: 'Names of hosts, as JSON, with what stands before the path of every repository there: `{"slow.example":"min-7d/acme/hub"}` serves clients of mirrors that take no path. Clients may call us by these names, too. See [views](reference/views.md).',
   }),
   data: setting({
     env: 'PINFOLD_DATA',
@@ -94,19 +94,19 @@ export const settings = {
     env: 'PINFOLD_LEDGER_PROOFS',
     parse: oneOf('members', 'public', 'off'),
     default: 'members',
-    doc: 'Who may read the logs that [prove the ledger](ledger-proofs.md): `members`, who may list the tags of the organisation, or everybody (`public`). With `off` nothing is signed or served; what happens meanwhile is added once it is on.',
+    doc: 'Who may read the logs that [prove the ledger](reference/ledger-proofs.md): `members`, who may list the tags of the organisation, or everybody (`public`). With `off` nothing is signed or served; what happens meanwhile is added once it is on.',
   }),
   ledgerWitnesses: setting({
     env: 'PINFOLD_LEDGER_WITNESSES',
     parse: witnesses,
     default: '',
-    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](ledger-proofs.md#witnesses), with commas. `PINFOLD_WITNESSES_PRIVATE` lists those at private addresses, and `http://` takes `PINFOLD_ALLOW_INSECURE_UPSTREAMS`.',
+    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](reference/ledger-proofs.md#witnesses), with commas. `PINFOLD_WITNESSES_PRIVATE` lists those at private addresses, and `http://` takes `PINFOLD_ALLOW_INSECURE_UPSTREAMS`.',
   }),
   witnessLogs: setting({
     env: 'PINFOLD_WITNESS_LOGS',
     parse: logKeys,
     default: '',
-    doc: 'Keys of the logs of other servers, as their policies have them, with commas: this server [witnesses](ledger-proofs.md#witnesses) those, at `/ledger/witness/add-checkpoint`.',
+    doc: 'Keys of the logs of other servers, as their policies have them, with commas: this server [witnesses](reference/ledger-proofs.md#witnesses) those, at `/ledger/witness/add-checkpoint`.',
   }),
   errorDomain: setting({
     env: 'PINFOLD_ERROR_DOMAIN',

@@ -4,7 +4,7 @@
     verify.py HOST/acme/app:1.0@sha256:... 2026-11-01T00:00:00.000Z FILE.tlog-proof FILE.policy
 
 Ends with 0 when the file proves it, with 3 when it proves only where the tag came to point and not until when, and with 1
-otherwise. It was written from docs/ledger-proofs.md and the specifications of c2sp.org, and shares no code with the server.
+otherwise. It was written from docs/reference/ledger-proofs.md and the specifications of c2sp.org, and shares no code with the server.
 """
 import base64
 import hashlib

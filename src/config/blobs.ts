@@ -10,7 +10,7 @@ export const blobSettings = {
     flag: '--blobs',
     parse: blobStore,
     default: '',
-    doc: 'Where blobs are: a folder, as a path or a `file://` URL, or a bucket, as `s3://bucket/prefix?endpoint=…&region=…`; docs/storage.md has more. Several servers must share it. Default: `blobs` in the data folder.',
+    doc: 'Where blobs are: a folder, as a path or a `file://` URL, or a bucket, as `s3://bucket/prefix?endpoint=…&region=…`; docs/operations/storage.md has more. Several servers must share it. Default: `blobs` in the data folder.',
   }),
   blobRedirects: setting({
     env: 'PINFOLD_BLOB_REDIRECTS',

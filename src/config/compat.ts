@@ -1,4 +1,4 @@
-// The settings of the compatibility profile (docs/compatibility.md).
+// The settings of the compatibility profile (docs/reference/compatibility.md).
 
 import type { Vendor } from '#lib/naming/vendor.ts'
 import { setting } from './basics.ts'
@@ -9,7 +9,7 @@ export const compatSettings = {
     env: 'PINFOLD_COMPAT_VENDOR',
     parse: vendorToken,
     default: '',
-    doc: 'The name that the clients of another product have where ours is `pinfold`, for the server to answer to it as well; see [compatibility](compatibility.md).',
+    doc: 'The name that the clients of another product have where ours is `pinfold`, for the server to answer to it as well; see [compatibility](reference/compatibility.md).',
   }),
   compatVendorDomain: setting({
     env: 'PINFOLD_COMPAT_VENDOR_DOMAIN',

@@ -8,7 +8,7 @@ export const databaseSettings = {
     flag: '--database',
     parse: databaseUrl,
     default: '',
-    doc: 'A `postgres://` URL; `?schema=NAME` picks a schema, `pooled=true` is for [a pooler](scale.md#poolers) in between. Default: the embedded database in the data folder.',
+    doc: 'A `postgres://` URL; `?schema=NAME` picks a schema, `pooled=true` is for [a pooler](operations/scale.md#poolers) in between. Default: the embedded database in the data folder.',
   }),
   databaseDirect: setting({
     env: 'PINFOLD_DATABASE_DIRECT',
@@ -20,6 +20,6 @@ export const databaseSettings = {
     env: 'PINFOLD_CHECKPOINTS',
     parse: oneOf('server', 'external'),
     default: 'server',
-    doc: 'Who brings what was committed from the log of the embedded database into the database itself. `external`: a program such as [Litestream](backup.md#point-in-time-recovery), without which the log grows for ever.',
+    doc: 'Who brings what was committed from the log of the embedded database into the database itself. `external`: a program such as [Litestream](guides/back-up-and-restore.md#point-in-time-recovery), without which the log grows for ever.',
   }),
 }

@@ -58,13 +58,13 @@ export const edgeSettings = {
     env: 'PINFOLD_UPSTREAMS_PRIVATE',
     parse: destinations,
     default: '',
-    doc: 'The same for the [upstreams](mirrors.md) of repositories.',
+    doc: 'The same for the [upstreams](reference/mirrors.md) of repositories.',
   }),
   witnessesPrivate: setting({
     env: 'PINFOLD_WITNESSES_PRIVATE',
     parse: destinations,
     default: '',
-    doc: 'The same for the [witnesses](ledger-proofs.md#witnesses) of the ledger.',
+    doc: 'The same for the [witnesses](reference/ledger-proofs.md#witnesses) of the ledger.',
   }),
   allowInsecureUpstreams: setting({
     env: 'PINFOLD_ALLOW_INSECURE_UPSTREAMS',
@@ -142,7 +142,7 @@ export const edgeSettings = {
     env: 'PINFOLD_BUDGET_CALLER_PERCENT',
     parse: whole(1, 100),
     default: '50',
-    doc: "How much of the server's main thread one identity, or one address without a token, may use for long while other callers send requests, in percent. `100` is no budget. See [limits](limits.md#budgets).",
+    doc: "How much of the server's main thread one identity, or one address without a token, may use for long while other callers send requests, in percent. `100` is no budget. See [limits](reference/limits.md#budgets).",
   }),
   budgetOrganizationPercent: setting({
     env: 'PINFOLD_BUDGET_ORGANIZATION_PERCENT',

@@ -1,4 +1,4 @@
-// The settings of what is known of packages: their vulnerabilities, and how long they live (docs/vulnerabilities.md).
+// The settings of what is known of packages: their vulnerabilities, and how long they live (docs/reference/vulnerabilities.md).
 
 import { ConfigError, onOff, setting, whole } from './basics.ts'
 import { annotationNames, destinations, osvEcosystems } from './values.ts'
@@ -27,7 +27,7 @@ export const vulnerabilitySettings = {
     env: 'PINFOLD_VULNERABILITY_SOURCES',
     parse: sourceNames,
     default: 'osv/PyPI,osv/npm,osv/Go,osv/Maven,osv/RubyGems,osv/crates.io,osv/Alpine,osv/Debian',
-    doc: 'What `pinfold vulnerabilities sync` reads, with commas; `kev` and `epss` are worth adding; see [vulnerabilities](vulnerabilities.md).',
+    doc: 'What `pinfold vulnerabilities sync` reads, with commas; `kev` and `epss` are worth adding; see [vulnerabilities](reference/vulnerabilities.md).',
   }),
   vulnerabilityMirror: setting({
     env: 'PINFOLD_VULNERABILITY_MIRROR',
@@ -51,7 +51,7 @@ export const vulnerabilitySettings = {
     env: 'PINFOLD_SCANNERS_PRIVATE',
     parse: destinations,
     default: '',
-    doc: 'Host names, addresses and CIDR ranges, with commas, where [scanners](vulnerabilities.md#scanner-adapters) may be asked although the address is private.',
+    doc: 'Host names, addresses and CIDR ranges, with commas, where [scanners](reference/vulnerabilities.md#scanner-adapters) may be asked although the address is private.',
   }),
   allowInsecureScanners: setting({
     env: 'PINFOLD_ALLOW_INSECURE_SCANNERS',
@@ -63,7 +63,7 @@ export const vulnerabilitySettings = {
     env: 'PINFOLD_MAIN_PACKAGE_KEYS',
     parse: annotationNames,
     default: '',
-    doc: 'Further annotations and labels that name the package which an image is about, with commas; see [lifecycles](lifecycles.md).',
+    doc: 'Further annotations and labels that name the package which an image is about, with commas; see [lifecycles](reference/end-of-life.md).',
   }),
   vulnerabilityMaxAgeDays: setting({
     env: 'PINFOLD_VULNERABILITY_MAX_AGE_DAYS',

@@ -1,4 +1,4 @@
-// What docs/sign-in-providers.md says to enter is entered, and people sign in and out with it.
+// What docs/guides/add-single-sign-on.md says to enter is entered, and people sign in and out with it.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { ok } from '../support/expect.ts'
 import { clientSecret, startPeopleProvider } from '../support/people-provider.ts'
 import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 
-const page = readFileSync(new URL('../../docs/sign-in-providers.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/guides/add-single-sign-on.md', import.meta.url), 'utf8')
 
 /** The code in the row of a table, each piece of it. */
 function valuesOf(field: string): string[] {

@@ -1,4 +1,4 @@
-// The ten recipes of docs/console.md, each with the keyboard alone, in a real Chromium: what is used is reached with Tab and keys.
+// The ten recipes of docs/reference/console.md, each with the keyboard alone, in a real Chromium: what is used is reached with Tab and keys.
 import type { Locator, Page } from 'playwright-core'
 import { copied, expect, settled } from '../support/chromium.ts'
 import { roleUids } from '../support/pinfold.ts'

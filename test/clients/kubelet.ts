@@ -22,7 +22,7 @@ function decoded(text: string): Json {
   return object!
 }
 
-const page = readFileSync(join(project, 'docs/kubelet.md'), 'utf8')
+const page = readFileSync(join(project, 'docs/guides/pull-from-kubernetes.md'), 'utf8')
 const [, yaml] = /```yaml\n(.*?)```/s.exec(page)!
 const [provider] = decoded(yaml!).providers as Json[]
 const { serviceAccountTokenAudience, requiredServiceAccountAnnotationKeys } = provider!.tokenAttributes

@@ -320,7 +320,7 @@ const rows = clients.map((client) => {
 })
 const head = `# Clients
 
-What clients do with a [push token](push-tokens.md) of their own, at \`localhost\` without TLS and over
+What clients do with a [push token](guides/push-tokens.md) of their own, at \`localhost\` without TLS and over
 [TLS of the server's own](install.md). \`bin/pinfold-node test/clients/table.ts\` tries those that a machine has, and writes this page;
 skopeo, umoci, crane and oras are a part of \`.ci/run\` besides.
 

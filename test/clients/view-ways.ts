@@ -164,7 +164,7 @@ async function podman({ host, authfile, policyFile, isNamed }: Podman, view: str
   return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
 }
 
-/** A daemon with folders of its own, where the machine has one, and how it pulls: with hosts.toml as docs/views.md has it. */
+/** A daemon with folders of its own, where the machine has one, and how it pulls: with hosts.toml as docs/reference/views.md has it. */
 export async function startContainerd() {
   if (!(isThere('containerd') && isThere('ctr'))) return { ways: (): Way[] => [], [Symbol.dispose]() {} }
   const at = join(folder, 'containerd')

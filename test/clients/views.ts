@@ -1,5 +1,5 @@
 // Views through clients that we did not write, by hand: crane, oras, regctl, skopeo, podman and containerd, those that are on
-// the PATH. Pulls through both kinds of views and the two joined, and prints the table of docs/views.md.
+// the PATH. Pulls through both kinds of views and the two joined, and prints the table of docs/reference/views.md.
 // bin/pinfold-node test/clients/views.ts
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'

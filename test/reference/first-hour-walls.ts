@@ -12,20 +12,24 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'Organisations, folders, repositories, roles, bindings, invites, providers',
     "There was `curl`: `unknown command 'iam'`",
-    '`pinfold iam` and `pinfold images`, with names ([commands](commands.md))',
+    '`pinfold iam` and `pinfold images`, with names ([commands](reference/commands.md))',
   ],
   [
     'A password for a laptop or a cron job',
     "There was none: `unknown command 'push-token'`",
-    '[Push tokens](push-tokens.md)',
+    '[Push tokens](guides/push-tokens.md)',
   ],
   ['Who moved a tag', '`BY` was a uid', '`BY` is a name ([above](#the-first-screen))'],
   [
     'What there is to pull',
     '`/v2/_catalog`: `NAME_UNKNOWN`, `there is no such path`',
-    'What the caller may list ([registry](registry.md))',
+    'What the caller may list ([registry](reference/registry.md))',
   ],
-  ['The address in a browser', '404 and a line of JSON', 'The [console](console.md), or a page that says what this is'],
+  [
+    'The address in a browser',
+    '404 and a line of JSON',
+    'The [console](reference/console.md), or a page that says what this is',
+  ],
   [
     '`pinfold --version`',
     '0.88 s of processor time, where Node alone takes 0.04 s, and the credential helper of docker took no less',
@@ -34,7 +38,7 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'An import, a migration, a large layer',
     'Nothing was seen until the end',
-    'A line with how far it is, on a terminal ([commands](commands.md#output-formats))',
+    'A line with how far it is, on a terminal ([commands](reference/commands.md#output-formats))',
   ],
   [
     'A container, Kubernetes',

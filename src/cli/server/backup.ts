@@ -7,7 +7,7 @@ import { verifyCommand } from './verify.ts'
 export const backupCommand: Command = {
   details: `Each run makes a folder named after its time, with backup.json once it is complete; the blobs of all of them are in blobs,
 and what is there already is not copied again. An embedded database is copied; with PostgreSQL make a dump, or archive
-its log, first: docs/backup.md has both. The master key is in no backup.`,
+its log, first: docs/guides/back-up-and-restore.md has both. The master key is in no backup.`,
   options: [
     ...settingOptions('data', 'database', 'blobs'),
     { flags: '--to <dir>', summary: 'The folder of the backups', required: true },

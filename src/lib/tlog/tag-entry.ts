@@ -1,5 +1,5 @@
 // What the log of an organisation has: an entry for each row of its ledger, which says nothing to whoever does not have the
-// row, and some about the log itself. docs/ledger-proofs.md has the format, for others to read.
+// row, and some about the log itself. docs/reference/ledger-proofs.md has the format, for others to read.
 import { createHmac, hash } from 'node:crypto'
 
 /** `live` was written as it happened; an `import` tells of elsewhere; a `backfill` was there before the log. */

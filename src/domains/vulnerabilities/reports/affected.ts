@@ -1,4 +1,4 @@
-// Whether an advisory says that a package is vulnerable. See docs/resolved-vulnerabilities.md.
+// Whether an advisory says that a package is vulnerable. See docs/reference/resolved-vulnerabilities.md.
 import { schemeOfKind } from '#contents/ecosystems.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { compareInstalled } from '#versions/order.ts'

@@ -1,4 +1,4 @@
-// What image updates resolved, day by day. docs/resolved-vulnerabilities.md says precisely what that means.
+// What image updates resolved, day by day. docs/reference/resolved-vulnerabilities.md says precisely what that means.
 
 import type { Call } from '#app.ts'
 import { findByPath } from '#domains/registry/repos/paths.service.ts'
