@@ -320,9 +320,15 @@ const rows = clients.map((client) => {
 })
 const head = `# Clients
 
-What clients do with a [push token](guides/push-tokens.md) of their own, at \`localhost\` without TLS and over
-[TLS of the server's own](install.md). \`bin/pinfold-node test/clients/table.ts\` tries those that a machine has, and writes this page;
-skopeo, umoci, crane and oras are a part of \`.ci/run\` besides.
+Find out which clients were tested with Pinfold, and which of their commands. Sign in with a [push token](guides/push-tokens.md):
+
+\`\`\`sh
+docker login --username pt-7k3mq9xw registry.example.com
+\`\`\`
+
+The clients were tested at \`localhost\` without TLS, and with [TLS in the server](operations/tls.md).
+\`bin/pinfold-node test/clients/table.ts\` tests the clients that are installed, and writes this page. \`.ci/run\` tests skopeo, umoci, crane and
+oras too.
 
 | Client | Version | At localhost, http | Over TLS |
 | --- | --- | --- | --- |

@@ -6,11 +6,11 @@ const then = '2dea214'
 const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'The first push',
-    'At line 235 of the README: after a restart with two more settings, a second program that played a platform, and an organisation, an identity and a binding made with `curl`, by uids',
+    'At line 235 of the README. It needed a restart with two settings, a second program, and an organization, an identity and a role binding made with `curl` by uids',
     'Three lines after `npm start` ([above](#the-first-screen))',
   ],
   [
-    'Organisations, folders, repositories, roles, bindings, invites, providers',
+    'Organizations, folders, repositories, roles, role bindings, invitations, providers',
     "There was `curl`: `unknown command 'iam'`",
     '`pinfold iam` and `pinfold images`, with names ([commands](reference/commands.md))',
   ],
@@ -19,26 +19,26 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
     "There was none: `unknown command 'push-token'`",
     '[Push tokens](guides/push-tokens.md)',
   ],
-  ['Who moved a tag', '`BY` was a uid', '`BY` is a name ([above](#the-first-screen))'],
+  ['The user of a tag update', '`BY` was a uid', '`BY` is a name ([above](#the-first-screen))'],
   [
-    'What there is to pull',
+    'The list of repositories',
     '`/v2/_catalog`: `NAME_UNKNOWN`, `there is no such path`',
-    'What the caller may list ([registry](reference/registry.md))',
+    'The repositories that the caller may list ([registry](reference/registry.md))',
   ],
   [
     'The address in a browser',
     '404 and a line of JSON',
-    'The [console](reference/console.md), or a page that says what this is',
+    'The [console](reference/console.md), or a page about the server',
   ],
   [
     '`pinfold --version`',
-    '0.88 s of processor time, where Node alone takes 0.04 s, and the credential helper of docker took no less',
-    'What is needed is loaded, and nothing else ([figures](../bench/RESULTS.md))',
+    '0.88 s of CPU time, as for the credential helper of docker. Node alone takes 0.04 s',
+    'Only the needed modules are loaded ([figures](../bench/RESULTS.md))',
   ],
   [
     'An import, a migration, a large layer',
-    'Nothing was seen until the end',
-    'A line with how far it is, on a terminal ([commands](reference/commands.md#output-formats))',
+    'No output until the end',
+    'A progress line in a terminal ([commands](reference/commands.md#output-formats))',
   ],
   [
     'A container, Kubernetes',
@@ -47,7 +47,7 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   ],
   [
     'TLS',
-    "`unknown option '--tls-cert'`: a proxy was needed",
+    "`unknown option '--tls-cert'`. A proxy was needed",
     '`--tls-cert` and `--tls-key` ([operations](operations/tls.md))',
   ],
 ]
@@ -89,12 +89,12 @@ export function wallsOf(titles: readonly string[]): string {
   const lost = Object.keys(answers).filter((title) => !titles.includes(title))
   if (lost.length > 0) throw new Error(`no mistake is called ${lost.join(', ')}`)
   const rows = walls.map((row) => `| ${row.join(' | ')} |`)
-  return `## The walls
+  return `## Former obstacles
 
-What stood in the way at commit \`${then}\`, before newcomers were played, and how it is now. What was an answer of the program, or of
-the API where there was no command, stands below the answer that there is in its place: "At first it said".
+This table shows what stopped new users at commit \`${then}\`, before these tests existed, and how it is now. "At first it said" in the sections
+below shows the former message.
 
-| Wall | As it was | Now |
+| Obstacle | Before | Now |
 | --- | --- | --- |
 ${rows.join('\n')}
 `

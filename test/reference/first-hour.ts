@@ -224,10 +224,11 @@ assert.equal(left.stdout, 'team\n', 'nothing is lost')
 
 const head = `# The first hour
 
-The first screen of the [README](../README.md) as a newcomer sees it, what the walls were, then what people do wrong, and what they
-are told.
-\`bin/pinfold-node test/reference/first-hour.ts\` plays all of it on a fresh clone and against real servers, and writes this page. It
-needs crane on the PATH, and root for what is about users and disks.
+Find the error message that you got, and its solution. Each section has a common mistake, the message, and the exit code. The first section
+shows the quick start of the [README](../README.md) without mistakes.
+
+\`bin/pinfold-node test/reference/first-hour.ts\` runs all commands on a fresh clone with real servers, and writes this page. It needs crane
+on the \`PATH\`, and root for the sections about users and disks.
 `
 writeFileSync(join(project, 'docs/first-hour.md'), [head, ...parts].join('\n'))
 await more.end()
