@@ -1,9 +1,15 @@
 // Deliveries and settings as their owners see and change them.
-import { countRows } from '#db/rows.ts'
+import { countRows } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
-import type { AttemptResult, Delivery, DeliveryAttempt, DeliveryState, Settings } from './deliveries.model.ts'
-import { deliveryUid } from './deliveries.model.ts'
+import {
+  type AttemptResult,
+  type Delivery,
+  type DeliveryAttempt,
+  type DeliveryState,
+  deliveryUid,
+  type Settings,
+} from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
 
 /** What the services work with besides what they show. */

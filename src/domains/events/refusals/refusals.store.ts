@@ -1,5 +1,4 @@
-import { insertsOf } from '#db/bulk.ts'
-import { countRows } from '#db/rows.ts'
+import { countRows, insertsOf } from '#db/bulk.ts'
 import { join, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'

@@ -1,5 +1,5 @@
 // Reads and writes of routing, and the insertion of deliveries.
-import { exists } from '#db/rows.ts'
+import { exists } from '#db/bulk.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type DeliveryState, deliveryStates } from './delivery-states.model.ts'
 

@@ -1,4 +1,4 @@
-import { exists } from '#db/rows.ts'
+import { exists } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
 /** The types that the subscriptions of these groups want, as JSON, and by whose names; empty for ours. */

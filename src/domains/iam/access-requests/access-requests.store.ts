@@ -1,4 +1,4 @@
-import { deleteOldest, listByUid } from '#db/rows.ts'
+import { deleteOldest, listByUid } from '#db/bulk.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { AccessRequest } from './access-requests.model.ts'

@@ -1,6 +1,6 @@
+import { exists } from '#db/bulk.ts'
 import { countAt, listPage } from '#db/listing.ts'
 import { namedNodes, nodeTable } from '#db/node-table.ts'
-import { exists } from '#db/rows.ts'
 import { ident, join, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Resource } from '#lib/resource.ts'

@@ -1,5 +1,5 @@
+import { exists } from '#db/bulk.ts'
 import { nodeTable } from '#db/node-table.ts'
-import { exists } from '#db/rows.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { GroupMapping } from './external-group-role-mappings.model.ts'
 

@@ -1,5 +1,5 @@
+import { exists } from '#db/bulk.ts'
 import { namedNodes, nodeTable } from '#db/node-table.ts'
-import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { top } from '#lib/uid.ts'
 import type { Discovery, IdentityProvider, Oidc } from './identity-providers.model.ts'

@@ -1,4 +1,4 @@
-import { countRows, deleteOldest, listByUid } from '#db/rows.ts'
+import { countRows, deleteOldest, listByUid } from '#db/bulk.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { operatorUid, rootOf } from '#lib/uid.ts'
 import type { PushToken } from './push-tokens.model.ts'

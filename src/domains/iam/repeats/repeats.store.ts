@@ -1,4 +1,4 @@
-import { deleteOldest } from '#db/rows.ts'
+import { deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type RequestRow = { requestHash: string; answer: Uint8Array | null }

@@ -1,4 +1,4 @@
-import { listByUid } from '#db/rows.ts'
+import { listByUid } from '#db/bulk.ts'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
 import type { PendingBinding } from './pending-bindings.model.ts'
 

@@ -1,5 +1,5 @@
+import { exists } from '#db/bulk.ts'
 import { nodeTable } from '#db/node-table.ts'
-import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { presentedIdentity, type RelationshipRow } from '../identities/identities.model.ts'
 import type { HydratedBinding, RoleBinding } from './role-bindings.model.ts'

@@ -1,6 +1,6 @@
+import { exists } from '#db/bulk.ts'
 import { readFact, writeFact } from '#db/facts.ts'
 import { namedNodes, nodeTable } from '#db/node-table.ts'
-import { exists } from '#db/rows.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Role } from './roles.model.ts'
 

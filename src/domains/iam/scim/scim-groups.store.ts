@@ -1,4 +1,4 @@
-import { countRows } from '#db/rows.ts'
+import { countRows } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { ScimFilter } from './scim-filter.model.ts'

@@ -1,5 +1,5 @@
 // What programs wait with for a person who signs in for them: by a code that is typed, by one on loopback, or headless.
-import { countRows, deleteOldest } from '#db/rows.ts'
+import { countRows, deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type DeviceAnswer = '' | 'approved' | 'refused'

@@ -1,4 +1,4 @@
-import { deleteOldest, listByUid } from '#db/rows.ts'
+import { deleteOldest, listByUid } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import type { Profile, Session, SessionBound } from './sessions.model.ts'

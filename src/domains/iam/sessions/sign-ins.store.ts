@@ -1,5 +1,5 @@
 // What is kept around a sign-in: attempts, who is known where, logout tokens, and the codes for the operator's browser.
-import { deleteOldest } from '#db/rows.ts'
+import { deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 /** A sign-in that waits for the provider to send the person back. */

@@ -1,4 +1,4 @@
-import { countRows } from '#db/rows.ts'
+import { countRows } from '#db/bulk.ts'
 import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { TermsAcceptance } from './terms.model.ts'
