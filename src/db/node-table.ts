@@ -31,10 +31,9 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
   { sorted, filters, unique = [], ...stored }: NodeTable<K, F>,
   fromRow: (row: Row) => T,
 ) {
-  const kind = stored.table
-  const listing: Listing = { kind, ...stored }
-  const table = ident(stored.table)
-  const rows = sql`SELECT ${stored.columns} FROM ${table} t ${stored.join ?? sql``}`
+  const { table } = stored
+  const listing: Listing = { kind: table, ...stored }
+  const rows = sql`SELECT ${stored.columns} FROM ${ident(table)} t ${stored.join ?? sql``}`
   const columnsOf = Object.entries(filters) as [F, string][]
 
   const keysOf = (node: Listed<K>): Keys =>
@@ -72,12 +71,12 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
     async insert(tx: Tx, node: Listed<K>, values: Readonly<Record<string, Value>>): Promise<boolean> {
       const all: Record<string, Value> = { uid: node.uid, parent_uid: parentOf(node.uid), ...values }
       const row = await tx.get<{ id: number }>(sql`
-        INSERT INTO ${table} (${names(Object.keys(all))})
+        INSERT INTO ${ident(table)} (${names(Object.keys(all))})
         VALUES (${list(Object.values(all))})
             ${unique.length === 0 ? sql`` : sql`ON CONFLICT (${names(unique)}) DO NOTHING`}
         RETURNING id`)
       if (!row) return false
-      await addToLists(tx, kind, node.uid, row.id, keysOf(node))
+      await addToLists(tx, table, node.uid, row.id, keysOf(node))
       return true
     },
 
@@ -90,19 +89,19 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
     ): Promise<boolean> {
       const [from, to] = [keysOf(before), keysOf(after)]
       if (unique.includes('name') && from.name !== to.name) {
-        const siblings = sql`SELECT 1 AS found FROM ${table} WHERE parent_uid = ${parentOf(before.uid)}`
+        const siblings = sql`SELECT 1 AS found FROM ${ident(table)} WHERE parent_uid = ${parentOf(before.uid)}`
         if (await tx.get(sql`${siblings} AND name = ${to.name!}`)) return false
       }
       const changes = Object.entries(values).map(([column, value]) => sql`${ident(column)} = ${value}`)
-      await tx.run(sql`UPDATE ${table} SET ${join(changes, ', ')} WHERE uid = ${before.uid}`)
-      await moveInLists(tx, kind, before.uid, from, to)
+      await tx.run(sql`UPDATE ${ident(table)} SET ${join(changes, ', ')} WHERE uid = ${before.uid}`)
+      await moveInLists(tx, table, before.uid, from, to)
       return true
     },
 
     /** False when the node was gone already. */
     async delete(tx: Tx, node: Listed<K>): Promise<boolean> {
-      if ((await tx.run(sql`DELETE FROM ${table} WHERE uid = ${node.uid}`)) === 0) return false
-      await removeFromLists(tx, kind, node.uid, keysOf(node))
+      if ((await tx.run(sql`DELETE FROM ${ident(table)} WHERE uid = ${node.uid}`)) === 0) return false
+      await removeFromLists(tx, table, node.uid, keysOf(node))
       return true
     },
   }
