@@ -45,7 +45,7 @@ test('gives an answer that is not kept to no caller but the one that read it', a
   const { read } = reads([undefined, 2])
   const aged = createAged<number | undefined>(
     () => 0,
-    {},
+    { rereads: true },
     (one) => one !== undefined,
   )
   assert.deepEqual(await Promise.all([aged.of('a', read), aged.of('a', read)]), [undefined, 2])

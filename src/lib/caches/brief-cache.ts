@@ -12,10 +12,16 @@ export type Aged<T> = {
   clear(): void
 }
 
+/**
+ * Callers who ask while an answer is read share it. With `rereads` they do not share one that is not kept, since it may be older
+ * than a change that they have seen on another server.
+ */
+type Options = { ageMs?: number; entries?: number; rereads?: boolean }
+
 /** `monotonic` gives milliseconds of a clock that never steps. `isKept` says which answers are kept. */
 export function createAged<T>(
   monotonic: () => number,
-  { ageMs = briefMs, entries: most = maxEntries }: { ageMs?: number; entries?: number } = {},
+  { ageMs = briefMs, entries: most = maxEntries, rereads = false }: Options = {},
   isKept: (found: T) => boolean = () => true,
 ): Aged<T> {
   const entries = new Newest<string, { found: Promise<T>; readAt: number }>(most)
@@ -25,8 +31,7 @@ export function createAged<T>(
       const now = monotonic()
       const kept = entries.get(key)
       if (kept && now - kept.readAt < ageMs) {
-        // An answer that is not kept may have been read before the change that this caller has seen.
-        return kept.found.then((found) => (isKept(found) ? found : read()))
+        return rereads ? kept.found.then((found) => (isKept(found) ? found : read())) : kept.found
       }
 
       const entry = { found: read(), readAt: now }

@@ -92,7 +92,7 @@ const maxOrganizations = 1000
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
   // A missing repository may be created in a moment, and nobody asks for it often.
-  const paths = createAged<Found>(monotonic, {}, ({ repo }) => repo !== undefined)
+  const paths = createAged<Found>(monotonic, { rereads: true }, ({ repo }) => repo !== undefined)
   const organizations = createAged<boolean>(monotonic, { entries: maxOrganizations })
   return {
     find: (path) => paths.of(path, () => findByPath(reader, path)),

@@ -20,7 +20,7 @@ export type TagCache = {
  * clock that never steps.
  */
 export function createTagCache(db: Db, monotonic: () => number): TagCache {
-  const cache = createAged<PulledAs | undefined>(monotonic, {}, (found) => found !== undefined)
+  const cache = createAged<PulledAs | undefined>(monotonic, { rereads: true }, (found) => found !== undefined)
   return {
     of(repo, name) {
       const read = () => digestOf(db, repo.id, name)
