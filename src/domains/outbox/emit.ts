@@ -14,8 +14,8 @@ export type { EventName }
 export type EventInput = {
   /** The uid of the resource. */
   subject: string
-  /** The group whose subscriptions receive the event. */
-  group: string
+  /** The group whose subscriptions receive the event; the parent of the subject unless given. */
+  group?: string
   /** What the event is about. Its body is what the files of messages have registered for it. */
   resource: Resource
   /** Who caused it, where the method itself finds that out. */
@@ -49,7 +49,7 @@ export async function emit(
 
 /** Queues the event of a deletion for the subscriptions of the parent. */
 export function emitDeleted(tx: Tx, work: Pick<Work, 'app' | 'cause'>, name: EventName, uid: string): Promise<void> {
-  return emit(tx, work, name, { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
+  return emit(tx, work, name, { subject: uid, resource: aDeletion({ uid }) })
 }
 
 /** The same for several of one kind, with few statements however many there are; none that is audited. */
@@ -69,7 +69,7 @@ export function newEvent(
   { eventTable }: Pick<App, 'eventTable'>,
   cause: Cause,
   name: EventName,
-  { subject, group, resource, actor, source, extensions }: EventInput,
+  { subject, group = parentOf(subject), resource, actor, source, extensions }: EventInput,
 ): NewEvent {
   const row = eventTable.find(name, cause.version, resource.kind)
   // The group has a column of its own.

@@ -55,7 +55,7 @@ export async function createSubscription(call: Call, parent: string, sink: strin
       requireRoom(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
       await store.insertSubscription(tx, created, secret, call.vendor?.token ?? '')
       const resource = aSubscription(created)
-      await emit(tx, call, 'events.subscription.created', { subject: created.uid, group: parent, resource })
+      await emit(tx, call, 'events.subscription.created', { subject: created.uid, resource })
       return routed
     },
     { isolation: 'rowLocks' },

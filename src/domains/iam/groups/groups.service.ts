@@ -26,14 +26,13 @@ import { listNodes } from './list-nodes.ts'
 
 const create = capabilityNumber('groups.create')
 
+/** Reads of groups that look at nobody's rights. */
+export { childGroupsByPath, findGroupUid, groupExists, groupsByUid } from './groups.store.ts'
+
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
 
 export async function getGroup(call: Call, uid: string): Promise<Group> {
   return found(await store.findGroup(call.app.db, uid), groupType, uid)
-}
-
-export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
-  return store.groupExists(reader, uid)
 }
 
 /** The organisation of a name, if there is one. */
@@ -44,11 +43,6 @@ export async function findOrganization(reader: Reader, name: string): Promise<Gr
 /** Throws NOT_FOUND unless the group exists; call it in the transaction that adds something to it. */
 export async function requireGroup(reader: Reader, uid: string): Promise<Group> {
   return found(await store.findGroup(reader, uid), groupType, uid)
-}
-
-/** For finding what a path in names stands for. Nobody's rights are looked at. */
-export async function findGroupUid(reader: Reader, parent: string, name: string): Promise<string | undefined> {
-  return store.findGroupUid(reader, parent, name)
 }
 
 /** For telling a caller the names of the places that their token is for. */
@@ -64,20 +58,6 @@ export async function organizationsNamedAsViews(reader: Reader): Promise<string[
 }
 
 const maxTold = 20
-
-/** The groups in a group as the paths below them sort, some of them. Nobody's rights are looked at. */
-export async function childGroupsByPath(
-  reader: Reader,
-  parent: string,
-  wanted: store.ChildrenByPath,
-): Promise<store.ChildGroup[]> {
-  return store.childGroupsByPath(reader, parent, wanted)
-}
-
-/** Those of these uids that there are, by uid. Nobody's rights are looked at. */
-export async function groupsByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Group>> {
-  return store.groupsByUid(reader, uids)
-}
 
 export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>): Promise<Listed<Group>> {
   return listNodes(call, query, store.groupList, { inclusive: true })

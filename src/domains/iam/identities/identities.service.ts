@@ -88,11 +88,7 @@ export async function createIdentity(
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
     await store.insertIdentity(tx, identity)
-    await emit(tx, call, 'iam.identity.created', {
-      subject: identity.uid,
-      group: parent,
-      resource: anIdentity(identity),
-    })
+    await emit(tx, call, 'iam.identity.created', { subject: identity.uid, resource: anIdentity(identity) })
   })
   call.log.info('identity created', { uid: identity.uid })
   return identity
@@ -116,7 +112,7 @@ export async function updateIdentity(
     checkIdentity(after, life, before)
     if (kind && JSON.stringify(before[kind]) !== JSON.stringify(after[kind])) await checkTakeover(tx, call, uid)
     await store.patchIdentity(tx, before, after)
-    await emit(tx, call, 'iam.identity.updated', { subject: uid, group: parentOf(uid), resource: anIdentity(after) })
+    await emit(tx, call, 'iam.identity.updated', { subject: uid, resource: anIdentity(after) })
     return after
   })
   call.log.info('identity updated', { uid, paths: patch.paths })

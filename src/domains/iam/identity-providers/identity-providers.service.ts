@@ -99,7 +99,7 @@ export async function createIdentityProvider(
     await checkPlace(tx)
     if (!(await store.insertProvider(tx, provider, sealed))) throw nameTaken(name)
     const resource = aProvider(provider)
-    await emit(tx, call, 'iam.identity_providers.created', { subject: provider.uid, group: parent, resource })
+    await emit(tx, call, 'iam.identity_providers.created', { subject: provider.uid, resource })
   })
   call.log.info('identity provider created', { uid: provider.uid })
   return provider
@@ -130,7 +130,7 @@ export async function updateIdentityProvider(
       await endPushTokensOfProvider(tx, call, uid)
     }
     const resource = aProvider(after)
-    await emit(tx, call, 'iam.identity_providers.updated', { subject: uid, group: parentOf(uid), resource })
+    await emit(tx, call, 'iam.identity_providers.updated', { subject: uid, resource })
     return after
   })
   call.log.info('identity provider updated', { uid, paths: patch.paths })

@@ -91,7 +91,7 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   await requireLasting(tx, call, parent, [...invites, ...role.capabilities])
   await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
   await store.insertInvite(tx, created, publicKey)
-  await emit(tx, call, 'iam.group_invite.created', { subject: uid, group: parent, resource: anInvite(created) })
+  await emit(tx, call, 'iam.group_invite.created', { subject: uid, resource: anInvite(created) })
   return { invite: known((await store.findInvite(tx, uid))!), code }
 }
 

@@ -56,7 +56,7 @@ export async function createRole(call: Call, parent: string, input: NewRole): Pr
     const times = { createTime: call.now, updateTime: call.now }
     const created: Role = { ...input, capabilities: wanted, uid: newUid(parent), ...times }
     if (!(await store.insertRole(tx, created))) throw nameTaken(input.name)
-    await emit(tx, call, 'iam.roles.created', { subject: created.uid, group: parent, resource: aRole(created) })
+    await emit(tx, call, 'iam.roles.created', { subject: created.uid, resource: aRole(created) })
     return created
   })
   call.log.info('role created', { uid: role.uid })
@@ -73,7 +73,7 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
     checkRole(after, before)
     checkGrantable(call, parentOf(uid), after.capabilities, before.capabilities)
     if (!(await store.patchRole(tx, before, after))) throw nameTaken(after.name)
-    await emit(tx, call, 'iam.roles.updated', { subject: uid, group: parentOf(uid), resource: aRole(known(after)) })
+    await emit(tx, call, 'iam.roles.updated', { subject: uid, resource: aRole(known(after)) })
     return known(after)
   })
   call.log.info('role updated', { uid, paths: patch.paths })
