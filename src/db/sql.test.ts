@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { allOf } from './bulk.ts'
 import { compile, ident, join, list, type Sql, sql } from './sql.ts'
 
 function shape(query: Sql) {
@@ -57,4 +58,23 @@ test('ident takes plain lower-case names and nothing else', () => {
   for (const name of ['', 'a b', 'a;', 'A', '1a', 'a.b.c', 'a.', '"a"', 'a\n']) {
     assert.throws(() => ident(name), TypeError, name)
   }
+})
+
+test('asks for some of the values at a time and returns the rows of all statements in order', async () => {
+  const asked: unknown[] = []
+  const reader = {
+    async all<T>({ values }: Sql): Promise<T[]> {
+      asked.push(values)
+      return values.map((value) => ({ value })) as T[]
+    },
+    get: async () => undefined,
+  }
+  const query = (some: readonly number[]) => sql`SELECT ${list(some)}`
+  const rows = await allOf<{ value: number }, number>(reader, [1, 2, 3, 4, 5], query, 2)
+  assert.deepEqual(
+    rows.map(({ value }) => value),
+    [1, 2, 3, 4, 5],
+  )
+  assert.deepEqual(asked, [[1, 2], [3, 4], [5]])
+  assert.deepEqual(await allOf(reader, [], query), [])
 })

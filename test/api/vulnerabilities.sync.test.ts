@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { countRecords, findSource } from '#domains/scanning/records/records.service.ts'
+import { countRecords, findSource } from '#domains/scanning/records/records.store.ts'
 import { syncSources } from '#domains/scanning/sources/sync.duty.ts'
 import { syncDue } from '#domains/scanning/sources/sync.service.ts'
 import { startWorkers } from '#workers.ts'
@@ -38,7 +38,7 @@ test('sources are read when their time has come, and one that fails less and les
   assert.deepEqual(await asked(5.9), [])
   mirror.files['osv/Go/all.zip'] = { status: 500 }
   assert.deepEqual(await asked(6.1), ['kev.json', 'osv/Go/all.zip'])
-  const failed = await findSource(app, 'osv/Go')
+  const failed = await findSource(app.db, 'osv/Go')
   assert.deepEqual([failed?.error, failed?.fetchTime], ['the answer was 500', hours(0).toISOString()])
   assert.deepEqual(await asked(6.15), [])
   assert.deepEqual(await asked(6.25), ['osv/Go/all.zip'])
@@ -46,7 +46,7 @@ test('sources are read when their time has come, and one that fails less and les
   assert.deepEqual(await asked(6.55), ['osv/Go/all.zip'])
   mirror.files['osv/Go/all.zip'] = zip
   assert.deepEqual(await asked(7.2), ['osv/Go/all.zip'])
-  assert.equal((await findSource(app, 'osv/Go'))?.error, '')
+  assert.equal((await findSource(app.db, 'osv/Go'))?.error, '')
   assert.deepEqual(await asked(12.2), ['kev.json'])
   assert.deepEqual(
     readdirSync(app.config.data).filter((name) => name.startsWith('sync-')),
@@ -59,7 +59,7 @@ test('what is wrong with a record leaves it out, and metrics tell of sources tha
   await using mirror = await startMirror({ 'osv/Go/all.zip': { body: twoWrong }, 'kev.json': kev })
   await using pinfold = await startPinfold(settings(mirror))
   assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 2, failed: 1 })
-  assert.equal((await findSource(pinfold.app, 'osv/Go'))?.error, '2 records are wrong')
+  assert.equal((await findSource(pinfold.app.db, 'osv/Go'))?.error, '2 records are wrong')
   const text = await pinfold.app.metrics.registry.metrics()
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="osv\/Go"\} 1$/m)
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)
@@ -79,8 +79,8 @@ test('one wrong record alone marks the read as incomplete and withdraws nothing'
     now = hours(at)
     mirror.files['osv/Go/all.zip'] = { body: zipOf(files) }
     await runDuty(app, syncSources)
-    const { error, sourceNo } = (await findSource(app, 'osv/Go'))!
-    return [error, (await countRecords(app)).get(sourceNo) ?? 0]
+    const { error, sourceNo } = (await findSource(app.db, 'osv/Go'))!
+    return [error, (await countRecords(app.db)).get(sourceNo) ?? 0]
   }
   assert.deepEqual(await readAt(0, { 'a.json': osv('X-1'), 'b.json': osv('X-2') }), ['', 2])
   for (const [i, wrong] of ['{', osv('X-9', '1', { aliases: ['a b'] })].entries()) {
@@ -96,7 +96,7 @@ test('nothing is read by default, nor from a private address that is not listed'
   assert.deepEqual(await runDuty(off.app, syncSources), { sources: 0, failed: 0 })
   await using other = await startPinfold({ ...settings(mirror), vulnerabilityPrivate: ['10.0.0.0/8'] })
   assert.deepEqual(await runDuty(other.app, syncSources), { sources: 2, failed: 2 })
-  assert.match((await findSource(other.app, 'kev'))!.error, /the address is not a public one/)
+  assert.match((await findSource(other.app.db, 'kev'))!.error, /the address is not a public one/)
   assert.deepEqual(mirror.asked(), [])
 })
 
@@ -107,7 +107,7 @@ test('a server that stops ends what it reads, which is no failure of the source 
   const workers = await startWorkers(pinfold.app, { duties: [syncSources] })
   await silent.asked
   await workers.close(0)
-  const known = await findSource(pinfold.app, 'kev')
+  const known = await findSource(pinfold.app.db, 'kev')
   assert.deepEqual([known?.error, known?.fetchTime], ['', ''])
   await using mirror = await startMirror({ 'kev.json': kev })
   const next = { ...pinfold.app, config: { ...pinfold.app.config, vulnerabilityMirror: mirror.url } }
@@ -120,8 +120,8 @@ test('a source that never ends has failed, and those behind it are read', async 
   const { app } = pinfold
   const site = { signal: AbortSignal.timeout(300_000), holds: () => true, now: app.clock, mostReadingMs: 300 }
   assert.deepEqual(await syncDue({ app, log: app.log }, site), { sources: 2, failed: 1 })
-  assert.notEqual((await findSource(app, 'osv/Go'))?.error, '')
-  assert.notEqual((await findSource(app, 'kev'))?.fetchTime, '')
+  assert.notEqual((await findSource(app.db, 'osv/Go'))?.error, '')
+  assert.notEqual((await findSource(app.db, 'kev'))?.fetchTime, '')
 })
 
 /** Takes a request and says nothing, but for these paths. */

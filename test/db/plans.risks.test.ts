@@ -1,11 +1,12 @@
 // Accepted risks, and what events are to tell of findings: each question is answered from an index.
+
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as gates from '#domains/policy/gates/gates.store.ts'
 import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { wasPulledOn } from '#domains/registry/usage/digest-usage.store.ts'
 import * as changes from '#domains/scanning/changes/changes.store.ts'
-import * as later from '#domains/scanning/changes/later.store.ts'
+import * as later from '#domains/scanning/changes/changes.store.ts'
 import { sightingsIn } from '#domains/scanning/known/known.store.ts'
 import * as risks from '#domains/scanning/risks/risks.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'

@@ -1,10 +1,11 @@
 // From a vulnerability or a package to the images that have it: each step comes from an index.
+
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
-import { recordsNamed } from '#domains/scanning/known/names.store.ts'
+import { recordsNamed } from '#domains/scanning/known/known.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 

@@ -3,14 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { insertsOf } from '#db/bulk.ts'
 import { sql } from '#db/sql.ts'
-import {
-  beginSource,
-  countRecords,
-  findSource,
-  finishSource,
-  putRecords,
-  type SourceRecord,
-} from '#domains/scanning/records/records.service.ts'
+import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
+import { countRecords, findSource } from '#domains/scanning/records/records.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold
@@ -71,11 +65,11 @@ test('a record that says something else is replaced, one that differs in its tim
 })
 
 test('a complete run ends what it does not bring, an incremental one does not', async () => {
-  const source = await findSource(pinfold.app, facts.name)
+  const source = await findSource(pinfold.app.db, facts.name)
   const incremental = await beginSource(work(), facts)
   await putRecords(work(), incremental, [recordOf('R-1', '3-r0')])
   assert.deepEqual(await finishSource(work(), incremental, { ...ended, complete: false }), { withdrawn: 0 })
-  assert.equal((await countRecords(pinfold.app)).get(source!.sourceNo), 250)
+  assert.equal((await countRecords(pinfold.app.db)).get(source!.sourceNo), 250)
 
   const complete = await beginSource(work(), facts)
   await putRecords(work(), complete, [recordOf('R-1', '3-r0')])
@@ -87,7 +81,7 @@ test('a source that fails keeps what it said, and says when it was last read', a
   now = new Date('2026-03-02T00:00:00Z')
   const run = await beginSource(work(), facts)
   await finishSource(work(), run, { ...ended, fingerprint: 'b', error: 'the server is away' })
-  const source = await findSource(pinfold.app, facts.name)
+  const source = await findSource(pinfold.app.db, facts.name)
   assert.equal(source?.error, 'the server is away')
   assert.equal(source?.fingerprint, 'a')
   assert.equal(source?.fetchTime, '2026-03-01T00:00:00.000Z')
@@ -113,7 +107,7 @@ test('readings are kept as they were for a time, and then one of each day, with 
   const whole = async (error = '') => finishSource(work(), await beginSource(work(), daily), { ...ended, error })
   now = new Date('2026-04-01T00:00:00Z')
   await whole()
-  const { sourceNo } = (await findSource(pinfold.app, daily.name))!
+  const { sourceNo } = (await findSource(pinfold.app.db, daily.name))!
   const at = (day: number, hour: number) => new Date(Date.UTC(2026, 3, 1 + day, hour)).toISOString()
   const rows = Array.from(
     { length: 60 * 24 },

@@ -70,7 +70,6 @@ const ruleFiles: Record<string, readonly string[]> = {
     'ledger/proofs/witnessing.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',
-    'policy/retention/retention-checks.ts',
     'vulnerabilities/advisories/advisory-checks.ts',
     'vulnerabilities/reports/affected.ts',
   ],

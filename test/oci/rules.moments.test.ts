@@ -1,7 +1,7 @@
 // Limits and moments of policies, and which of several candidates they choose.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { mostDays, mostExcepted } from '#domains/policy/digests/unpulled.model.ts'
+import { mostDays, mostExcepted } from '#domains/policy/digests/digests.model.ts'
 import { maxIdentities } from '#domains/policy/pull-rules/pull-rules.model.ts'
 import { maxPatterns } from '#domains/rules/patterns.model.ts'
 import { operatorUid } from '#lib/uid.ts'

@@ -1,6 +1,6 @@
 import type { Ground } from '#app.ts'
 import { createSignal } from '#lib/signal.ts'
-import { createGateCache } from './gates/gate-cache.service.ts'
+import { createGateCache } from './gates/gates.service.ts'
 import type { PolicyParts } from './parts.ts'
 import { createPullRuleCache } from './pull-rules/pull-rules.service.ts'
 import { createLawCache } from './retention/law-cache.ts'

@@ -2,7 +2,6 @@ import type { App } from '#app.ts'
 import { deleteRulesAt, endExceptionsAt } from '#domains/rules/rules.store.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { rootOf } from '#lib/uid.ts'
-import { deleteFormerRulesAt } from './retention/former-rules.store.ts'
 import {
   promiseAssigned,
   promiseLeft,
@@ -11,7 +10,7 @@ import {
   requireMovable,
   requireUnkept,
 } from './retention/promises.service.ts'
-import { raiseLaw } from './retention/retention.store.ts'
+import { deleteFormerRulesAt, raiseLaw } from './retention/retention.store.ts'
 
 export const policyHooks = (app: App): DomainHooks => ({
   /** Fills the cache of retention policies, which remembers nothing that a transaction reads. */

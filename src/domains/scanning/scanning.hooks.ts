@@ -10,8 +10,9 @@ import {
   queueAttestations,
   queuePushed,
 } from './outside/report-queue.service.ts'
-import { queueAdvisories } from './queue/queue.service.ts'
-import { forgetScans, forgetScansOf, queueScans } from './scanners/scan-queue.service.ts'
+import { queueAdvisories } from './own/own-advisories.service.ts'
+import { deleteJobsOf, deleteJobsOfImage } from './scanners/scan-jobs.store.ts'
+import { queueScans } from './scanners/scan-queue.service.ts'
 
 export const scanningHooks = (app: App): DomainHooks => ({
   advisoriesChanged: queueAdvisories,
@@ -34,11 +35,11 @@ export const scanningHooks = (app: App): DomainHooks => ({
 
   async manifestDeleted(tx, repo, digest) {
     await forgetReportsOf(tx, repo, digest)
-    await forgetScansOf(tx, repo.id, digest)
+    await deleteJobsOfImage(tx, repo.id, digest)
   },
 
   async repoDeleting(tx, repo, limit) {
     const reports = await forgetReports(tx, repo, limit)
-    return reports >= limit ? reports : reports + (await forgetScans(tx, repo.id, limit - reports))
+    return reports >= limit ? reports : reports + (await deleteJobsOf(tx, repo.id, limit - reports))
   },
 })

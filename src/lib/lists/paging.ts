@@ -16,6 +16,9 @@ export type Page = {
   binding: string
 }
 
+/** A step of a walk through numbered rows: at most so many of those behind a number. */
+export type Step = { after: number; most: number }
+
 /** A part of the hierarchy that a list covers. The branches of one list never overlap. */
 export type Branch = { below: string } | { childrenOf: string } | { uids: readonly string[] }
 

@@ -1,6 +1,6 @@
 // Checks of a pull: pull rules, quarantine and admission gates, for the visitor and for the event of the pull.
 
-import { gatesOf, type Outcome } from '#domains/policy/gates/gated-pulls.service.ts'
+import { gatesOf, type Outcome } from '#domains/policy/gates/outcomes.service.ts'
 import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { PullRule } from '#domains/policy/pull-rules/pull-rules.model.ts'
 import { sunsetOf } from '#domains/policy/retention/promises.service.ts'

@@ -6,8 +6,7 @@ import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { noEnd } from '../retention/retention.model.ts'
 import { digestFields, type ReferrerRow } from './digests.model.ts'
-import { listReferrers, pullsOf } from './digests.service.ts'
-import { listUnpulled, readWanted, type Unpulled } from './unpulled.service.ts'
+import { listReferrers, listUnpulled, pullsOf, readWanted, type Unpulled } from './digests.service.ts'
 
 const rules = { fields: digestFields, defaultOrder: 'digest' }
 

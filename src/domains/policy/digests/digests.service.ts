@@ -1,13 +1,30 @@
 import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { actorNames } from '#domains/iam/identities/actors.service.ts'
+import { storedManifests } from '#domains/registry/manifests/manifests.store.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { maxCallers } from '#domains/registry/usage/digest-usage.model.ts'
+import { digestAbout } from '#domains/registry/tags/tags.model.ts'
+import { namesWith } from '#domains/registry/tags/tags.store.ts'
+import { keptDays, maxCallers } from '#domains/registry/usage/digest-usage.model.ts'
 import { digestPattern, isDigest } from '#lib/digest.ts'
-import { found, invalid } from '#lib/errors.ts'
-import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
-import type { Puller, ReferrerRow } from './digests.model.ts'
+import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
+import { type Listed, listedUpTo, type Page, toListed } from '#lib/lists/paging.ts'
+import { isUid } from '#lib/uid.ts'
+import { keptOf, Look, undecided } from '../retention/kept.service.ts'
+import { factsOf } from '../retention/promises.store.ts'
+import type { Kept } from '../retention/retention.model.ts'
+import {
+  defaultDays,
+  lookedAt,
+  mostCounted,
+  mostDays,
+  mostExcepted,
+  mostTags,
+  type Puller,
+  type ReferrerRow,
+} from './digests.model.ts'
 import * as store from './digests.store.ts'
 
 const listIdentities = [capabilityNumber('identity.list')]
@@ -72,4 +89,101 @@ async function repoOf(call: Call, uid: string, digest: string): Promise<number> 
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: `must match "${digestPattern.source}"` })
   const { id } = found(await findRepoRow(call.app.db, { uid }), repoType, uid)
   return id
+}
+
+const dayMs = 86_400_000
+
+export type Unpulled = store.UnpulledRow & {
+  tags: readonly string[]
+  lastPull: { time: string; caller: string; callerName: string } | undefined
+  lastCheck: string | undefined
+  /** Empty for what is part of nothing that is there. */
+  partOf: string
+  kept: Kept | undefined
+}
+
+/** Throws for what makes no sense as days or identities. */
+export function readWanted({ days, except }: { days: number; except: readonly string[] }): {
+  days: number
+  except: readonly string[]
+} {
+  const problems: FieldViolation[] = []
+  if (days < 0 || days > mostDays) problems.push({ field: 'days', description: `must be from 1 to ${mostDays}` })
+  if (except.length > mostExcepted)
+    problems.push({ field: 'except', description: `must hold at most ${mostExcepted} entries` })
+  else if (!except.every((uid) => isUid(uid)))
+    problems.push({ field: 'except', description: 'must hold uids of identities' })
+  refuseIfAny(problems)
+  return { days: days === 0 ? defaultDays : Math.min(days, keptDays), except }
+}
+
+/** A page of what nobody but the excepted has pulled for so many days. */
+export async function listUnpulled(
+  call: Call,
+  repoUid: string,
+  page: Page,
+  { days, except }: ReturnType<typeof readWanted>,
+): Promise<Listed<Unpulled, number | undefined>> {
+  const { db } = call.app
+  const repo = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
+  const since = new Date(Date.parse(call.now) - days * dayMs).toISOString()
+  const range = { after: page.after?.value, desc: page.order.desc }
+  const upTo = await store.endOfWindow(db, repo.id, range, lookedAt)
+  const asked = { ...range, upTo, since, except }
+  const rows = await store.unpulledIn(db, repo.id, asked, { skip: page.skip, most: page.size + 1 })
+  const some = rows.slice(0, page.size)
+  const look = await Look.at(db, call, repo, call.now)
+  const mayName = call.caller.rights.holds(repoUid, listIdentities)
+  const items: Unpulled[] = []
+  for (const row of some) {
+    call.signal.throwIfAborted()
+    const tags = await namesWith(db, repo, row.digest, mostTags)
+    const last = await store.lastPull(db, repo.id, row.digest, except)
+    items.push({
+      ...row,
+      tags,
+      lastPull: last && { ...last, caller: mayName ? last.caller : '', callerName: '' },
+      lastCheck: await store.lastCheck(db, repo.id, row.digest),
+      partOf: await partOf(look, row, tags),
+      kept: look.isOver ? undecided(row.digest) : await keptOf(look, row.digest),
+    })
+  }
+  if (mayName) await name(call, items)
+  const total = page.after ? totalIn(page.after) : await countAll(db, repo.id, { ...asked, upTo: undefined })
+  const end = rows.length > page.size ? some.at(-1)!.digest : upTo
+  const last = end === undefined ? undefined : { value: end, uid: `${end} ${total ?? ''}` }
+  // Only where all items of the window are skipped, some may be left to skip behind it.
+  const passed = page.skip > 0 && rows.length === 0 ? await store.countUnpulled(db, repo.id, asked) : page.skip
+  return listedUpTo(call, page, { items, total, last, toSkip: page.skip - passed })
+}
+
+/** The total of the first page, which the tokens of later pages hold: it is too much work for each page. */
+function totalIn({ uid }: NonNullable<Page['after']>): number | undefined {
+  const [, total = ''] = uid.split(' ')
+  return total === '' ? undefined : Number(total)
+}
+
+/** Undefined for a repo with so many manifests that counting would take long. */
+async function countAll(db: Reader, repo: number, asked: store.AskedUnpulled): Promise<number | undefined> {
+  const isLarge = (await store.endOfWindow(db, repo, asked, mostCounted + 1)) !== undefined
+  return isLarge ? undefined : store.countUnpulled(db, repo, asked)
+}
+
+/** What the repo has that the manifest belongs to. */
+async function partOf(look: Look, { digest }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
+  const isHere = async (one: string) => (await factsOf(look.reader, look.repo.id, one)) !== undefined
+  const { subjects, indexes } = await look.above(digest)
+  const [about = indexes[0]] = (await storedManifests(look.reader, look.repo.id, subjects)).keys()
+  if (about !== undefined) return about
+  for (const tag of tags) {
+    const named = digestAbout(tag)?.digest
+    if (named !== undefined && (await isHere(named))) return named
+  }
+  return ''
+}
+
+async function name(call: Call, items: readonly Unpulled[]): Promise<void> {
+  const callers = items.flatMap(({ lastPull }) => (lastPull ? [lastPull.caller] : []))
+  const names = await actorNames(call.app.db, [...new Set(callers)])
+  for (const { lastPull } of items) if (lastPull) lastPull.callerName = names.get(lastPull.caller) ?? ''
 }

@@ -1,6 +1,8 @@
 // Admission gates: validation, and how a patch changes one. Permission is decided before.
 import { exceptionKind } from '#domains/rules/exceptions.service.ts'
+import { createRuleCache, type RuleSource } from '#domains/rules/rule-cache.service.ts'
 import type { RuleKind } from '#domains/rules/rules.service.ts'
+import { createAged } from '#lib/caches/brief-cache.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { type Patch, snakeCase, violationsOf } from '#lib/fields.ts'
 import {
@@ -8,6 +10,7 @@ import {
   aGateException,
   anyVulnerability,
   type Gate,
+  type GateCache,
   type GateRule,
   type GateText,
   gateExceptionType,
@@ -20,6 +23,7 @@ import {
   maxMonths,
   mostGates,
   type UnknownSeverity,
+  type Verdict,
 } from './gates.model.ts'
 import { gateExceptionTable, gateTable } from './gates.store.ts'
 
@@ -98,5 +102,16 @@ function whole(text: GateText, kept: UnknownSeverity): GateText {
     },
     cooldown: cooldown && { ...{ minAgeDays: 0 }, ...cooldown },
     supportWindow: supportWindow && { ...{ minMonthsLeft: 0 }, ...supportWindow },
+  }
+}
+
+/** Maximum age and number of verdicts: a new finding in an image counts after that time. */
+const verdicts = { ageMs: 5000, entries: 10_000 }
+
+export function createGateCache(source: RuleSource): GateCache {
+  const tables = { rules: gateTable, exceptions: gateExceptionTable }
+  return {
+    ...createRuleCache(source, tables, { most: mostGates, isOn: ({ mode }) => mode !== 'OFF' }),
+    verdict: createAged<Verdict>(source.monotonic, verdicts).of,
   }
 }

@@ -16,8 +16,7 @@ import { unread } from '#domains/scanning/reports/image-knowledge.service.ts'
 import { notScanned, unknownText } from '#domains/scanning/reports/result-coverage.model.ts'
 import { withAccepted } from '#domains/scanning/risks/accepted.service.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { Severity, VulnerabilityRule } from './gates.model.ts'
-import { fails, type Judged, passes, plural, waits } from './verdicts.model.ts'
+import { fails, type Judged, passes, plural, type Severity, type VulnerabilityRule, waits } from './gates.model.ts'
 
 /** Findings of one image that are looked at, the worst first. */
 const mostFindings = 5000

@@ -1,13 +1,11 @@
 // What the rule of a gate says of a manifest, from what was found out before: nothing is read or compared for it, and what
 // waits for that passes.
 import type { Work } from '#app.ts'
-import { supportOf } from '#domains/registry/lifecycles/support.service.ts'
+import { type Support, supportOf } from '#domains/registry/lifecycles/support.service.ts'
 import { wasPulledBetween } from '#domains/registry/usage/recent-pulls.service.ts'
-import { hasCooled } from '../pull-rules/cooled.service.ts'
-import type { Gate, Verdict } from './gates.model.ts'
-import { judgeLife, judgeWindow } from './judge-support.service.ts'
+import { hasCooled } from '../pull-rules/bound-pulls.service.ts'
+import { fails, type Gate, type Judged, passes, plural, type Verdict, waits } from './gates.model.ts'
 import { judgeVulnerabilities } from './judge-vulnerabilities.service.ts'
-import { fails, type Judged, passes, plural } from './verdicts.model.ts'
 
 /** A repo as the registry knows it. */
 export type GatedRepo = Parameters<typeof hasCooled>[1]
@@ -42,4 +40,38 @@ async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: 
     case 'supportWindow':
       return judgeWindow(await supportOf(db, repo, digest, now), rule.minMonthsLeft, now)
   }
+}
+
+type Known = Support | 'unknown' | undefined
+
+export function judgeLife(support: Known): Judged {
+  return judged(support, ({ line, over, overSince }) => {
+    if (!over) return passes(`${line} is supported`)
+    return fails(`${line} has come to the end of its life`, overSince === '' ? {} : { since: () => overSince })
+  })
+}
+
+export function judgeWindow(support: Known, months: number, now: string): Judged {
+  const span = plural(months, 'month')
+  return judged(support, ({ line, eolDate, ended }) => {
+    const began = eolDate === '' ? {} : { since: () => plusMonths(eolDate, -months) }
+    if (ended) return fails(`${line} has come to the end of its life, and is to have ${span} left`, began)
+    if (eolDate === '') return passes(`nobody knows when the life of ${line} ends`)
+    if (eolDate >= plusMonths(now, months)) return passes(`the life of ${line} ends on ${eolDate}`)
+    return fails(`the life of ${line} ends on ${eolDate}, which is in less than ${span}`, began)
+  })
+}
+
+function judged(support: Known, of: (known: Support) => Judged): Judged {
+  if (support === undefined) return waits('nobody has looked yet which product it is about')
+  if (support === 'unknown') return passes('it is about no line of a product that is known')
+  return of(support)
+}
+
+/** A day so many months later, or earlier. */
+function plusMonths(time: string, months: number): string {
+  const day = new Date(time)
+  return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + months, day.getUTCDate()))
+    .toISOString()
+    .slice(0, 10)
 }

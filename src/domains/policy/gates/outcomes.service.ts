@@ -1,6 +1,7 @@
 // What the gates of a place say of a manifest: their rules, and what is excepted from them.
 import type { Work } from '#app.ts'
 import { indexesWith } from '#domains/registry/manifests/listed-in.service.ts'
+import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import type { DigestException, RulesInForce } from '#domains/rules/rules.model.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import type { Gate, Verdict } from './gates.model.ts'
@@ -67,4 +68,14 @@ export async function exceptionFor(
   if (own) return own.uid
   const above = await indexesWith(app.db, repo.id, digest)
   return above.map((index) => of(index)?.uid ?? '').find((uid) => uid !== '') ?? ''
+}
+
+/** What each gate of the place says, and the first that refuses. Nothing is asked of the database where there is no gate. */
+export async function gatesOf(
+  work: Work,
+  repo: RepoRef,
+  digest: string,
+): Promise<{ outcomes: readonly Outcome[]; refusing: Outcome | undefined }> {
+  const outcomes = await outcomesOf(work, repo, digest)
+  return { outcomes, refusing: outcomes.find(({ gate, denied }) => gate.enforced && denied) }
 }

@@ -14,7 +14,7 @@ import {
   resolveTag,
   type Served,
 } from '../views/resolve.service.ts'
-import type { Skipped } from '../views/stays.model.ts'
+import type { Skipped } from '../views/views.model.ts'
 import { type Bound, boundBy, Passing, together } from './bound-pulls.service.ts'
 import { type PullRule, strictest } from './pull-rules.model.ts'
 

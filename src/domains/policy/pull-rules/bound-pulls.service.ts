@@ -9,8 +9,7 @@ import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { isEligible, rowsOf } from '../views/resolve.service.ts'
-import { type Looks, someLooks } from '../views/stays.model.ts'
-import { type Age, timePlus } from '../views/views.model.ts'
+import { type Age, defaultHold, type Looks, someLooks, timePlus } from '../views/views.model.ts'
 import { tagsWith } from '../views/views.store.ts'
 import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
 import { pullRuleTable } from './pull-rules.store.ts'
@@ -171,5 +170,14 @@ export class Passing {
   }
 }
 
-/** What a pull was judged by, for its event. */
-export type PolicyResult = { rule: PullRule; denied: boolean }
+const dayMs = 86_400_000
+
+/** As a rule of pulls for all tags would have it that counts stays under any tag of the repo. */
+export async function hasCooled(work: Work, repo: RepoRef, digest: string, days: number): Promise<boolean> {
+  const rule: PullRule = {
+    ...{ uid: '', scopeUid: repo.uid, name: '', tags: [], exceptTags: [], identities: [], belowGroup: '' },
+    ...{ mode: 'DENY', createTime: '', updateTime: '' },
+    age: { ms: days * dayMs, hold: defaultHold, countFrom: 'repo' },
+  }
+  return new Passing(work, repo, [rule], []).manifest(digest)
+}

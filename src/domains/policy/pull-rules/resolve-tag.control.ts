@@ -8,7 +8,7 @@ import type {
 } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import type { Chosen } from '../views/resolve.service.ts'
-import type { Skipped } from '../views/stays.model.ts'
+import type { Skipped } from '../views/views.model.ts'
 import type { Explained } from './asked-tags.service.ts'
 import { resolveFor } from './resolve-tag.service.ts'
 

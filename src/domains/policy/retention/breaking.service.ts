@@ -14,7 +14,7 @@ import { keptOf, Look } from './kept.service.ts'
 import { requireUnheld } from './promises.service.ts'
 import { factsOf } from './promises.store.ts'
 import { aBrokenPromise, type BrokenPromise, type Kept, mostTagsNamed } from './retention.model.ts'
-import { problemsOfReason } from './retention-checks.ts'
+import { problemsOfReason } from './retention.service.ts'
 
 /** Deletes a manifest of the repo, or all of it where the digest is empty. What a hold keeps it refuses all the same. */
 export async function breakPromises(

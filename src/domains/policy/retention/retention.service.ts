@@ -1,19 +1,31 @@
 // Retention rules, tag rules, holds and quarantines. Permission is decided before.
+
 import type { Tx } from '#db/sql.ts'
-import { type EndingKind, limitHolding } from '#domains/rules/endings.service.ts'
+import { type EndingKind, limitHolding, problemOfReason } from '#domains/rules/endings.service.ts'
+import { maxPatterns } from '#domains/rules/patterns.model.ts'
 import { limitReached } from '#domains/rules/places.service.ts'
 import type { RuleKind } from '#domains/rules/rules.service.ts'
+import { isDigest } from '#lib/digest.ts'
+import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { Kind } from '#lib/events/event-body.ts'
-import type { Fields } from '#lib/fields.ts'
-import { rootOf } from '#lib/uid.ts'
-import { keepFormer } from './former-rules.service.ts'
+import { checkFields, type Fields } from '#lib/fields.ts'
+import { isUid, rootOf } from '#lib/uid.ts'
 import {
   aHold,
   aQuarantine,
   aRetentionRule,
   aTagRule,
+  type FormerRule,
+  givesAllOf,
   holdType,
+  lastDateOf,
   type Mark,
+  maxDays,
+  maxExceptions,
+  maxLast,
+  maxMovers,
+  mostFormer,
+  mostFormerPatterns,
   mostMarks,
   mostPatterns,
   mostRules,
@@ -22,6 +34,7 @@ import {
   patternsOf,
   quarantineType,
   type Retention,
+  type RetentionRule,
   retentionFields,
   retentionRuleType,
   type TagLaw,
@@ -29,7 +42,6 @@ import {
   tagRuleType,
 } from './retention.model.ts'
 import * as store from './retention.store.ts'
-import { checkLaw, checkMark, checkRetention } from './retention-checks.ts'
 
 /** What both kinds of rules have in common. */
 function placedKind<T extends Retention | TagLaw>(
@@ -114,3 +126,97 @@ export const holdKind = markKind('hold', { type: holdType, table: store.holdTabl
 export const quarantineKind = markKind('quarantine', {
   ...{ type: quarantineType, table: store.quarantineTable, resource: aQuarantine },
 })
+
+/**
+ * Keeps what a rule has said until now where it gave dates that `after` does not give; `after` is `undefined` for a rule that
+ * is deleted. Throws when the organisation has too much of this.
+ */
+export async function keepFormer(
+  tx: Tx,
+  at: { group: string; now: string },
+  { uid, scopeUid, says }: RetentionRule,
+  after: Retention | undefined,
+): Promise<void> {
+  const former: FormerRule = { uid, scopeUid, says, endTime: at.now }
+  if (says.mode !== 'ENFORCE' || lastDateOf(former) === '') return
+  if (after?.mode === 'ENFORCE' && givesAllOf(after, says)) return
+  const all = await store.formerRules(tx, rootOf(scopeUid))
+  const isOver = (one: FormerRule): boolean => {
+    return lastDateOf(one) <= at.now || (one.scopeUid === scopeUid && givesAllOf(says, one.says))
+  }
+  const kept = all.filter((one) => !isOver(one))
+  const patterns = [...kept, former].reduce((sum, one) => sum + patternsOf(one.says), 0)
+  if (kept.length >= mostFormer) throw limitReached('former rules whose dates are to come', mostFormer, kept.length)
+  if (patterns > mostFormerPatterns) {
+    throw limitReached('patterns of tags in former rules whose dates are to come', mostFormerPatterns, patterns)
+  }
+  for (const { id } of all.filter(isOver)) await store.deleteFormerRule(tx, id)
+  await store.insertFormerRule(tx, at.group, former)
+}
+
+/** Throws INVALID_ARGUMENT that names every field which is wrong. */
+export function checkRetention(says: Retention): void {
+  const { keepDaysAfter, keepLast, untaggedDays, forever, mode } = says
+  const problems = problemsOfTags(says)
+  const check = (field: string, value: number, most: number) => {
+    if (value < 0 || value > most) problems.push({ field, description: `must be from 0 to ${most}` })
+  }
+  check('keep_days_after', keepDaysAfter, maxDays)
+  check('keep_last', keepLast, maxLast)
+  check('untagged_days', untaggedDays, maxDays)
+  if (keepDaysAfter === 0 && keepLast === 0 && untaggedDays === 0 && !forever) {
+    const description = 'is required, or keep_last, untagged_days or forever is'
+    problems.push({ field: 'keep_days_after', description })
+  }
+  if (mode === '') problems.push({ field: 'mode', description: 'is required' })
+  checkFields(retentionFields, { ...says, mode: mode || 'OFF' }, problems)
+}
+
+/** Throws INVALID_ARGUMENT that names every field which is wrong. */
+export function checkLaw(says: TagLaw): void {
+  const { immutable, movers, keepListed = false } = says
+  const problems = problemsOfTags(says)
+  if (movers.length > maxMovers)
+    problems.push({ field: 'movers', description: `must hold at most ${maxMovers} entries` })
+  else if (!movers.every((uid) => isUid(uid))) {
+    problems.push({ field: 'movers', description: 'must hold uids of identities' })
+  }
+  if (!immutable && movers.length === 0 && !keepListed) {
+    problems.push({ field: 'immutable', description: 'is required, or movers or keep_listed is' })
+  }
+  checkFields(tagLawFields, says, problems)
+}
+
+function problemsOfTags({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTags'>): FieldViolation[] {
+  const problems: FieldViolation[] = []
+  if (tags.length > maxPatterns)
+    problems.push({ field: 'tags', description: `must hold at most ${maxPatterns} entries` })
+  if (exceptTags.length > maxExceptions) {
+    problems.push({ field: 'except_tags', description: `must hold at most ${maxExceptions} entries` })
+  }
+  return problems
+}
+
+/** Throws INVALID_ARGUMENT that names every field which is wrong; only a hold may be about tags. */
+export function checkMark(mark: { digest: string; tags: string[]; reason: string }, what: 'hold' | 'quarantine'): void {
+  const { digest, tags } = mark
+  const problems = problemsOfTags({ tags, exceptTags: [] })
+  const member = (name: string): string => (what === 'hold' ? `hold.${name}` : name)
+  if (what === 'hold' && digest === '' && tags.length === 0) {
+    problems.push({ field: member('digest'), description: 'is required, or tags is' })
+  } else if (digest !== '' && tags.length > 0) {
+    problems.push({ field: member('tags'), description: 'cannot be given with a digest' })
+  } else if ((digest !== '' || what === 'quarantine') && !isDigest(digest)) {
+    problems.push({ field: member('digest'), description: 'is not a digest' })
+  }
+  if (tags.some((tag) => !retentionFields.tags.pattern.test(tag))) {
+    problems.push({ field: member('tags'), description: `tags must match "${retentionFields.tags.pattern.source}"` })
+  }
+  problems.push(...problemsOfReason(mark.reason, member('reason')))
+  refuseIfAny(problems)
+}
+
+export function problemsOfReason(reason: string, field: string): FieldViolation[] {
+  const description = problemOfReason(reason)
+  return description === undefined ? [] : [{ field, description }]
+}

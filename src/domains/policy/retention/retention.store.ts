@@ -1,8 +1,14 @@
 // Retention rules, tag rules, holds and quarantines.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { endingTable, ruleTable } from '#domains/rules/rules.store.ts'
-import { formerRules } from './former-rules.store.ts'
-import { type Mark, mostMarks, mostRules, type RetentionRule, type TagRule } from './retention.model.ts'
+import {
+  type FormerRule,
+  type Mark,
+  mostMarks,
+  mostRules,
+  type RetentionRule,
+  type TagRule,
+} from './retention.model.ts'
 
 const says = { members: ['says'], json: ['says'] }
 export const retentionRuleTable = ruleTable<RetentionRule>({ table: 'retention_rules', ...says })
@@ -41,4 +47,30 @@ export async function readLaw(reader: Reader, organization: string) {
     holds: await holdTable.list.below(reader, organization, live, mostMarks),
     quarantined: await quarantineTable.list.below(reader, organization, live, mostMarks),
   }
+}
+
+type Stored = FormerRule & { id: number }
+
+/** Of the rules at a place and below, in the order in which they ended. */
+export async function formerRules(reader: Reader, place: string): Promise<Stored[]> {
+  const rows = await reader.all<Omit<Stored, 'says'> & { says: string }>(sql`
+    SELECT id, rule AS uid, scope_uid AS "scopeUid", says, end_time AS "endTime" FROM former_rules
+     WHERE rule > ${place} AND rule < ${`${place}0`} ORDER BY id`)
+  return rows.map((row) => ({ ...row, says: JSON.parse(row.says) as FormerRule['says'] }))
+}
+
+export async function insertFormerRule(tx: Tx, group: string, rule: FormerRule): Promise<void> {
+  const { uid, scopeUid, says, endTime } = rule
+  await tx.run(sql`
+    INSERT INTO former_rules (group_uid, rule, scope_uid, says, end_time)
+    VALUES (${group}, ${uid}, ${scopeUid}, ${JSON.stringify(says)}, ${endTime})`)
+}
+
+export async function deleteFormerRule(tx: Tx, id: number): Promise<void> {
+  await tx.run(sql`DELETE FROM former_rules WHERE id = ${id}`)
+}
+
+/** Of the rules at a place and below; answers with how many there were. */
+export async function deleteFormerRulesAt(tx: Tx, place: string): Promise<number> {
+  return tx.run(sql`DELETE FROM former_rules WHERE rule > ${place} AND rule < ${`${place}0`}`)
 }

@@ -1,8 +1,8 @@
 // What a tag stands for as of a moment, or at an age. The work is bounded however often the tag has moved: assignments are
 // looked for from the newest on, and stays that are long enough by looking at one moment after another.
+
 import type { Reader } from '#db/sql.ts'
-import { type Looks, problemOf, type Skipped, type Stay, someLooks } from './stays.model.ts'
-import { type Age, timePlus } from './views.model.ts'
+import { type Age, type Looks, problemOf, type Skipped, type Stay, someLooks, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
 /**

@@ -1,10 +1,10 @@
 // The tags of a repo that stand for something as of a moment, or at an age: whoever chooses from a list finds only what
 // can be pulled.
+
 import type { Reader } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type Question, resolveTag } from './resolve.service.ts'
-import { someLooks } from './stays.model.ts'
-import { timePlus } from './views.model.ts'
+import { someLooks, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
 /** How many names are looked at for one answer, and how many of them may be looked into one by one. */

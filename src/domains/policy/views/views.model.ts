@@ -20,7 +20,6 @@ const units: Readonly<Record<string, number>> = { h: hour, d: 24 * hour, w: 7 * 
 /** What a view that names no hold has. */
 export const defaultHold = 6 * hour
 /** An age and a hold are at least an hour, and at most these. */
-export const minAge = hour
 export const maxAge = 3650 * units.d!
 export const maxHold = 366 * units.d!
 
@@ -83,4 +82,34 @@ export function durationText(ms: number): string {
 export function timePlus(time: string, ms: number): string {
   const sum = Math.min(Math.max(Date.parse(time) + ms, Date.parse('0001-01-01T00:00:00Z')), 253_402_300_799_999)
   return new Date(sum).toISOString()
+}
+
+export type Stay = {
+  tag: string
+  digest: string
+  begin: string
+  /** From when it counts: what an upstream was seen to have, not before its content came here. */
+  since: string
+  /** Absent while the tag still points there. */
+  end?: { time: string; deleted: boolean; digest: string } | undefined
+}
+
+/** Why a stay does not count, as far as the stay itself says; whether its end was a move back the ledger knows. */
+export function problemOf({ since, end }: Stay, hold: number): 'deleted' | 'short' | undefined {
+  if (!end) return undefined
+  if (end.deleted) return 'deleted'
+  return end.time < timePlus(since, hold) ? 'short' : undefined
+}
+
+/** Why an assignment of a tag is passed over. `young`: it counts, but not for long enough yet. */
+export type SkipReason = 'young' | 'short' | 'deleted' | 'rolled back' | 'gone'
+
+/** An assignment that was passed over; `eligible` is when that ends, where it does by itself. */
+export type Skipped = { digest: string; time: string; reason: SkipReason; eligible?: string }
+
+/** How many more stays are judged for one request; where none is left, what was not looked at is not old enough. */
+export type Looks = { left: number }
+
+export function someLooks(): Looks {
+  return { left: 3000 }
 }

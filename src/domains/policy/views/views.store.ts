@@ -2,7 +2,7 @@
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { lineage } from '#lib/uid.ts'
-import type { Stay } from './stays.model.ts'
+import type { Stay } from './views.model.ts'
 
 /** A repo, with the number of its ledger. */
 export type LedgerRepo = { id: number; uid: string; ledger: number }

@@ -1,4 +1,5 @@
 // Writes the events of changes, repo by repo: those of some repos and how far it has come commit together.
+
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -24,7 +25,7 @@ import { levelName, worse } from '../matching/severity.model.ts'
 import { acceptedAt } from '../risks/accepted.service.ts'
 import { aFoundVulnerability, aResolvedVulnerability, type Change, type ToldChange } from './changes.model.ts'
 import * as store from './changes.store.ts'
-import * as later from './later.store.ts'
+import * as later from './changes.store.ts'
 
 const reposAtOnce = 20
 const listsAtOnce = 500
@@ -228,3 +229,45 @@ const inputOf = ({ kind }: Telling, told: ToldChange): EventInput => ({
   resource: kind === 'found' ? aFoundVulnerability(told) : aResolvedVulnerability(told),
   extensions: { vulnerability: told.vulnerability },
 })
+
+const atOnce = 200
+
+/** Answers with how many events that were. */
+export async function tellLater(app: App, lease: Lease): Promise<number> {
+  let events = 0
+  for (let after = 0; lease.holds(); ) {
+    const listNo = await store.nextLater(app.db, after)
+    if (listNo === undefined) break
+    after = listNo
+    const [list] = await listsOf(app.db, [listNo])
+    if (list && (list.isOver || (await store.waitsForMatch(app.db, listNo)))) continue
+    events += await tellList(app, lease, listNo, list)
+  }
+  return events
+}
+
+/** Nothing of a list that has gone. */
+async function tellList(app: App, lease: Lease, listNo: number, list: NamedList | undefined): Promise<number> {
+  const repos = list ? await reposOfLists(app.db, [list.key.hash]) : []
+  let events = 0
+  for (;;) {
+    const some = await store.laterOf(app.db, listNo, atOnce)
+    if (some.length === 0) return events
+    for (const one of some) {
+      const telling: Telling = {
+        ...{ ...one, kind: 'resolved' },
+        listsOf: async (tags) => new Map(list ? tags.filter(isOf(list)).map((tag) => [tag, list]) : []),
+        isAtRest: async () => true,
+        note: (tx, repo) => store.noteLaterRepo(tx, listNo, one, repo),
+      }
+      const within = repos.filter(({ repoUid }) => isWithin(one, repoUid))
+      events += await tellRepos(app, lease, telling, within)
+      await lease.tx((tx) => store.forgetLater(tx, one, [listNo]))
+    }
+  }
+}
+
+const isOf =
+  ({ key: { hash, distribution } }: NamedList) =>
+  ({ list }: { list: NamedList['key'] }): boolean =>
+    list.hash === hash && list.distribution.id === distribution.id && list.distribution.version === distribution.version

@@ -9,9 +9,8 @@ import { levelName, worse } from '../matching/severity.model.ts'
 import { type ImageFindings, imageFindings, type ShownFinding } from '../reports/findings.service.ts'
 import { overLimit, truncated } from '../reports/image-knowledge.service.ts'
 import type { ResultCoverage } from '../reports/result-coverage.model.ts'
-import { allPackages, listOfImage } from './image-packages.service.ts'
+import { allPackages, listOfImage, type ShownPackage } from './image-packages.service.ts'
 import { mostPurls } from './images.model.ts'
-import type { ShownPackage } from './shown-package.service.ts'
 
 export type ImageName = { repoUid: string; digest: string }
 export type ComparedVulnerability = { vulnerability: string; severity: string; purls: string[] }

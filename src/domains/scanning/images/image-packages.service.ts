@@ -1,5 +1,9 @@
 // What an image consists of.
+
 import type { Call } from '#app.ts'
+import { packageUrl } from '#contents/package-url.ts'
+import type { PackageKind } from '#contents/packages.ts'
+import { archAndModule } from '#contents/rpm-module.ts'
 import { contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
@@ -8,8 +12,8 @@ import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import type { Gap } from '../known/reports.model.ts'
 import { findList } from '../lists/lists.store.ts'
 import { unread } from '../reports/image-knowledge.service.ts'
+import type { ListedComponent } from './images.store.ts'
 import * as store from './images.store.ts'
-import { type ShownPackage, toPackage } from './shown-package.service.ts'
 
 /** The list of packages of an image; none while it is not known, which is a gap. */
 export type ImageList = { listNo: number | undefined; distribution: string; gaps: Gap[] }
@@ -73,4 +77,24 @@ export async function allPackages(call: Call, { listNo, distribution }: ImageLis
     after = last.componentNo
   }
   return packages.sort((one, other) => (one.purl < other.purl ? -1 : 1))
+}
+
+/** A package as callers see it. */
+export type ShownPackage = {
+  purl: string
+  kind: string
+  name: string
+  version: string
+  ecosystem: string
+  origin: string
+  originVersion: string
+  architecture: string
+  locations: string[]
+}
+
+export function toPackage(one: ListedComponent, distribution: string): ShownPackage {
+  const { kind, name, version, ecosystem, origin, originVersion, locations } = one
+  const { arch } = archAndModule(one.arch)
+  const purl = packageUrl({ ...one, kind: kind as PackageKind }, distribution)
+  return { purl, kind, name, version, ecosystem, origin, originVersion, architecture: arch, locations }
 }

@@ -1,4 +1,5 @@
 // Images that contain a package, wherever the caller may look.
+
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import {
@@ -11,16 +12,15 @@ import {
   patternOf,
 } from '#contents/package-pattern.ts'
 import { placesFor } from '#domains/rules/places.service.ts'
-import type { FieldViolation } from '#lib/errors.ts'
-import { invalid, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
 import { componentsNamed } from '../matching/findings.store.ts'
 import { orderOf } from '../matching/matching.service.ts'
+import { type ShownPackage, toPackage } from './image-packages.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
 import { type FoundPage, searchedIn, seekImages } from './seek-images.service.ts'
-import { type ShownPackage, toPackage } from './shown-package.service.ts'
 
 export type PackageQuery = {
   name: string

@@ -9,10 +9,9 @@ import { listResponse } from '#lib/lists/lists.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { toCoverage, toGap } from '../reports/coverage.control.ts'
 import { type ComparedVulnerability, compareImages } from './compare-images.service.ts'
-import { listImagePackages } from './image-packages.service.ts'
+import { listImagePackages, type ShownPackage } from './image-packages.service.ts'
 import { imageFields, packageFields } from './images.model.ts'
 import { type ImageWithPackage, listImagesWithPackage } from './images-with-package.service.ts'
-import type { ShownPackage } from './shown-package.service.ts'
 import { listVulnerableImages, type VulnerableImage } from './vulnerable-images.service.ts'
 
 const imageRules = { fields: imageFields, defaultOrder: 'list', isFixed: true }

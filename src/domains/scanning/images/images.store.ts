@@ -1,9 +1,10 @@
 // From vulnerabilities and packages to the lists that have them, and what a list consists of.
+
 import { allOf } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { join, list, type Reader, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import type { Page } from '#lib/lists/paging.ts'
+import type { Page, Step } from '#lib/lists/paging.ts'
 import type { ListKey, StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { NamedRecord } from '../records/records.model.ts'
@@ -201,7 +202,7 @@ export async function namedInList(
   reader: Reader,
   listNo: number,
   name: string,
-  { after, most }: { after: number; most: number },
+  { after, most }: Step,
 ): Promise<ListedComponent[]> {
   const rows = await reader.all<EntryRow>(sql`
     SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
@@ -235,11 +236,7 @@ export async function countComponents(reader: Reader, listNo: number): Promise<n
 }
 
 /** A page of the packages of a list, behind one of them, in order. */
-export async function componentsIn(
-  reader: Reader,
-  listNo: number,
-  { after, most }: { after: number; most: number },
-): Promise<ListedComponent[]> {
+export async function componentsIn(reader: Reader, listNo: number, { after, most }: Step): Promise<ListedComponent[]> {
   const rows = await reader.all<EntryRow>(sql`
     SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
       FROM list_components l JOIN components c ON c.id = l.component_id

@@ -2,7 +2,7 @@
 import type { Reader } from '#db/sql.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { vulnerabilityIds } from '../records/records.model.ts'
-import { recordsNamed } from './names.store.ts'
+import { recordsNamed } from './known.store.ts'
 
 const mostRecords = 100
 

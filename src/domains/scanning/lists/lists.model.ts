@@ -21,9 +21,6 @@ export type StoredComponent = Component & { componentNo: number }
 /** A component to be compared; `held`: only lists in which too much is found have it. */
 export type MatchedComponent = StoredComponent & { held: boolean }
 
-/** A component as one list has it. */
-export type ListEntry = { component: Component; locations: readonly string[]; owner: Component | undefined }
-
 /**
  * `matchTime`: when all its packages had been compared first; empty before. `isOver`: more is found in them than is kept of
  * one list, so what is known of it is not all.

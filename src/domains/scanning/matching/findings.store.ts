@@ -1,6 +1,7 @@
 import { allOf, insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
+import type { Step } from '#lib/lists/paging.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
 import { matchedColumns, toMatched } from '../lists/lists.store.ts'
 import { type AffectedState, affectedStates, type RecordSeverity } from '../records/records.model.ts'
@@ -61,7 +62,7 @@ export function toAffected<T extends Row>(row: T): Omit<T, keyof Row> & Affected
 export async function affectedNow(
   reader: Reader,
   { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },
-  { after, most }: { after: number; most: number },
+  { after, most }: Step,
 ): Promise<AffectedRow[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${affectedColumns} FROM affected_packages a

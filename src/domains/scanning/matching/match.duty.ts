@@ -3,7 +3,8 @@
 import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
 import { followSettings } from '../own/own-advisories.service.ts'
-import { claimMatch, type DueMatch, doMatch, postponeMatch } from './match-queue.service.ts'
+import type { DueMatch } from '../queue/queue.model.ts'
+import { claimMatch, doMatch, postponeMatch } from './match-queue.service.ts'
 
 const backOffMs = 1000
 const longestBackOffMs = 3_600_000

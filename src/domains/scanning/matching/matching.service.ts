@@ -1,9 +1,11 @@
 // Compares packages with what is known of vulnerabilities, and keeps what follows from it as intervals.
+
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { addBytes } from '#domains/registry/blobs/usage.service.ts'
+import type { Step } from '#lib/lists/paging.ts'
 import { compareInstalled, type Scheme, schemeOf } from '#versions/order.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
 import type { MatchedComponent, StoredComponent } from '../lists/lists.model.ts'
@@ -87,11 +89,7 @@ const isForAll = ({ place }: { place: string }): boolean => place === ''
 /** Only one finding holds at a time of what is said of a component. */
 const placeOf = ({ componentNo, affectedNo }: NewFinding | OpenFinding): string => `${componentNo} ${affectedNo}`
 
-async function pageOf(
-  reader: Reader,
-  components: readonly StoredComponent[],
-  { after, most }: { after: number; most: number },
-): Promise<Page> {
+async function pageOf(reader: Reader, components: readonly StoredComponent[], { after, most }: Step): Promise<Page> {
   const names = new Set(components.flatMap(({ name, origin }) => [name, origin]))
   const ecosystems = new Set(components.flatMap(ecosystemsOf))
   const all = { names: [...names], ecosystems: [...ecosystems].filter((one) => one !== '') }

@@ -1,10 +1,11 @@
 // How much is found in a list is a sum over its packages, so it follows by what changes in one of them: the change is written
 // with the findings, and goes from list to list after that. A list is counted as a whole only once.
+
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import * as limits from '../lists/limits.store.ts'
 import { chargeFindings, leastCharged } from '../lists/lists.service.ts'
+import * as limits from '../lists/lists.store.ts'
 import { changedPackage, type DueMatch, type MatchItem } from '../queue/queue.model.ts'
 import { queueMatches } from '../queue/queue.store.ts'
 import * as store from './open-findings.store.ts'

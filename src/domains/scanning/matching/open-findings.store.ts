@@ -1,7 +1,9 @@
 // How much is found now in packages and in lists of them, and the changes of it that not all lists have yet. What organisations
 // find by their own advisories is in neither.
+
 import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Step } from '#lib/lists/paging.ts'
 import { listStates } from '../lists/lists.model.ts'
 import type { Payer } from '../lists/lists.store.ts'
 import { bytesOfFinding } from './findings.model.ts'
@@ -26,11 +28,7 @@ export async function countComponents(tx: Tx, components: readonly number[]): Pr
 }
 
 /** Packages of a list behind `after` that were never counted, in order. */
-export async function uncountedOf(
-  reader: Reader,
-  listNo: number,
-  { after, most }: { after: number; most: number },
-): Promise<number[]> {
+export async function uncountedOf(reader: Reader, listNo: number, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT l.component_id AS "componentNo" FROM list_components l JOIN components c ON c.id = l.component_id
      WHERE l.list_id = ${listNo} AND l.component_id > ${after} AND c.open_findings < 0
@@ -69,11 +67,7 @@ export async function endChange(tx: Tx, changeNo: number): Promise<void> {
 }
 
 /** The lists behind `after` that have a package, in order. */
-export async function listsWith(
-  reader: Reader,
-  componentNo: number,
-  { after, most }: { after: number; most: number },
-): Promise<number[]> {
+export async function listsWith(reader: Reader, componentNo: number, { after, most }: Step): Promise<number[]> {
   // Each half is a piece of the index in its order; both at once would be sorted for each page.
   const page = (held: number): Sql => sql`
     SELECT * FROM (SELECT list_id AS "listNo" FROM list_components
@@ -100,7 +94,7 @@ export async function changeLists(tx: Tx, lists: readonly number[], delta: numbe
 export async function openOfPage(
   tx: Tx,
   listNo: number,
-  { after, most }: { after: number; most: number },
+  { after, most }: Step,
 ): Promise<{ open: number; isCounted: boolean; isLast: boolean; last: number }> {
   type Row = { total: number; last: number | null; least: number | null; open: number }
   const row = (await tx.get<Row>(sql`

@@ -1,6 +1,7 @@
 import { allOf, insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
+import type { Step } from '#lib/lists/paging.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { NamedRecord } from '../records/records.model.ts'
@@ -38,7 +39,7 @@ export async function pairsTouching(
 export async function pairsOfComponent(
   reader: Reader,
   componentNo: number,
-  { after, most }: { after: number; most: number },
+  { after, most }: Step,
 ): Promise<OwnedPair[]> {
   return reader.all<OwnedPair>(sql`
     SELECT p.component_id AS "componentNo", p.owner_id AS "ownerNo" FROM owned_components p
@@ -46,11 +47,7 @@ export async function pairsOfComponent(
 }
 
 /** Some of the pairs of a list, behind a component, in order. */
-export async function pairsOfList(
-  reader: Reader,
-  listNo: number,
-  { after, most }: { after: number; most: number },
-): Promise<OwnedPair[]> {
+export async function pairsOfList(reader: Reader, listNo: number, { after, most }: Step): Promise<OwnedPair[]> {
   return reader.all<OwnedPair>(sql`
     SELECT component_id AS "componentNo", owner_id AS "ownerNo" FROM list_components
      WHERE list_id = ${listNo} AND component_id > ${after} AND owner_id <> 0 ORDER BY component_id LIMIT ${most}`)

@@ -1,8 +1,7 @@
 // Compares anew, without what was remembered, and names what is stored and should not be, or should be and is not.
 import type { App } from '#app.ts'
-import { countEntries } from '../lists/limits.store.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
-import { findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
+import { countEntries, findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
 import { keptOf, type NewFinding, type OpenFinding } from './findings.model.ts'
 import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'

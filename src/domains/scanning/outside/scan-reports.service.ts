@@ -1,4 +1,5 @@
 // Reports of other scanners: handing one in, what became of them, and where they are asked for.
+
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Call } from '#app.ts'
@@ -12,10 +13,10 @@ import { AppError, found, invalid, notFound, tooMany } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, rootOf, top } from '#lib/uid.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from '../known/reports.model.ts'
 import { worse } from '../matching/severity.model.ts'
-import { joinReports } from './joined-report.model.ts'
 import { keepReport } from './kept-report.service.ts'
 import { holdForCall } from './report-memory.service.ts'
 import {
+  joinReports,
   maxReportBytes,
   mostBytes,
   mostKept,

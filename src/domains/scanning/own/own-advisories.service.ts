@@ -13,15 +13,15 @@ import {
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { goNamesOf } from '#versions/go-names.ts'
 import { isModular } from '#versions/rpm.ts'
-import { queueAdvisories } from '../queue/queue.service.ts'
-import { beginSource, findSource, putSlice, retire, type SourceRecord } from '../records/records.service.ts'
-import { findCurrent } from '../records/records.store.ts'
+import { queueMatches } from '../queue/queue.store.ts'
+import { beginSource, putSlice, retire, type SourceRecord } from '../records/records.service.ts'
+import { findCurrent, findSource } from '../records/records.store.ts'
 
 export const ownSource = 'pinfold/advisories'
 
 /** The number of the source, which is made when it is first needed. */
 export async function openOwnSource(app: App): Promise<number> {
-  return (await findSource(app, ownSource))?.sourceNo ?? (await beginSource({ app }, factsOf(app))).sourceNo
+  return (await findSource(app.db, ownSource))?.sourceNo ?? (await beginSource({ app }, factsOf(app))).sourceNo
 }
 
 const factsOf = ({ config }: App) => ({
@@ -35,7 +35,7 @@ const advisoriesAtOnce = 500
 
 /** Has all advisories taken anew when the settings name other distributions for them than when they were taken. */
 export async function followSettings(app: App, signal: AbortSignal): Promise<void> {
-  const known = await findSource(app, ownSource)
+  const known = await findSource(app.db, ownSource)
   const facts = factsOf(app)
   if (known && JSON.stringify(known.ecosystems) === JSON.stringify(facts.ecosystems)) return
   for (let after = ''; ; ) {
@@ -118,4 +118,10 @@ const inconclusive: ReadonlySet<string> = new Set(['detection', 'analysisNotPlan
 const states: Readonly<Record<string, SourceRecord['affected'][number]['state']>> = {
   falsePositiveDetermination: 'not_affected',
   fixNotPlanned: 'wont_fix',
+}
+
+/** Queues all that has to do with these advisories. */
+export async function queueAdvisories(tx: Tx, uids: readonly string[], now: string): Promise<void> {
+  const items = [...new Set(uids)].sort().map((uid) => ({ kind: 'advisory' as const, place: rootOf(uid), item: uid }))
+  await queueMatches(tx, items, now)
 }

@@ -1,7 +1,8 @@
 // What sources say of vulnerabilities, and what has to be compared again when they say something else.
+
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { App, Work } from '#app.ts'
+import type { Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
@@ -24,21 +25,6 @@ export type { StoredSource } from './records.store.ts'
 const perSlice = { records: 100, affected: 2000 }
 /** How many packages one change of a severity reaches over the names of the record. */
 const maxNamed = 10_000
-
-/** All sources that were ever read, by their names. */
-export function listSources({ db }: Pick<App, 'db'>): Promise<store.StoredSource[]> {
-  return store.listSources(db)
-}
-
-/** What was noted of the source when it was last read; undefined when it never was. */
-export function findSource({ db }: Pick<App, 'db'>, name: string): Promise<store.StoredSource | undefined> {
-  return store.findSource(db, name)
-}
-
-/** How many records of each source hold now, by the number of the source. */
-export function countRecords({ db }: Pick<App, 'db'>): Promise<Map<number, number>> {
-  return store.countRecords(db)
-}
 
 /** Begins to read a source. What it said so far stays until it says something else. */
 export async function beginSource({ app }: Pick<Work, 'app'>, facts: SourceFacts): Promise<SourceRun> {
@@ -98,7 +84,7 @@ export async function finishSource(
 /** Ends what a source says of some records, which are not there any more. */
 export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: string): Promise<void> {
   if (gone.length === 0) return
-  const numbers = gone.map(({ recordNo }) => Number(recordNo))
+  const numbers = gone.map(({ recordNo }) => recordNo)
   const names = await store.ratingNames(tx, numbers)
   const touched = await store.retireRecords(tx, numbers, now)
   touched.push(...(await ratedBy(tx, names)))
@@ -113,15 +99,15 @@ export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.N
   const same = given.filter(isSame)
   await store.renewRecords(
     tx,
-    same.map(({ record }) => Number(known.get(record.id)!.recordNo)),
+    same.map(({ record }) => known.get(record.id)!.recordNo),
     run.generation,
   )
   const edits = given.filter((one) => !isSame(one) && one.core && known.get(one.record.id)?.core === one.core)
-  for (const one of edits) await store.editRecord(tx, run, Number(known.get(one.record.id)!.recordNo), one)
+  for (const one of edits) await store.editRecord(tx, run, known.get(one.record.id)!.recordNo, one)
   const isEdit = new Set(edits)
   const changed = given.filter((one) => !isSame(one) && !isEdit.has(one))
   const before = changed.flatMap(({ record }) => known.get(record.id) ?? [])
-  const numbers = before.map(({ recordNo }) => Number(recordNo))
+  const numbers = before.map(({ recordNo }) => recordNo)
   const ratedBefore = await store.ratingNames(tx, numbers)
   const touched = await store.retireRecords(tx, numbers, run.now)
   await store.insertRecords(tx, run, changed)

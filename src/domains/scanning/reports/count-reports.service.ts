@@ -13,8 +13,7 @@ import { type CountReport, dayMs, maxCounted, maxDays, maxFindings, maxMoves, ma
 import { worse } from '../matching/severity.model.ts'
 import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
 import { hasAccepted } from '../risks/accepted.service.ts'
-import { withAcceptedIn } from './accepted-reports.service.ts'
-import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
+import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
 
 export type CountQuery = { references: readonly { repo: string; tag: string }[]; from: string; to: string }

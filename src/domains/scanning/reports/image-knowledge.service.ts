@@ -1,17 +1,18 @@
 // What is known of an image over time: its list of packages, the findings in it, and how far the sources reach.
 import type { App } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import { isOwnFullAt, type Known } from '../known/known.model.ts'
 import { findKnown } from '../known/known.store.ts'
 import { type Gap, listsAtOnce, maxFindings, maxHeld, maxTogether } from '../known/reports.model.ts'
 import { createSharedKnown } from '../known/shared-known.store.ts'
-import { limitsOf } from '../lists/limits.store.ts'
 import type { OverLimit, StoredList } from '../lists/lists.model.ts'
-import { ecosystemsOfList, findList, findLists } from '../lists/lists.store.ts'
+import { ecosystemsOfList, findList, findLists, limitsOf } from '../lists/lists.store.ts'
 import { mostOwn } from '../matching/findings.model.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { listReads, type SourceRead } from '../records/records.store.ts'
+import { type ImageAt, withAccepted } from '../risks/accepted.service.ts'
 import { type Coverage, coverageOf } from './coverage.service.ts'
 
 /** Lives as long as a request and remembers what it has read. */
@@ -181,3 +182,13 @@ export const ownLimit: Gap = {
 
 /** More is found than is looked at. */
 export const truncated: Gap = { reason: 'TRUNCATED', subject: '', message: 'there are more findings than are listed' }
+
+/** The same where nothing was ever accepted of it. What holds for an image of several repos holds in all of them. */
+export async function withAcceptedIn(
+  reader: Reader,
+  knowledge: ImageKnowledge,
+  images: readonly ImageAt[],
+): Promise<ImageKnowledge> {
+  const found = await withAccepted(reader, knowledge.found, images, knowledge.distribution)
+  return found.some(({ accepted }) => accepted.length > 0) ? { ...knowledge, found } : knowledge
+}

@@ -4,8 +4,8 @@ import { type ContentsSpan, knownImages } from '#domains/registry/images/image-c
 import { contentsEverywhere, contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
-import { isDigest } from '#lib/digest.ts'
-import { AppError, invalid, notFound } from '#lib/errors.ts'
+import { isDigest, sha256Pattern } from '#lib/digest.ts'
+import { AppError, found, invalid, notFound } from '#lib/errors.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import {
@@ -18,18 +18,9 @@ import {
   packagesLength,
   vulnReportType,
 } from '../known/reports.model.ts'
-import { withAcceptedIn } from './accepted-reports.service.ts'
-import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
+import { newestOutside } from '../outside/scan-reports.service.ts'
+import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
 import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
-
-export {
-  type ImageReport,
-  lengthOf,
-  maxRaw,
-  packagesLength,
-  type ReportedVulnerability,
-  vulnReportType,
-} from '../known/reports.model.ts'
 
 /** Which images: a digest wherever the caller sees it, or what a repo has, or what one of its tags points to. */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }
@@ -230,4 +221,21 @@ async function placedEverywhere(
     ...{ digest, spans, repos: everywhere.map(({ repoUid }) => repoUid) },
     numbers: everywhere.map(({ repo }) => Number(repo)),
   }
+}
+
+/** Throws NOT_FOUND while nothing is known of the image. */
+export async function getVulnReport(call: Call, repo: string, digest: string): Promise<ImageReport> {
+  if (!sha256Pattern.test(digest)) {
+    throw invalid({ field: 'digest', description: `digest must match "${sha256Pattern.source}"` })
+  }
+  const report = (await newestReport(call, repo, digest)) ?? (await newestOutside(call, repo, digest))
+  const { vulnerabilities } = found(report, vulnReportType, digest)
+  // Each of its packages repeats what is said of the vulnerability.
+  const length = vulnerabilities.reduce(
+    (sum, one) => sum + lengthOf(one) * one.packages.length + packagesLength(one),
+    0,
+  )
+  if (length <= maxRaw) return found(report, vulnReportType, digest)
+  const message = `the report has more than ${maxRaw} characters; ListVulnReports names each vulnerability once`
+  throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
 }

@@ -1,4 +1,5 @@
 // Says which images scanners elsewhere are to look at, in the transaction that is the reason for it.
+
 import type { By } from '#caller.ts'
 import type { Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -40,14 +41,4 @@ export async function queueFor(
     if (await store.insertJob(tx, scanner.id, repo.id, job)) room--
   }
   return true
-}
-
-/** With their image. */
-export async function forgetScansOf(tx: Tx, repo: number, digest: string): Promise<void> {
-  await store.deleteJobsOfImage(tx, repo, digest)
-}
-
-/** Removes at most so many scans of a repo that is deleted; returns how many. */
-export async function forgetScans(tx: Tx, repo: number, limit: number): Promise<number> {
-  return store.deleteJobsOf(tx, repo, limit)
 }

@@ -1,13 +1,10 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import type { Step } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { UncheckedReport } from '../outside/scan-reports.model.ts'
 
 /** Some of the documents below a place that may be signed, behind one of them, in order. */
-export async function signedBelow(
-  reader: Reader,
-  place: string,
-  { after, most }: { after: number; most: number },
-): Promise<number[]> {
+export async function signedBelow(reader: Reader, place: string, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ id: number }>(sql`
     SELECT s.id FROM scan_reports s JOIN repos r ON r.id = s.repo_id
      WHERE s.organization = ${rootOf(place)} AND s.signatures <> 0 AND s.id > ${after} AND s.state IN (2, 4)

@@ -1,11 +1,14 @@
 // Sources as a command reads them, one request after the other.
+
 import type { Call, Work } from '#app.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
 import * as ranks from '../ranks/ranks.service.ts'
+import { countRanks } from '../ranks/ranks.store.ts'
 import { affectedStates, severityLevels } from '../records/records.model.ts'
 import * as records from '../records/records.service.ts'
+import * as stored from '../records/records.store.ts'
 
-export type { StoredSource } from '../records/records.service.ts'
+export type { StoredSource } from '../records/records.store.ts'
 
 /** Which reading of which source. */
 export type RunName = { name: string; generation: number }
@@ -14,10 +17,10 @@ const maxRecords = 500
 const maxRanks = 2000
 const maxFingerprint = 512
 
-export async function listSources(call: Call): Promise<(records.StoredSource & { records: number })[]> {
+export async function listSources(call: Call): Promise<(stored.StoredSource & { records: number })[]> {
   const { app } = call
-  const sources = await records.listSources(app)
-  const [counts, ranked] = [await records.countRecords(app), await ranks.countRanks(app)]
+  const sources = await stored.listSources(app.db)
+  const [counts, ranked] = [await stored.countRecords(app.db), await countRanks(app.db)]
   return sources.map((one) => ({ ...one, records: (counts.get(one.sourceNo) ?? 0) + (ranked.get(one.sourceNo) ?? 0) }))
 }
 
@@ -37,7 +40,7 @@ export async function beginSource(call: Pick<Work, 'app'>, facts: records.Source
 
 /** The reading that goes on. Throws INVALID_ARGUMENT when it is not the last that was begun. */
 async function requireRun(call: Pick<Work, 'app'>, { name, generation }: RunName): Promise<records.SourceRun> {
-  const source = await records.findSource(call.app, name)
+  const source = await stored.findSource(call.app.db, name)
   if (source?.generation !== generation) throw invalid({ field: 'run', description: 'was begun anew meanwhile' })
   return { sourceNo: source.sourceNo, name, generation }
 }

@@ -1,4 +1,5 @@
 // Reads the sources that the settings name, as the command does, each when its time has come.
+
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Work } from '#app.ts'
@@ -6,7 +7,8 @@ import { AppError } from '#lib/errors.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
 import { type RecordSink, type Refused, syncSource } from '#sources/sync-source.ts'
 import { WrongRecord } from '#sources/values.ts'
-import { findSource, type PutCounts, type StoredSource } from '../records/records.service.ts'
+import type { PutCounts } from '../records/records.model.ts'
+import { findSource, type StoredSource } from '../records/records.store.ts'
 import * as service from './sources.service.ts'
 
 type SyncWork = Pick<Work, 'app' | 'log'>
@@ -30,7 +32,7 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
   const all: { name: string; source: Source; known: StoredSource | undefined }[] = []
   for (const name of new Set(names)) {
     const source = sourceNamed(name, mirror)
-    if (source) all.push({ name, source, known: await findSource(work.app, name) })
+    if (source) all.push({ name, source, known: await findSource(work.app.db, name) })
   }
   const tried = ({ known }: { known: StoredSource | undefined }) => known?.tryTime ?? ''
   // What has not been tried for longest comes first.

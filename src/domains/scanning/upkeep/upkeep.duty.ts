@@ -1,5 +1,6 @@
+import { forgetGone } from '#domains/registry/images/gone-contents.service.ts'
 import type { Duty } from '#duty.ts'
-import { sweepComponents, sweepImages, sweepLists, sweepSigned } from './upkeep.service.ts'
+import { sweepComponents, sweepLists, sweepSigned } from './upkeep.service.ts'
 
 /** Forgets what is known of packages that no image has any more, and what was signed of images that are gone, in small steps. */
 export const sweepScanning: Duty = {
@@ -12,7 +13,8 @@ export const sweepScanning: Duty = {
       lease.signal.throwIfAborted()
     }
     const sweeping = { app, tx: lease.tx, check }
-    await sweepImages(sweeping)
+    // The newest contents of each organization stay.
+    await forgetGone(sweeping)
     const [lists, packages] = [await sweepLists(sweeping), await sweepComponents(sweeping)]
     return { lists, packages, signed: await sweepSigned(sweeping) }
   },

@@ -1,9 +1,9 @@
 // Forgets what images contained that are gone: their lists of packages, and what was found in packages that only they had.
+
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { bytesOfSigned, countBytes } from '#domains/registry/blobs/usage.service.ts'
-import { forgetGone } from '#domains/registry/images/gone-contents.service.ts'
 import { isInUse, organizationsWith } from '#domains/registry/images/past-contents.service.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 import { passOn } from '../lists/lists.service.ts'
@@ -21,9 +21,6 @@ export type Sweeping = { app: Pick<App, 'db' | 'clock' | 'config'>; tx: Db['tx']
 const graceMs = 24 * 60 * 60_000
 const listsAtOnce = 200
 const rowsAtOnce = 200
-
-/** Forgets what images contained that are gone, but for the newest of each organisation. */
-export const sweepImages = (sweeping: Sweeping): Promise<void> => forgetGone(sweeping)
 
 /** Deletes the lists that no image has, or had while its repo is there; answers with how many. */
 export async function sweepLists(sweeping: Sweeping): Promise<number> {
