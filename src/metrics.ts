@@ -8,12 +8,12 @@ import {
   type PrometheusContentType,
   Registry,
 } from 'prom-client'
+import { type TrashDepth, trashDepth } from '#domains/registry/blobs/locations.store.ts'
 import { operations, results } from './blobs/operations.ts'
 import { alone, atOnce, inCommon, type Sight } from './common-figures.ts'
 import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
-import { type TrashDepth, trashDepth } from './domains/registry/blobs/trash.store.ts'
 import { listSources, type StoredSource } from './domains/scanning/records/records.store.ts'
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'

@@ -2,7 +2,7 @@
 import { setInterval } from 'node:timers/promises'
 import type { Skew } from '#db/skew.ts'
 import type { Db } from '#db/sql.ts'
-import { hold, release, renewHold } from '#domains/registry/blobs/holds.store.ts'
+import { hold, release, renewHold } from '#domains/registry/blobs/locations.store.ts'
 
 const tenMinutes = 10 * 60_000
 const rowLocks = { isolation: 'rowLocks' } as const

@@ -3,7 +3,7 @@
 import { type NamePage, tagNamesAs } from '#domains/policy/views/view-lists.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { catalogPage } from '#domains/registry/repos/catalog.service.ts'
-import { freeTags } from '#domains/registry/tags/public-images.service.ts'
+import { freeTags } from '#domains/registry/tags/tag-history.service.ts'
 import { tagNames } from '#domains/registry/tags/tags.service.ts'
 import { allow, listable, seesOnlyFreeTags } from './access.ts'
 import { nextLink, numberOf } from './parameters.ts'

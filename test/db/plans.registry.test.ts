@@ -10,8 +10,7 @@ import * as promises from '#domains/policy/retention/promises.store.ts'
 import { firstAfter, standsStill } from '#domains/policy/views/views.store.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
 import * as collection from '#domains/registry/blobs/collection.store.ts'
-import * as copies from '#domains/registry/blobs/copies.store.ts'
-import * as trash from '#domains/registry/blobs/trash.store.ts'
+import * as locations from '#domains/registry/blobs/locations.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import * as ledgers from '#domains/registry/repos/ledgers.store.ts'
@@ -45,8 +44,8 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'the manifests that need a blob': (reader) => blobs.manifestsWithBlob(reader, 1, digest, 10),
   'the repos that have a blob': (reader) => blobs.reposWithBlob(reader, digest, 10),
   'an upload': (reader) => uploads.findUpload(reader, 1, 'a'),
-  'whether a content is known': (reader) => copies.locationIsKnown(reader, 'a'),
-  'what is due in the trash': (reader) => trash.dueTrash(reader, '2026', 10),
+  'whether a content is known': (reader) => locations.locationIsKnown(reader, 'a'),
+  'what is due in the trash': (reader) => locations.dueTrash(reader, '2026', 10),
   'the parts of an upload': (reader) => uploads.partsOfOpen(reader, 'a'),
   'a manifest': (reader) => manifests.findManifest(reader, 1, digest),
   'blobs of a repo': (reader) => blobs.findRepoBlobs(reader, 1, [digest, digest]),

@@ -5,7 +5,6 @@ import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import * as history from '#domains/registry/tags/tag-history.store.ts'
 import * as parts from '#domains/registry/tags/tag-parts.store.ts'
-import { lastNameOf, tagsByName } from '#domains/registry/tags/tag-search.store.ts'
 import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import {
   countTags,
@@ -119,8 +118,8 @@ test('what begins with a text is a range of the names, from its beginning or fro
   for (const last of ['', 'stable-3']) {
     const filter = { prefix: 'stable', part: '', asked: 7 }
     const asks = [
-      (reader: Reader) => lastNameOf(reader, 1, filter, { last, desc: false, most: 10 }),
-      (reader: Reader) => tagsByName(reader, 1, filter, { last, desc: false, upTo: 'stable-9', limit: 10 }),
+      (reader: Reader) => parts.lastNameOf(reader, 1, filter, { last, desc: false, most: 10 }),
+      (reader: Reader) => parts.tagsByName(reader, 1, filter, { last, desc: false, upTo: 'stable-9', limit: 10 }),
     ]
     for (const ask of asks) {
       const [query] = await queriesOf(ask)

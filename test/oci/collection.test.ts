@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { idFile } from '#blobs/disk.ts'
 import { type Sql, sql } from '#db/sql.ts'
 import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
-import { hold } from '#domains/registry/blobs/holds.store.ts'
+import { hold } from '#domains/registry/blobs/locations.store.ts'
 import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 const name = 'acme/app'

@@ -1,4 +1,4 @@
-import { servedHost } from '#domains/registry/repos/served-host.store.ts'
+import { servedHost } from '#domains/registry/repos/repos.store.ts'
 import type { Duty } from '#duty.ts'
 import { backfillSome } from './proofs/backfill.service.ts'
 import { nextBackfill } from './proofs/backfill.store.ts'

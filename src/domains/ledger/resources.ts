@@ -1,4 +1,4 @@
-import { deletedRepoType } from '#domains/registry/repos/deleted-repos.model.ts'
+import { deletedRepoType } from '#domains/registry/repos/removals.model.ts'
 import type { Resource } from '#lib/resource.ts'
 import { ledgerLogType } from './proofs/logs.model.ts'
 

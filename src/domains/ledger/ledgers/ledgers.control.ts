@@ -1,5 +1,5 @@
 import type { Handlers } from '#app.ts'
-import { type DeletedRepo, deletedRepoFields } from '#domains/registry/repos/deleted-repos.model.ts'
+import { type DeletedRepo, deletedRepoFields } from '#domains/registry/repos/removals.model.ts'
 import {
   type DeletedRepo as DeletedRepoMessage,
   DeletedRepoSchema,

@@ -2,12 +2,8 @@
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import {
-  type DeletedRepo,
-  type DeletedRepoFilter,
-  deletedRepoType,
-} from '#domains/registry/repos/deleted-repos.model.ts'
 import * as store from '#domains/registry/repos/ledgers.store.ts'
+import { type DeletedRepo, type DeletedRepoFilter, deletedRepoType } from '#domains/registry/repos/removals.model.ts'
 import { deleteHistory } from '#domains/registry/tags/tag-history.store.ts'
 import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'

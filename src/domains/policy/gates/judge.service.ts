@@ -1,7 +1,7 @@
 // What the rule of a gate says of a manifest, from what was found out before: nothing is read or compared for it, and what
 // waits for that passes.
 import type { Work } from '#app.ts'
-import { type Support, supportOf } from '#domains/registry/lifecycles/support.service.ts'
+import { type Support, supportOf } from '#domains/registry/lifecycles/lifecycles.service.ts'
 import { wasPulledBetween } from '#domains/registry/usage/recent-pulls.service.ts'
 import { hasCooled } from '../pull-rules/bound-pulls.service.ts'
 import { fails, type Gate, type Judged, passes, plural, type Verdict, waits } from './gates.model.ts'

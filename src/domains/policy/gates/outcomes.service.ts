@@ -1,6 +1,6 @@
 // What the gates of a place say of a manifest: their rules, and what is excepted from them.
 import type { Work } from '#app.ts'
-import { indexesWith } from '#domains/registry/manifests/listed-in.service.ts'
+import { indexesWith } from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import type { DigestException, RulesInForce } from '#domains/rules/rules.model.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'

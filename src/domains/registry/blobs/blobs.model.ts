@@ -6,3 +6,12 @@ export type Upload = { uid: string; size: number; parts: number }
 
 /** One piece of an upload. `digest` is the SHA-256 of the piece that starts the upload, else empty. */
 export type UploadPart = { start: number; size: number; location: string; digest: string }
+
+/**
+ * Storage that an organization uses in the registry. `bytes` are those of its blobs, each once, and of its manifests, each once for
+ * each repo that has it; `uploadBytes` those that open uploads have brought so far.
+ */
+export type Usage = { bytes: number; uploads: number; uploadBytes: number }
+
+/** Bytes that each statement of a trusted signer about an image counts. */
+export const bytesOfSigned = 1024

@@ -5,7 +5,7 @@ import type { Duty, DutyStatus } from '#duty.ts'
 import { collect } from './collect-blobs.ts'
 import { type Collected, type Collection, collectionStates, nothingCollected } from './collection.model.ts'
 import { requestCollection } from './collection.service.ts'
-import * as store from './collections.store.ts'
+import * as store from './collection.store.ts'
 
 const hourMs = 3600_000
 const rowLocks = { isolation: 'rowLocks' } as const

@@ -7,8 +7,7 @@ import type { Tx } from '#db/sql.ts'
 import { inRepo, lockRepo } from './blobs.store.ts'
 import { type Collected, trashMs } from './collection.model.ts'
 import * as store from './collection.store.ts'
-import { isHeld } from './holds.store.ts'
-import { addTrash, delayTrash, dueTrash, forgetTrash, isStoreOf } from './trash.store.ts'
+import { addTrash, delayTrash, dueTrash, forgetTrash, isHeld, isStoreOf } from './locations.store.ts'
 import { deleteUpload, lockUpload } from './uploads.store.ts'
 
 export type Run = {

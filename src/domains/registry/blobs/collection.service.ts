@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { AppError, notFound } from '#lib/errors.ts'
 import { type Collection, collectionStates, hasEnded } from './collection.model.ts'
-import * as store from './collections.store.ts'
+import * as store from './collection.store.ts'
 
 /** So many that have ended can still be asked about. */
 const remembered = 100

@@ -4,10 +4,10 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
-import type { Usage } from './usage.model.ts'
+import type { Usage } from './blobs.model.ts'
 import * as store from './usage.store.ts'
 
-export { bytesOfSigned } from './usage.model.ts'
+export { bytesOfSigned } from './blobs.model.ts'
 
 export async function usageOf(reader: Reader, organization: string): Promise<Usage> {
   return store.usageOf(reader, organization)

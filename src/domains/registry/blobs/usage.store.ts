@@ -1,6 +1,6 @@
 // What organisations use of the registry. Every change to links, manifests and uploads says so here, in its transaction.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
-import type { Usage } from './usage.model.ts'
+import type { Usage } from './blobs.model.ts'
 
 /** Of a repo that is being removed, the one that it had. */
 export const uidOfRepo = sql`replace(uid, '!', '')`

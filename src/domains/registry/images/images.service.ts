@@ -1,5 +1,4 @@
 // What manifests and configurations say of images: for which architectures they are, and how much a pull transfers.
-
 import type { Call } from '#app.ts'
 import { chunks } from '#lib/chunks.ts'
 import { sha256Pattern } from '#lib/digest.ts'
@@ -14,6 +13,7 @@ import type { Descriptor, Listed, Manifest } from '../manifests/manifests.model.
 import { findManifest, findManifests, hasManifest, storedManifests } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
+import { findSizes } from './image-contents.store.ts'
 import {
   configLimits,
   defaultArchitecture,
@@ -202,4 +202,29 @@ async function architectureOf({ call, repo, walk }: Search, config: Blob | undef
   await walk.pause()
   const bytes = await readBlob(call, repo, config, maxConfigBytes)
   return bytes && (parseConfig(bytes) as { architecture?: unknown } | null | undefined)?.architecture
+}
+
+/** How many images one statement asks about. */
+const atOnce = 500
+
+/** Lives as long as a request; zero for an image of which nothing is known any more. */
+type Sizes = { of(digest: string): Promise<number> }
+
+/** Sizes of images of a repository. An image that was read before sizes were noted is read when it is asked for. */
+export async function createSizes(
+  call: Call,
+  repo: { id: number; uid: string },
+  digests: readonly string[],
+): Promise<Sizes> {
+  const sizes = new Map<string, number>()
+  for (const some of chunks([...new Set(digests)], atOnce)) {
+    for (const { digest, size } of await findSizes(call.app.db, repo.id, some)) sizes.set(digest, size)
+  }
+  return {
+    async of(digest) {
+      const size = sizes.get(digest) ?? (await sizeOfImage(call, repo, digest)) ?? 0
+      sizes.set(digest, size)
+      return size
+    },
+  }
 }

@@ -6,9 +6,11 @@ import {
   claimRead,
   createReader,
   type DueRead,
+  findOutdated,
   finishRead,
   othersWait,
   postponeRead,
+  queueAgain,
   type Reader,
   type ReaderLimits,
   readContentsOf,
@@ -73,4 +75,17 @@ async function recover(app: App, read: DueRead, error: unknown, signal: AbortSig
     return
   }
   await postponeRead(app, read, Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs))
+}
+
+export const readAgain: Duty = {
+  name: 'images.read-again',
+  everyMs: 5_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const found = await findOutdated(app, lease.signal)
+    if (found.length === 0) return { images: 0 }
+    await lease.tx((tx) => queueAgain(tx, found, app.clock().toISOString()))
+    app.images.pushed.notify()
+    return { images: found.length }
+  },
 }

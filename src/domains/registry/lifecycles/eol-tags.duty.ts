@@ -2,9 +2,8 @@ import type { Duty } from '#duty.ts'
 import { parentOf } from '#lib/uid.ts'
 import { setInactive } from '../tags/tags.store.ts'
 import { judge } from './eol-tags.service.ts'
-import { type JudgedTag, tagsAfter } from './eol-tags.store.ts'
+import { type JudgedTag, saveMains, tagsAfter } from './lifecycles.store.ts'
 import { readingOf } from './main-packages.service.ts'
-import { saveMains } from './main-packages.store.ts'
 
 const tagsAtOnce = 500
 

@@ -101,3 +101,62 @@ export async function lastUpdate(reader: Reader): Promise<string> {
   const row = await reader.get<{ time: string | null }>(sql`SELECT max(update_time) AS time FROM lifecycle_products`)
   return row?.time ?? ''
 }
+
+/** The names of the builds after this one of the same version, of which there are no more than `most`. */
+export async function laterEpochs(reader: Reader, repo: number, prefix: string, after: string, most: number) {
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT name FROM tags
+     WHERE repo_id = ${repo} AND name > ${prefix} AND name < ${`${prefix}:`} AND length(name) >= ${after.length}
+       AND name <> ${after} AND digest <> ''
+     ORDER BY length(name) DESC, name DESC LIMIT ${most}`)
+  return rows.map(({ name }) => name)
+}
+
+/** Tag as the background job reads it. */
+export type JudgedTag = {
+  uid: string
+  repo: number
+  name: string
+  digest: string
+  deprecated: boolean
+  inactive: boolean
+}
+
+/** Tags after the uid `after`, by their uids. */
+export async function tagsAfter(reader: Reader, after: string, most: number): Promise<JudgedTag[]> {
+  const rows = await reader.all<Omit<JudgedTag, 'deprecated' | 'inactive'> & { deprecated: number; inactive: number }>(
+    sql`SELECT uid, repo_id AS repo, name, digest, deprecated, inactive FROM tags
+         WHERE uid > ${after} ORDER BY uid LIMIT ${most}`,
+  )
+  return rows.map((row) => ({ ...row, deprecated: row.deprecated === 1, inactive: row.inactive === 1 }))
+}
+
+/** The package that an image is about; the texts are empty where nothing is known. */
+export type StoredMain = {
+  digest: string
+  basis: string
+  name: string
+  version: string
+  product: string
+  cycle: string
+}
+
+/** Main packages of the digests that were looked into. */
+export async function findMains(reader: Reader, repo: number, digests: readonly string[]): Promise<StoredMain[]> {
+  return reader.all<StoredMain>(sql`
+    SELECT digest, basis, name, version, product, cycle FROM main_packages
+     WHERE repo_id = ${repo} AND digest IN (${list(digests)})`)
+}
+
+/** Does nothing for a repo that has gone meanwhile. */
+export async function saveMains(tx: Tx, repo: number, mains: readonly StoredMain[]): Promise<void> {
+  const isThere = await tx.get(sql`SELECT 1 AS found FROM repos WHERE id = ${repo}`)
+  if (!isThere || mains.length === 0) return
+  const rows = mains.map((one) => {
+    return sql`(${repo}, ${one.digest}, ${one.basis}, ${one.name}, ${one.version}, ${one.product}, ${one.cycle})`
+  })
+  await tx.run(sql`
+    INSERT INTO main_packages (repo_id, digest, basis, name, version, product, cycle) VALUES ${join(rows, ', ')}
+        ON CONFLICT (repo_id, digest) DO UPDATE SET basis = excluded.basis, name = excluded.name,
+           version = excluded.version, product = excluded.product, cycle = excluded.cycle`)
+}

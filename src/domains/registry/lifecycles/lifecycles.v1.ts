@@ -15,7 +15,7 @@ import { graceStatuses, tagStatuses } from './end-of-life.model.ts'
 import { type EolTag, listEolTags } from './eol-tags.service.ts'
 import { graceMonths, type Release } from './lifecycles.model.ts'
 import { linesOf } from './lifecycles.service.ts'
-import { upstreamVersion } from './upstream-version.model.ts'
+import { upstreamVersion } from './main-package.model.ts'
 
 const toEolTag = messageOf(EolTagSchema)
 const toVersion = messageOf(PackageVersionSchema, {

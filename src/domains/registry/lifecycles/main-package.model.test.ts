@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { namesOf } from './lifecycles.model.ts'
-import { cycleOf, findInstalled, lookupNames } from './main-package.model.ts'
-import { compareNumbers, upstreamVersion } from './upstream-version.model.ts'
+import { compareNumbers, cycleOf, findInstalled, lookupNames, upstreamVersion } from './main-package.model.ts'
 
 const installed = (name: string, version: string, origin = name, originVersion = version) => ({
   name,

@@ -1,5 +1,19 @@
 // Which package an image is about, and to which line of releases that belongs.
-import { compareNumbers, upstreamVersion } from './upstream-version.model.ts'
+
+/** Upstream version of a distribution's `1:22.4.1-r0` or `3.11.2-6+deb12u1`: `22.4.1`, `3.11.2`. */
+export function upstreamVersion(version: string): string {
+  return /^(?:\d+:)?v?(\d+(?:\.\d+)*)/.exec(version)?.[1] ?? ''
+}
+
+/** Compares versions by the numbers of their upstream versions, one after the other. */
+export function compareNumbers(one: string, other: string): number {
+  const [a, b] = [one, other].map((version) => upstreamVersion(version).split('.').map(Number))
+  for (let i = 0; i < Math.max(a!.length, b!.length); i++) {
+    const difference = (a![i] ?? -1) - (b![i] ?? -1)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
 
 /** As far as it matters here, a package that is installed in an image. */
 export type Installed = { name: string; version: string; origin: string; originVersion: string }

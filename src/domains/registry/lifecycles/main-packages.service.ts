@@ -12,10 +12,10 @@ import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts
 import { type Manifest, manifestTypes } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import * as lifecycles from './lifecycles.store.ts'
+import * as store from './lifecycles.store.ts'
 import { cycleOf, findInstalled, type Installed, lookupNames } from './main-package.model.ts'
-import * as store from './main-packages.store.ts'
 
-export type { StoredMain } from './main-packages.store.ts'
+export type { StoredMain } from './lifecycles.store.ts'
 
 export type MainsOf = {
   /** By digest, those that are known or were found within the limits. */

@@ -1,8 +1,10 @@
 // Manifests: pulling by tag and digest, and who refers to whom.
 import type { Call, Work } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { Manifest, Referrer } from './manifests.model.ts'
 import * as store from './manifests.store.ts'
+import { linkedFrom } from './manifests.store.ts'
 
 export type Pulled = { manifest: Manifest; since: string | undefined }
 
@@ -71,4 +73,11 @@ export async function countManifests({ app, signal }: Call, place: string): Prom
     if (repos.length < reposAtOnce) return total
     after = repos.at(-1)!.uid
   }
+}
+
+/** Number of indexes that are looked at, the oldest first. */
+const mostAbove = 64
+
+export async function indexesWith(reader: Reader, repo: number, digest: string): Promise<string[]> {
+  return linkedFrom(reader, repo, { digest, kind: 1, most: mostAbove })
 }

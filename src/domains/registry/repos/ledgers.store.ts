@@ -1,7 +1,7 @@
 import { addToLists, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
-import type { DeletedRepo, DeletedRepoFilter } from './deleted-repos.model.ts'
+import type { DeletedRepo, DeletedRepoFilter } from './removals.model.ts'
 
 const columns = sql`
   t.uid, t.id, t.ledger_id AS ledger, t.path, t.actor, t.create_time AS "createTime", t.delete_time AS "deleteTime"`

@@ -1,4 +1,5 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
+import { servedUrl } from '#db/nodes.ts'
 import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -164,4 +165,10 @@ export async function setReadme(tx: Tx, repo: string, content: string, now: stri
   await tx.run(sql`
     INSERT INTO repo_readmes (repo_uid, content, update_time) VALUES (${repo}, ${content}, ${now})
         ON CONFLICT (repo_uid) DO UPDATE SET content = excluded.content, update_time = excluded.update_time`)
+}
+
+/** Host that clients call the registry, for work without a request: `url` of the settings, else that of the servers; empty without one. */
+export async function servedHost(reader: Reader, url: string): Promise<string> {
+  const served = url || (await servedUrl(reader))
+  return served === '' ? '' : new URL(served).host
 }

@@ -14,8 +14,8 @@ import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { historyFields } from './tag-history.model.ts'
 import * as service from './tag-history.service.ts'
+import { listTold, type ToldRecord } from './tag-history.service.ts'
 import { importTagHistory } from './tag-imports.service.ts'
-import { listTold, type ToldRecord } from './told-moves.service.ts'
 
 export const tagHistory: Handlers<typeof TagHistoryService> = {
   listTagHistory: (call, request) => pageOf(call, request, service.listRecords),

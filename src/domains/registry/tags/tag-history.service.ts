@@ -6,14 +6,17 @@ import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
-import { deletedRepoType } from '../repos/deleted-repos.model.ts'
+import type { RepoRef } from '../repo-ref.model.ts'
 import { findDeletedRepo } from '../repos/ledgers.store.ts'
+import { deletedRepoType } from '../repos/removals.model.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { mostCounted } from './tag-history.model.ts'
 import * as store from './tag-history.store.ts'
+import { wasNeeded } from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
 import { findTag, findTagNamed, namesWith } from './tags.store.ts'
+import * as told from './told-moves.store.ts'
 
 export type NamedRecord = store.EndedRecord & { actorName: string }
 const listIdentities = [capabilityNumber('identity.list')]
@@ -161,4 +164,33 @@ async function pageOfRecords(
     rows.map((row) => ({ ...row, uid: tieOf(row), actorName: names.get(row.actor) ?? '' })),
     await store.countRecords(db, ledger, tag || undefined, window, mostCounted),
   )
+}
+
+export type ToldRecord = told.ToldRecord
+const readUpstreams = [capabilityNumber('registry.settings.update')]
+
+/** Lists a page of the past of tags as upstreams tell it; no rule and no view reads it. `origin` is empty for callers who are not allowed to see upstreams. */
+export async function listTold(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
+  checkRequest(page, filter)
+  const { db } = call.app
+  const { ledger } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
+  const { tag, digest, from, before } = filter
+  const window = { from, before, digest: digest || undefined }
+  const rows = await told.listTold(db, ledger, tag || undefined, window, page)
+  const maySee = call.caller.rights.holds(repoUid, readUpstreams)
+  const tieOf = (row: ToldRecord) => (page.order.field === 'time' ? row.tag : row.time)
+  return toListed(
+    call,
+    page,
+    rows.map((row) => ({ ...row, uid: `${row.teller} ${tieOf(row)}`, origin: maySee ? row.origin : '' })),
+    await told.countMatching(db, ledger, tag || undefined, window, mostCounted),
+  )
+}
+
+/** Tags that anybody may pull from the public organization (free-tier public images). */
+export const freeTags: readonly string[] = ['latest', 'latest-dev']
+
+/** Returns whether a free tag of the repository ever pointed to this manifest, or to one that needs this manifest or blob. */
+export async function isFree(reader: Reader, repo: RepoRef, digest: string): Promise<boolean> {
+  return (await wasEverTagged(reader, repo, digest, freeTags)) || (await wasNeeded(reader, repo, digest, freeTags))
 }

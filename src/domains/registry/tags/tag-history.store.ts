@@ -4,8 +4,8 @@ import { pastCursor } from '#db/listing-beyond.ts'
 import { ident, join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
-import { notePending, notePendingDeletions } from './pending-entries.store.ts'
-import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
+import { lineage, parentOf } from '#lib/uid.ts'
+import { eventNumbers, type HistoryRecord, kindNumbers, sourceNumbers } from './tag-history.model.ts'
 import type { Source, TagRepo } from './tags.model.ts'
 
 // The column `repo_id` has the number of the ledger: that of the first repo which wrote to it.
@@ -274,4 +274,52 @@ export async function wasNeeded(
 /** Erases a ledger for good, and answers with how many rows it had. Nothing but an explicit command may ask for this. */
 export async function deleteHistory(tx: Tx, ledger: number): Promise<number> {
   return tx.run(sql`DELETE FROM tag_history WHERE repo_id = ${ledger}`)
+}
+
+// Rows that wait for their entry in the transparency log. Each record of the history adds one.
+const intoPending = sql`INSERT INTO ledger_pending (ledger_id, tag, time, path, kind)`
+
+function kindOf(source: Source): number {
+  return source === 'import' ? kindNumbers.import : kindNumbers.live
+}
+
+/** Path of the repository now, in names. */
+function pathNow({ id, uid }: Pick<TagRepo, 'id' | 'uid'>): Sql {
+  const groups = lineage(parentOf(uid)).reverse()
+  const names = groups.map((group) => sql`(SELECT name FROM groups WHERE uid = ${group})`)
+  return sql`coalesce(${join([...names, sql`(SELECT name FROM repos WHERE id = ${id})`], ` || '/' || `)}, '')`
+}
+
+/** Path of a repository that is being removed, with the name that it had. */
+function lastPath(repo: Pick<TagRepo, 'id' | 'uid'>): Sql {
+  return sql`coalesce((SELECT path FROM deleted_repos WHERE id = ${repo.id}), ${pathNow(repo)})`
+}
+
+/** Adds pending entries of records that the transaction has just added. */
+async function notePending(tx: Tx, repo: TagRepo, records: readonly HistoryRecord[]): Promise<void> {
+  const path = records.length === 1 ? pathNow(repo) : sql`${await readPath(tx, repo)}`
+  const rows = records.map(
+    ({ tag, time, source }) => sql`(${repo.ledger}, ${tag}, ${time}, ${path}, ${kindOf(source)})`,
+  )
+  for (const insert of insertsOf(intoPending, rows)) await tx.run(insert)
+}
+
+async function readPath(reader: Reader, repo: TagRepo): Promise<string> {
+  const row = await reader.get<{ path: string }>(sql`SELECT ${pathNow(repo)} AS path`)
+  return row!.path
+}
+
+/** Adds pending entries of deletions, all at one time, of the tags `t` that `where` selects. */
+async function notePendingDeletions(
+  tx: Tx,
+  repo: TagRepo,
+  where: Sql,
+  { time, source }: Pick<HistoryRecord, 'time' | 'source'>,
+): Promise<void> {
+  await tx.run(sql`
+    ${intoPending}
+    SELECT h.repo_id, h.tag, h.time, ${lastPath(repo)}, CAST(${kindOf(source)} AS BIGINT)
+      FROM tags t
+      JOIN tag_history h ON h.repo_id = ${repo.ledger} AND h.tag = t.name AND h.time = ${time}
+     WHERE h.event = ${eventNumbers.deleted} AND ${where}`)
 }

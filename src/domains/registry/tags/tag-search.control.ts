@@ -3,7 +3,7 @@ import type { TagSearchService } from '#gen/pinfold/control/registry/v1/tag_sear
 import { listResponse } from '#lib/lists/lists.ts'
 import { nameOrder } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
-import { searchTags } from './tag-search.service.ts'
+import { searchTags } from './tag-parts.service.ts'
 import { shapes } from './tags.model.ts'
 import { toMessage } from './tags.v2.ts'
 

@@ -6,8 +6,8 @@ import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
 import type { Manifest, ManifestDocument } from '../manifests/manifests.model.ts'
 import { hasManifest, insertLinks } from '../manifests/manifests.store.ts'
-import * as store from './manifest-links.store.ts'
 import type { Problem, Watch } from './verification.model.ts'
+import * as store from './verification.store.ts'
 
 const page = 500
 /** Of contents, as far as the rows say their sizes. */

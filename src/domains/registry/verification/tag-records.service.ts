@@ -5,8 +5,8 @@ import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { eventNumbers } from '../tags/tag-history.model.ts'
 import { bringBackTag, settleTag } from '../tags/tag-moves.service.ts'
 import { findTag } from '../tags/tags.store.ts'
-import * as store from './tag-records.store.ts'
 import type { Problem, Watch } from './verification.model.ts'
+import * as store from './verification.store.ts'
 
 const page = 1000
 /** A page of rows, and what commits between them meanwhile. */

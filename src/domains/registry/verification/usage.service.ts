@@ -1,8 +1,8 @@
 // What is counted for organisations, and in lists, against what there is.
 import type { Db } from '#db/sql.ts'
 import { addUsage } from '../blobs/usage.store.ts'
-import * as store from './usage.store.ts'
 import type { Watch } from './verification.model.ts'
+import * as store from './verification.store.ts'
 
 const page = 500
 

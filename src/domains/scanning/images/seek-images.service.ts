@@ -8,7 +8,7 @@ import {
   type ListName,
   listsBelow,
   unknownBelow,
-} from '#domains/registry/images/image-lists.service.ts'
+} from '#domains/registry/images/image-lists.store.ts'
 import { tagsOn } from '#domains/registry/tags/tag-history.service.ts'
 import { type Listed, listedUpTo, type Page } from '#lib/lists/paging.ts'
 import { isAtOrBelow, rootOf, top } from '#lib/uid.ts'

@@ -1,7 +1,7 @@
 // How many vulnerabilities the image of a tag had, day by day.
 import type { Call } from '#app.ts'
 import type { ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
-import { createSizes } from '#domains/registry/images/image-sizes.service.ts'
+import { createSizes } from '#domains/registry/images/images.service.ts'
 import { contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
 import { type RepoNamed, reposNamed } from '#domains/registry/repos/paths.service.ts'
 import { happenedTo } from '#domains/registry/tags/tag-history.service.ts'

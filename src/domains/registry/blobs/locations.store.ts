@@ -1,0 +1,116 @@
+// Locations in the store of blobs: contents of a database page by page, content that waits for its removal, and holds of backups.
+
+import { readFact } from '#db/facts.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+
+/** `digest` is empty where nobody knows it. */
+export type StoredContent = Trash & { digest: string }
+
+/** Blobs and pieces of uploads, in the order of their locations. */
+export async function contentsAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
+  return reader.all(sql`
+    SELECT location, size, digest FROM (
+      SELECT location, size, digest FROM blobs
+       UNION ALL
+      SELECT location, size, digest FROM upload_parts) c
+     WHERE location > ${after} ORDER BY location LIMIT ${most}`)
+}
+
+export async function locationIsKnown(reader: Reader, location: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM blobs WHERE location = ${location}
+     UNION ALL
+    SELECT 1 AS found FROM upload_parts WHERE location = ${location}`)
+  return row !== undefined
+}
+
+export async function blobIsAt(reader: Reader, location: string): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM blobs WHERE location = ${location}`)) !== undefined
+}
+
+/** The upload that has its piece there; nothing where it is a blob. */
+export async function uploadAt(reader: Reader, location: string): Promise<string | undefined> {
+  const row = await reader.get<{ uid: string }>(sql`
+    SELECT upload_uid AS uid FROM upload_parts WHERE location = ${location}`)
+  return row?.uid
+}
+
+type Trash = { location: string; size: number }
+
+/** Queues content for removal, in the transaction that deletes the last row that named it. */
+export async function addTrash(tx: Tx, { location, size }: Trash, due: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO blob_trash (location, size, due) VALUES (${location}, ${size}, ${due}) ON CONFLICT (location) DO NOTHING`)
+}
+
+/** Content that is due for removal, the oldest first. */
+export async function dueTrash(reader: Reader, now: string, most: number): Promise<Trash[]> {
+  return reader.all(sql`
+    SELECT location, size FROM blob_trash WHERE due <= ${now} ORDER BY due, location LIMIT ${most}`)
+}
+
+/** `firstDue` is when the first of them is to be removed; empty for none. */
+export type TrashDepth = { count: number; firstDue: string }
+
+/** Number of contents that wait for removal, counted up to `most`. */
+export async function trashDepth(reader: Reader, most: number): Promise<TrashDepth> {
+  const row = await reader.get<{ count: number; due: string | null }>(sql`
+    SELECT (SELECT count(*) FROM (SELECT 1 AS one FROM blob_trash LIMIT ${most}) AS counted) AS count,
+           (SELECT due FROM blob_trash ORDER BY due LIMIT 1) AS due`)
+  return { count: row!.count, firstDue: row!.due ?? '' }
+}
+
+export async function forgetTrash(tx: Tx, locations: readonly string[]): Promise<void> {
+  if (locations.length > 0) await tx.run(sql`DELETE FROM blob_trash WHERE location IN (${list(locations)})`)
+}
+
+/** Delays contents that the store did not remove, so that others come first. */
+export async function delayTrash(tx: Tx, locations: readonly string[], due: string): Promise<void> {
+  if (locations.length === 0) return
+  await tx.run(sql`UPDATE blob_trash SET due = ${due} WHERE location IN (${list(locations)})`)
+}
+
+/** Returns whether the store with this id, as the store has it, is the one that the database was tied to. */
+export async function isStoreOf(reader: Reader, id: string | undefined): Promise<boolean> {
+  const wanted = `${await readFact(reader, 'blob_folder_id')} ${await readFact(reader, 'database_id')}`
+  return id === wanted
+}
+
+export async function isHeld(reader: Reader, now: string): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM backups WHERE until > ${now} LIMIT 1`)) !== undefined
+}
+
+/**
+ * Holds the contents until then, however the caller ends; `false` if somebody has a hold of this name. Those that have ended
+ * are forgotten.
+ */
+export async function hold(tx: Tx, id: string, { now, until }: { now: string; until: string }): Promise<boolean> {
+  await tx.run(sql`DELETE FROM backups WHERE until <= ${now}`)
+  const held = await tx.run(sql`
+    INSERT INTO backups (id, until) VALUES (${id}, ${until}) ON CONFLICT (id) DO NOTHING`)
+  return held === 1
+}
+
+/** `false` where it is forgotten, since it had ended. */
+export async function renewHold(tx: Tx, id: string, until: string): Promise<boolean> {
+  return (await tx.run(sql`UPDATE backups SET until = ${until} WHERE id = ${id}`)) === 1
+}
+
+export async function release(tx: Tx, id: string): Promise<void> {
+  await tx.run(sql`DELETE FROM backups WHERE id = ${id}`)
+}
+
+export async function releaseAll(tx: Tx): Promise<void> {
+  await tx.run(sql`DELETE FROM backups`)
+}
+
+/** Content that waits for its removal, in the order of the locations: an older backup of the database may name it. */
+export async function trashAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
+  return reader.all(sql`
+    SELECT location, size, '' AS digest FROM blob_trash WHERE location > ${after} ORDER BY location LIMIT ${most}`)
+}
+
+/** Removes nothing in the trash before this time, since a restored database may need it again. */
+export async function delayAllTrash(tx: Tx, due: string): Promise<number> {
+  return tx.run(sql`UPDATE blob_trash SET due = ${due} WHERE due < ${due}`)
+}
