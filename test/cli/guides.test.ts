@@ -115,6 +115,21 @@ test('the guide on CI makes an identity and prints the lines for the workflow', 
   assert.match(made!.at(-1)!, /pinfold auth login && pinfold auth configure-docker$/)
 })
 
+test('the test of a backup in its guide works as written', async (t) => {
+  await using place = await makePlace()
+  if (place.database) return t.skip('PostgreSQL is backed up with its own tools')
+  await using _server = await startProcess(place)
+  using home = makeHome()
+  const blocks = blocksOf('docs/guides/back-up-and-restore.md').filter((block) => block.includes('--data data'))
+  const [checked] = await paste(
+    blocks,
+    place,
+    { 'data/master.key': `${place.data}/master.key` },
+    { quiet: false, env: home.env },
+  )
+  assert.equal(checked!.filter((line) => /^\w+: \d+ examined, all right/.test(line)).length, 18)
+})
+
 /** The commands in the shell blocks of a page, with their words and options. */
 function commandsOf(page: string): string[][] {
   const text = readFileSync(page, 'utf8').replaceAll(/\\\n\s*/g, '')
