@@ -1,9 +1,13 @@
 // Hooks of iam that the domain of events implements.
 import type { DomainHooks } from '#hooks.ts'
 import { pendingOf } from './delivery/room.service.ts'
+import { countOf } from './subscriptions/subscriptions.store.ts'
 
 export const eventsHooks = (): DomainHooks => ({
   async quotaUse(reader, organization) {
-    return { pending_deliveries: await pendingOf(reader, organization) }
+    return {
+      pending_deliveries: await pendingOf(reader, organization),
+      subscriptions: await countOf(reader, organization),
+    }
   },
 })

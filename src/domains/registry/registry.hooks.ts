@@ -3,14 +3,14 @@ import type { DomainHooks } from '#hooks.ts'
 import { found } from '#lib/errors.ts'
 import { forgetUsage, usageOf } from './blobs/usage.service.ts'
 import { repoType } from './repos/repos.model.ts'
-import { findRepoRow } from './repos/repos.store.ts'
+import { countRepos, findRepoRow } from './repos/repos.store.ts'
 
 export const registryHooks = (): DomainHooks => ({
   groupDeleting: forgetUsage,
 
   async quotaUse(reader, organization) {
     const { bytes, uploadBytes, uploads } = await usageOf(reader, organization)
-    return { bytes: bytes + uploadBytes, uploads }
+    return { bytes: bytes + uploadBytes, uploads, repositories: await countRepos(reader, organization) }
   },
 
   async requireRepos(reader, uids) {

@@ -99,7 +99,7 @@ export async function addGroup(
   if (above) {
     const limits = known ?? (await limitsOf(tx, work, above.uid))
     if (limits.groups < Number.POSITIVE_INFINITY) {
-      requireRoom(limits, 'groups', await store.countBelow(tx, above.uid, 'groups'))
+      requireRoom(limits, 'groups', await store.countGroups(tx, above.uid))
     }
   }
   const created: Group = {

@@ -99,9 +99,9 @@ export async function childGroupsByPath(
 /** `of` is the kind, such as `repos`; `named` the only name that counts. */
 export type ChildrenByPath = { from: string; including: boolean; named?: string | undefined; of: string; most: number }
 
-/** How many nodes of the kind, such as `groups`, there are below the group. */
-export async function countBelow(reader: Reader, group: string, of: string): Promise<number> {
-  return countAt(reader, of, [group])
+/** Counts the groups below a group. */
+export async function countGroups(reader: Reader, group: string): Promise<number> {
+  return countAt(reader, 'groups', [group])
 }
 
 /** Those of the resources of which something belongs to the group, or to a group below it. */

@@ -4,7 +4,7 @@ import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import { type Group, groupType } from './groups.model.ts'
-import { countBelow, findGroup, setResourceLimits } from './groups.store.ts'
+import { countGroups, findGroup, setResourceLimits } from './groups.store.ts'
 import { limitIn } from './limits.service.ts'
 import {
   maxCount,
@@ -19,11 +19,7 @@ import {
 
 export async function getQuotas({ app: { db, config, hooks } }: Call, uid: string): Promise<Quotas> {
   const organization = organizationOf(await findGroup(db, uid), uid)
-  const used: Partial<Record<QuotaName, number>> = {
-    repositories: await countBelow(db, uid, 'repos'),
-    groups: await countBelow(db, uid, 'groups'),
-    subscriptions: await countBelow(db, uid, 'subscriptions'),
-  }
+  const used: Partial<Record<QuotaName, number>> = { groups: await countGroups(db, uid) }
   for (const hook of hooks.quotaUse) Object.assign(used, await hook(db, uid))
   const withUsed = quotasOf(config, organization).map((one) => {
     const count = used[one.name]
