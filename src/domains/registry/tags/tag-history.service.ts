@@ -13,9 +13,8 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { mostCounted } from './tag-history.model.ts'
 import * as store from './tag-history.store.ts'
-import { wasNeeded } from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
-import { findTag, findTagNamed, namesWith } from './tags.store.ts'
+import { findTag, findTagNamed } from './tags.store.ts'
 import * as told from './told-moves.store.ts'
 
 export type NamedRecord = store.EndedRecord & { actorName: string }
@@ -23,61 +22,9 @@ const listIdentities = [capabilityNumber('identity.list')]
 
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
 
-export type TagMove = store.TagMove
-
-/** Where a tag came to point between two times, both included, the oldest first; `most` of them. */
-export async function movesBetween(
-  reader: Reader,
-  repo: TagRepo,
-  tag: string,
-  range: { from: string; to: string; most: number },
-): Promise<TagMove[]> {
-  return store.movesBetween(reader, repo.ledger, tag, range)
-}
-
-/** Where a tag came to point before a time, the newest first; `most` of them. */
-export async function movesBefore(
-  reader: Reader,
-  repo: TagRepo,
-  tag: string,
-  range: { before: string; most: number },
-): Promise<TagMove[]> {
-  return store.movesBefore(reader, repo.ledger, tag, range)
-}
-
-/** What happened to a tag in a window, its deletions too, the newest first; `most` of it. */
-export async function happenedTo(
-  reader: Reader,
-  repo: TagRepo,
-  tag: string,
-  { from, before, most }: { from?: string; before: string; most: number },
-): Promise<store.DescribedRecord[]> {
-  return store.listHistory(reader, repo.ledger, tag, { from, before }, most)
-}
-
 /** The digest that a tag points to now, if it does to any. */
 export async function pointsTo(reader: Reader, repo: { id: number }, tag: string): Promise<string | undefined> {
   return (await findTagNamed(reader, repo.id, tag))?.digest || undefined
-}
-
-/** The tags that point to a digest now, some of them. */
-export async function tagsOn(
-  reader: Reader,
-  repo: { id: number; uid: string },
-  digest: string,
-  most: number,
-): Promise<string[]> {
-  return namesWith(reader, repo, digest, most)
-}
-
-/** Whether one of these tags ever pointed to the digest, no matter when and where they point now. */
-export async function wasEverTagged(
-  reader: Reader,
-  repo: TagRepo,
-  digest: string,
-  tags: readonly string[],
-): Promise<boolean> {
-  return store.wasEverTagged(reader, repo.ledger, digest, tags)
 }
 
 /** Whether the tag is there or ever was. */
@@ -108,7 +55,12 @@ export async function listHistory(
 }
 
 /** Where a tag pointed in a window, oldest first, before it was deleted and made again too; empty without such a tag. */
-export async function listMoves(call: Call, tagUid: string, window: store.Window, most: number): Promise<TagMove[]> {
+export async function listMoves(
+  call: Call,
+  tagUid: string,
+  window: store.Window,
+  most: number,
+): Promise<store.TagMove[]> {
   const { db } = call.app
   const tag = await findTag(db, tagUid)
   const repo = tag && (await findRepoRow(db, { uid: parentOf(tagUid) }))
@@ -192,5 +144,6 @@ export const freeTags: readonly string[] = ['latest', 'latest-dev']
 
 /** Returns whether a free tag of the repository ever pointed to this manifest, or to one that needs this manifest or blob. */
 export async function isFree(reader: Reader, repo: RepoRef, digest: string): Promise<boolean> {
-  return (await wasEverTagged(reader, repo, digest, freeTags)) || (await wasNeeded(reader, repo, digest, freeTags))
+  if (await store.wasEverTagged(reader, repo.ledger, digest, freeTags)) return true
+  return store.wasNeeded(reader, repo, digest, freeTags)
 }

@@ -9,7 +9,7 @@ import {
   listsBelow,
   unknownBelow,
 } from '#domains/registry/images/image-lists.store.ts'
-import { tagsOn } from '#domains/registry/tags/tag-history.service.ts'
+import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { type Listed, listedUpTo, type Page } from '#lib/lists/paging.ts'
 import { isAtOrBelow, rootOf, top } from '#lib/uid.ts'
 import {
@@ -280,7 +280,7 @@ async function take<Hit>(
     seeking.toSkip--
     return
   }
-  const names = await tagsOn(seeking.call.app.db, { id: image.repo, uid: image.repoUid }, image.digest, mostTags + 1)
+  const names = await namesWith(seeking.call.app.db, { id: image.repo, uid: image.repoUid }, image.digest, mostTags + 1)
   const tags = names.slice(0, mostTags).sort()
   seeking.images.push({ image, distribution, hits, moreHits: more, tags, moreTags: names.length > mostTags })
   seeking.left--

@@ -4,7 +4,7 @@ import type { ContentsSpan } from '#domains/registry/images/image-contents.servi
 import { createSizes } from '#domains/registry/images/images.service.ts'
 import { contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
 import { type RepoNamed, reposNamed } from '#domains/registry/repos/paths.service.ts'
-import { happenedTo } from '#domains/registry/tags/tag-history.service.ts'
+import { listHistory } from '#domains/registry/tags/tag-history.store.ts'
 import { invalid } from '#lib/errors.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
@@ -171,7 +171,7 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
   const [first, last] = [days[0], days.at(-1)]
   if (!first || !last) return []
   const before = new Date(Date.parse(last.end) + 1).toISOString()
-  const within = await happenedTo(db, repo, tag, { from: first.start, before, most: counting.left + 1 })
+  const within = await listHistory(db, repo.ledger, tag, { from: first.start, before }, counting.left + 1)
   counting.left -= within.length
   if (counting.left < 0) {
     throw invalid({
@@ -179,7 +179,7 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
       description: `their tags moved more than ${maxMoves} times; ask for fewer days`,
     })
   }
-  const history = [...within, ...(await happenedTo(db, repo, tag, { before: first.start, most: 1 }))]
+  const history = [...within, ...(await listHistory(db, repo.ledger, tag, { before: first.start }, 1))]
   const contents = await contentsOverTime(
     db,
     repo.id,

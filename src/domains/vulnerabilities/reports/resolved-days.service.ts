@@ -3,7 +3,7 @@ import type { Call } from '#app.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { knownContents, packagesOf } from '#domains/registry/images/image-contents.service.ts'
-import { movesBefore, movesBetween } from '#domains/registry/tags/tag-history.service.ts'
+import { movesBefore, movesBetween } from '#domains/registry/tags/tag-history.store.ts'
 import { invalid } from '#lib/errors.ts'
 import { Walk } from '#lib/turns/walk.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
@@ -93,13 +93,13 @@ type Range = { from: string; to: string; most: number }
 
 /** What the tag pointed to before the range, and where it moved in it, as far as it is known what that contains. */
 async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from, to, most }: Range) {
-  const moves = await movesBetween(db, repo, tag, { from, to, most: most + 1 })
+  const moves = await movesBetween(db, repo.ledger, tag, { from, to, most: most + 1 })
   if (moves.length > most) {
     const description = `their tags moved more than ${maxMoves} times; name fewer of them, or ask for fewer days at once`
     throw invalid({ field: 'image_refs', description })
   }
   if (moves.length === 0) return { before: undefined, steps: [], moves: 0 }
-  const earlier = await movesBefore(db, repo, tag, { before: from, most: movesBack })
+  const earlier = await movesBefore(db, repo.ledger, tag, { before: from, most: movesBack })
   const lists = await knownContents(
     db,
     repo.id,
