@@ -22,7 +22,7 @@ const group = 'a'.repeat(40)
 const time = '2026-03-01T00:00:00.000Z'
 const byUid = { field: 'uid', column: 'uid', desc: false }
 const page = { order: byUid, after: undefined, size: 50, skip: 0, binding: '' }
-const apk = { kind: 'apk', ecosystem: '', name: 'a', version: '1', origin: 'a', originVersion: '1', arch: '' }
+const apk = { kind: 'apk' as const, ecosystem: '', name: 'a', version: '1', origin: 'a', originVersion: '1', arch: '' }
 const places = [1, 2].flatMap((componentNo) => ['', group].map((place) => ({ ...apk, componentNo, place })))
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {

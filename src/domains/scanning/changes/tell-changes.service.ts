@@ -3,7 +3,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import type { PackageKind } from '#contents/packages.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventInput, emitEach } from '#domains/outbox/emit.ts'
@@ -208,9 +207,7 @@ async function toTold(
   told: readonly { tag: TaggedImage; found: readonly FoundIn[] }[],
 ): Promise<ToldChange> {
   const purls = told.flatMap(({ tag, found }) =>
-    found.map(({ component }) =>
-      packageUrl({ ...component, kind: component.kind as PackageKind }, tag.list.distribution.id),
-    ),
+    found.map(({ component }) => packageUrl(component, tag.list.distribution.id)),
   )
   const levels = told.flatMap(({ found }) => found.map(({ severity }) => severity))
   return {

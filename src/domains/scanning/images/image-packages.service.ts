@@ -2,7 +2,6 @@
 
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import type { PackageKind } from '#contents/packages.ts'
 import { archAndModule } from '#contents/rpm-module.ts'
 import { contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
@@ -95,6 +94,6 @@ export type ShownPackage = {
 export function toPackage(one: ListedComponent, distribution: string): ShownPackage {
   const { kind, name, version, ecosystem, origin, originVersion, locations } = one
   const { arch } = archAndModule(one.arch)
-  const purl = packageUrl({ ...one, kind: kind as PackageKind }, distribution)
+  const purl = packageUrl(one, distribution)
   return { purl, kind, name, version, ecosystem, origin, originVersion, architecture: arch, locations }
 }

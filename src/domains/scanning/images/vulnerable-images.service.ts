@@ -1,7 +1,6 @@
 // Images that have a vulnerability now, wherever the caller may look.
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import type { PackageKind } from '#contents/packages.ts'
 import { placesFor } from '#domains/rules/places.service.ts'
 import { invalid } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -119,9 +118,7 @@ function toImage(
   accepted: ReadonlySet<store.FoundIn>,
 ): VulnerableImage {
   const stateOf = (hit: store.FoundIn) => (accepted.has(hit) ? 'ACCEPTED' : unacceptedState(hit))
-  const purls = new Set(
-    hits.map(({ component }) => packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)),
-  )
+  const purls = new Set(hits.map(({ component }) => packageUrl(component, distribution)))
   const state = order.find((one) => hits.some((hit) => stateOf(hit) === one))!
   return {
     ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },

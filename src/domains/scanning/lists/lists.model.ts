@@ -1,3 +1,5 @@
+import type { PackageKind } from '#contents/packages.ts'
+
 // The numbers are stored; they keep their meaning for good.
 /** `building`: not all of its packages are there yet, so it counts for nothing. `gone`: it is being deleted. */
 export const listStates = { building: 0, complete: 1, gone: 2 } as const
@@ -7,7 +9,7 @@ export type ListKey = { hash: string; distribution: { id: string; version: strin
 
 /** A package as images have it in common. The ecosystem is empty where there is none for its distribution. */
 export type Component = {
-  kind: string
+  kind: PackageKind
   ecosystem: string
   name: string
   version: string

@@ -2,7 +2,6 @@
 import type { Call } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import type { PackageKind } from '#contents/packages.ts'
 import { contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
@@ -111,5 +110,5 @@ function suppressionOf({ suppressed }: Known, distribution: string): SuppressedB
   const one = suppressed.find(({ untilTime }) => untilTime === '')
   if (!one) return undefined
   const { source, record, fromTime, owner } = one
-  return { purl: packageUrl({ ...owner, kind: owner.kind as PackageKind }, distribution), source, record, fromTime }
+  return { purl: packageUrl(owner, distribution), source, record, fromTime }
 }

@@ -1,7 +1,6 @@
 // Coverage gaps of one image now: what was not read, not compared, or is covered by no data source.
 import type { App, Work } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import type { PackageKind } from '#contents/packages.ts'
 import { type ContentsRecord, contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import { countedAt, isOwnFullAt, type Known } from '../known/known.model.ts'
@@ -96,8 +95,7 @@ export async function gapsOfCompared(
 export const isUncertain = (one: Known, now: string): boolean =>
   one.state === findingStates.unknown && countedAt(one, now).length > 0
 
-export const purlOf = ({ component }: Known, distribution: string): string =>
-  packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)
+export const purlOf = ({ component }: Known, distribution: string): string => packageUrl(component, distribution)
 
 function versionGap(one: Known, distribution: string): Gap {
   const { record, affected } = one

@@ -2,7 +2,6 @@
 
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import type { PackageKind } from '#contents/packages.ts'
 import { countedAt, type Known, textAt, turnsOf } from '../known/known.model.ts'
 import {
   type FixState,
@@ -114,7 +113,7 @@ function vulnerabilityOf(
   const packages = new Map(
     those.map(({ component }) => {
       const { name, version } = component
-      const purl = packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)
+      const purl = packageUrl(component, distribution)
       return [purl, { purl, name, version }] as const
     }),
   )
