@@ -68,7 +68,7 @@ function pageName({ typeName }: DescService): string {
 const parts: Record<string, RegExp> = {
   'Version 2': /^pinfold\.platform\.[a-z]+\.v2\./,
   'Both versions: tokens and accounts': /^pinfold\.platform\.(?:auth|oidc)\./,
-  'What Pinfold adds': /^pinfold\.control\./,
+  'Pinfold extensions': /^pinfold\.control\./,
   'Version 1': /^pinfold\.platform\./,
 }
 

@@ -22,8 +22,8 @@ export const file_pinfold_control_events_v1_stream: GenFile = /*@__PURE__*/
  */
 export type StreamEventsRequest = Message<"pinfold.control.events.v1.StreamEventsRequest"> & {
   /**
-   * The uid of a group, to limit the stream to events of this group and below. Empty: all groups in which the caller
-   * can see events.
+   * The uid of a group. Limits the stream to events of this group and below. Empty: all groups in which the caller can
+   * see events.
    *
    * @generated from field: string group = 1;
    */
@@ -54,8 +54,8 @@ export type StreamEventsRequest = Message<"pinfold.control.events.v1.StreamEvent
  */
 export type StreamEventsRequestJson = {
   /**
-   * The uid of a group, to limit the stream to events of this group and below. Empty: all groups in which the caller
-   * can see events.
+   * The uid of a group. Limits the stream to events of this group and below. Empty: all groups in which the caller can
+   * see events.
    *
    * @generated from field: string group = 1;
    */

@@ -643,7 +643,7 @@ export const GetPullRuleRequestSchema: GenMessage<GetPullRuleRequest, {jsonType:
  */
 export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPullRulesRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -688,7 +688,7 @@ export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPull
  */
 export type ListPullRulesRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -936,7 +936,7 @@ export const GetPullRuleExceptionRequestSchema: GenMessage<GetPullRuleExceptionR
  */
 export type ListPullRuleExceptionsRequest = Message<"pinfold.control.registry.v1.ListPullRuleExceptionsRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * The uid of a group or repo. Limits the list to exemptions in it and below it. Empty: all exemptions that the caller
    * can see.
    *
    * @generated from field: string scope_uid = 1;
@@ -989,7 +989,7 @@ export type ListPullRuleExceptionsRequest = Message<"pinfold.control.registry.v1
  */
 export type ListPullRuleExceptionsRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * The uid of a group or repo. Limits the list to exemptions in it and below it. Empty: all exemptions that the caller
    * can see.
    *
    * @generated from field: string scope_uid = 1;

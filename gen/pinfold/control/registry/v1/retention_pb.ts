@@ -1155,7 +1155,7 @@ export const GetRetentionRuleRequestSchema: GenMessage<GetRetentionRuleRequest, 
  */
 export type ListRetentionRulesRequest = Message<"pinfold.control.registry.v1.ListRetentionRulesRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -1200,7 +1200,7 @@ export type ListRetentionRulesRequest = Message<"pinfold.control.registry.v1.Lis
  */
 export type ListRetentionRulesRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -1499,7 +1499,7 @@ export const GetTagRuleRequestSchema: GenMessage<GetTagRuleRequest, {jsonType: G
  */
 export type ListTagRulesRequest = Message<"pinfold.control.registry.v1.ListTagRulesRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -1544,7 +1544,7 @@ export type ListTagRulesRequest = Message<"pinfold.control.registry.v1.ListTagRu
  */
 export type ListTagRulesRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to rules there and below. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -1792,7 +1792,7 @@ export const GetHoldRequestSchema: GenMessage<GetHoldRequest, {jsonType: GetHold
  */
 export type ListHoldsRequest = Message<"pinfold.control.registry.v1.ListHoldsRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to legal holds there and below. Empty: all legal holds that the
+   * The uid of a group or repo. Limits the list to legal holds in it and below it. Empty: all legal holds that the
    * caller can see.
    *
    * @generated from field: string scope_uid = 1;
@@ -1845,7 +1845,7 @@ export type ListHoldsRequest = Message<"pinfold.control.registry.v1.ListHoldsReq
  */
 export type ListHoldsRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to legal holds there and below. Empty: all legal holds that the
+   * The uid of a group or repo. Limits the list to legal holds in it and below it. Empty: all legal holds that the
    * caller can see.
    *
    * @generated from field: string scope_uid = 1;
@@ -2115,7 +2115,7 @@ export const GetQuarantinedRequestSchema: GenMessage<GetQuarantinedRequest, {jso
  */
 export type ListQuarantinedRequest = Message<"pinfold.control.registry.v1.ListQuarantinedRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to quarantined manifests there and below. Empty: all that the caller
+   * The uid of a group or repo. Limits the list to quarantined manifests in it and below it. Empty: all that the caller
    * can see.
    *
    * @generated from field: string scope_uid = 1;
@@ -2168,7 +2168,7 @@ export type ListQuarantinedRequest = Message<"pinfold.control.registry.v1.ListQu
  */
 export type ListQuarantinedRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to quarantined manifests there and below. Empty: all that the caller
+   * The uid of a group or repo. Limits the list to quarantined manifests in it and below it. Empty: all that the caller
    * can see.
    *
    * @generated from field: string scope_uid = 1;

@@ -648,7 +648,7 @@ export const GetRetentionPlanRequestSchema: GenMessage<GetRetentionPlanRequest, 
  */
 export type ListRetentionPlansRequest = Message<"pinfold.control.registry.v1.ListRetentionPlansRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to plans there and below. Empty: all plans that the caller can see.
+   * The uid of a group or repo. Limits the list to plans in it and below it. Empty: all plans that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */
@@ -693,7 +693,7 @@ export type ListRetentionPlansRequest = Message<"pinfold.control.registry.v1.Lis
  */
 export type ListRetentionPlansRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to plans there and below. Empty: all plans that the caller can see.
+   * The uid of a group or repo. Limits the list to plans in it and below it. Empty: all plans that the caller can see.
    *
    * @generated from field: string scope_uid = 1;
    */

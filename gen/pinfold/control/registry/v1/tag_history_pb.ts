@@ -77,9 +77,9 @@ export type ListTagHistoryRequest = Message<"pinfold.control.registry.v1.ListTag
   pageToken: string;
 
   /**
-   * Field to sort by: `time` or `tag`, optionally followed by a space and `asc` or `desc`. Default: `time desc`; with a
-   * `digest` and no `tag`, `tag`. An unknown field is refused with INVALID_ARGUMENT. `tag` with `start_time` or
-   * `end_time` is also refused with INVALID_ARGUMENT unless a tag or digest is given.
+   * Field to sort by: `time` or `tag`, optionally followed by a space and `asc` or `desc`. Default: `time desc`, or
+   * `tag` if there is a `digest` and no `tag`. An unknown field is refused with INVALID_ARGUMENT. `tag` with
+   * `start_time` or `end_time` is also refused with INVALID_ARGUMENT unless a tag or digest is given.
    *
    * @generated from field: string order_by = 8;
    */
@@ -151,9 +151,9 @@ export type ListTagHistoryRequestJson = {
   pageToken?: string;
 
   /**
-   * Field to sort by: `time` or `tag`, optionally followed by a space and `asc` or `desc`. Default: `time desc`; with a
-   * `digest` and no `tag`, `tag`. An unknown field is refused with INVALID_ARGUMENT. `tag` with `start_time` or
-   * `end_time` is also refused with INVALID_ARGUMENT unless a tag or digest is given.
+   * Field to sort by: `time` or `tag`, optionally followed by a space and `asc` or `desc`. Default: `time desc`, or
+   * `tag` if there is a `digest` and no `tag`. An unknown field is refused with INVALID_ARGUMENT. `tag` with
+   * `start_time` or `end_time` is also refused with INVALID_ARGUMENT unless a tag or digest is given.
    *
    * @generated from field: string order_by = 8;
    */

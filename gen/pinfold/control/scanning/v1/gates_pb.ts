@@ -949,7 +949,7 @@ export const GetGateRequestSchema: GenMessage<GetGateRequest, {jsonType: GetGate
  */
 export type ListGatesRequest = Message<"pinfold.control.scanning.v1.ListGatesRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to policies there and below. Empty: all policies that the caller can
+   * The uid of a group or repo. Limits the list to policies in it and below it. Empty: all policies that the caller can
    * see.
    *
    * @generated from field: string scope_uid = 1;
@@ -995,7 +995,7 @@ export type ListGatesRequest = Message<"pinfold.control.scanning.v1.ListGatesReq
  */
 export type ListGatesRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to policies there and below. Empty: all policies that the caller can
+   * The uid of a group or repo. Limits the list to policies in it and below it. Empty: all policies that the caller can
    * see.
    *
    * @generated from field: string scope_uid = 1;
@@ -1433,7 +1433,7 @@ export const GetGateExceptionRequestSchema: GenMessage<GetGateExceptionRequest, 
  */
 export type ListGateExceptionsRequest = Message<"pinfold.control.scanning.v1.ListGateExceptionsRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * The uid of a group or repo. Limits the list to exemptions in it and below it. Empty: all exemptions that the caller
    * can see.
    *
    * @generated from field: string scope_uid = 1;
@@ -1486,7 +1486,7 @@ export type ListGateExceptionsRequest = Message<"pinfold.control.scanning.v1.Lis
  */
 export type ListGateExceptionsRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to exemptions there and below. Empty: all exemptions that the caller
+   * The uid of a group or repo. Limits the list to exemptions in it and below it. Empty: all exemptions that the caller
    * can see.
    *
    * @generated from field: string scope_uid = 1;

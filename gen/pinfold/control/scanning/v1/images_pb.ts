@@ -33,7 +33,8 @@ export type ListVulnerableImagesRequest = Message<"pinfold.control.scanning.v1.L
   vulnerability: string;
 
   /**
-   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
+   * The uid of a group or repo. Limits the list to images in it and below it. Empty: all images that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 2;
    */
@@ -85,7 +86,8 @@ export type ListVulnerableImagesRequestJson = {
   vulnerability?: string;
 
   /**
-   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
+   * The uid of a group or repo. Limits the list to images in it and below it. Empty: all images that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 2;
    */
@@ -450,7 +452,8 @@ export type ListImagesWithPackageRequest = Message<"pinfold.control.scanning.v1.
   purl: string;
 
   /**
-   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
+   * The uid of a group or repo. Limits the list to images in it and below it. Empty: all images that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 6;
    */
@@ -532,7 +535,8 @@ export type ListImagesWithPackageRequestJson = {
   purl?: string;
 
   /**
-   * The uid of a group or repo, to limit the list to images there and below. Empty: all images that the caller can see.
+   * The uid of a group or repo. Limits the list to images in it and below it. Empty: all images that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 6;
    */

@@ -400,7 +400,7 @@ export const GetRiskAcceptanceRequestSchema: GenMessage<GetRiskAcceptanceRequest
  */
 export type ListRiskAcceptancesRequest = Message<"pinfold.control.scanning.v1.ListRiskAcceptancesRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to accepted risks there and below. Empty: all that the caller can
+   * The uid of a group or repo. Limits the list to accepted risks in it and below it. Empty: all that the caller can
    * see.
    *
    * @generated from field: string scope_uid = 1;
@@ -453,7 +453,7 @@ export type ListRiskAcceptancesRequest = Message<"pinfold.control.scanning.v1.Li
  */
 export type ListRiskAcceptancesRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to accepted risks there and below. Empty: all that the caller can
+   * The uid of a group or repo. Limits the list to accepted risks in it and below it. Empty: all that the caller can
    * see.
    *
    * @generated from field: string scope_uid = 1;

@@ -362,7 +362,7 @@ export const GetVexSignerRequestSchema: GenMessage<GetVexSignerRequest, {jsonTyp
  */
 export type ListVexSignersRequest = Message<"pinfold.control.scanning.v1.ListVexSignersRequest"> & {
   /**
-   * The uid of a group or repo, to limit the list to signers there and below. Empty: all signers that the caller can
+   * The uid of a group or repo. Limits the list to signers in it and below it. Empty: all signers that the caller can
    * see.
    *
    * @generated from field: string scope_uid = 1;
@@ -415,7 +415,7 @@ export type ListVexSignersRequest = Message<"pinfold.control.scanning.v1.ListVex
  */
 export type ListVexSignersRequestJson = {
   /**
-   * The uid of a group or repo, to limit the list to signers there and below. Empty: all signers that the caller can
+   * The uid of a group or repo. Limits the list to signers in it and below it. Empty: all signers that the caller can
    * see.
    *
    * @generated from field: string scope_uid = 1;
