@@ -71,11 +71,6 @@ export function versionOfType(typeName: string): Version {
   return found ? (found[1] ? 'v2' : 'v1') : undefined
 }
 
-/** The methods that the contract has and this version does not. They decide permission, then answer UNIMPLEMENTED. */
-export function notServed(endpoints: readonly Endpoint[]): string[] {
-  return endpoints.filter(({ handler }) => !handler).map(({ method }) => method.fullName)
-}
-
 function accessOf(desc: DescMethod, fullName: string): Access {
   const { mode } = optionOf(desc, iam)
   if (mode.case === 'disabled') return { mode: 'open' }

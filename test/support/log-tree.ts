@@ -1,6 +1,6 @@
 // The logs of ledgers as a reader works them out from their entries.
 import type { Nodes } from '#lib/tlog/merkle.ts'
-import { appended, nodesOf } from '#lib/tlog/tiles.ts'
+import { appended, nodesOf, type TileAsked, tileWidth } from '#lib/tlog/tiles.ts'
 
 /** The entries of a bundle, each behind its length in two bytes. */
 export function entriesIn(bundle: Buffer): Buffer[] {
@@ -16,4 +16,13 @@ export function entriesIn(bundle: Buffer): Buffer[] {
 /** The nodes of a log of these leaves. */
 export function nodesOver(leaves: readonly Buffer[]): Nodes {
   return nodesOf(new Map([...appended(0, new Map(), leaves)].map(([name, { hashes }]) => [name, hashes])))
+}
+
+/** Path of a tile below its log (c2sp.org/tlog-tiles). */
+export function tilePathOf({ kind, level, index, width }: TileAsked): string {
+  const digits = String(index)
+  const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, '0')
+  const elements = padded.match(/\d{3}/g)!.map((one, i, all) => (i < all.length - 1 ? `x${one}` : one))
+  const name = `tile/${kind === 'entries' ? 'entries' : level}/${elements.join('/')}`
+  return width === tileWidth ? name : `${name}.p/${width}`
 }

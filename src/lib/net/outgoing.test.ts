@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createOutgoing, isPublicAddress, type Lookup, OutgoingError, type OutgoingReason } from './outgoing.ts'
-import { allPrivateAddresses, noPrivateAddresses, privateAddresses } from './private-addresses.ts'
+import { allPrivateAddresses, privateAddresses } from './private-addresses.ts'
 
 const everything = { allowed: allPrivateAddresses, allowHttp: true }
 
@@ -125,7 +125,7 @@ test('an address that is not public is refused before a connection, by name and 
   for (const address of notPublic) {
     assert.equal(isPublicAddress(address), false, address)
     const { lookup, names } = resolverOf(address)
-    const outgoing = createOutgoing({ allowed: noPrivateAddresses, allowHttp: true, lookup })
+    const outgoing = createOutgoing({ allowed: privateAddresses([]), allowHttp: true, lookup })
     await failsWith(outgoing.getJson('https://issuer.test/'), 'private-address', address)
     assert.deepEqual(names, ['issuer.test'])
     const literal = address.includes(':') ? `[${address}]` : address
@@ -137,7 +137,7 @@ test('an address that is not public is refused before a connection, by name and 
 
 test('a literal address is refused in all its spellings', async () => {
   using server = await startServer((_, response) => response.end('1'))
-  const outgoing = createOutgoing({ allowed: noPrivateAddresses, allowHttp: true, lookup: noLookup })
+  const outgoing = createOutgoing({ allowed: privateAddresses([]), allowHttp: true, lookup: noLookup })
   const spellings = [
     '127.1',
     '2130706433',
@@ -163,7 +163,7 @@ test('one private address among public ones is enough for a refusal', async () =
     ['8.8.8.8', 'fe80::1%lo'],
     ['8.8.8.8', 'nonsense'],
   ]) {
-    const outgoing = createOutgoing({ allowed: noPrivateAddresses, allowHttp: true, ...resolverOf(...addresses) })
+    const outgoing = createOutgoing({ allowed: privateAddresses([]), allowHttp: true, ...resolverOf(...addresses) })
     await failsWith(outgoing.getJson(`http://issuer.test:${server.port}/`), 'private-address', addresses.join())
   }
   assert.equal(server.connections(), 0)

@@ -62,7 +62,6 @@ function groupsOf(address: string): number[] {
 
 /** The switch that opens them all. */
 export const allPrivateAddresses: PrivateAddresses = { has: () => true }
-export const noPrivateAddresses: PrivateAddresses = { has: () => false }
 
 /** The host of a URL as an entry of a list: an address of IPv6 has no brackets there. */
 export function hostOf({ hostname }: URL): string {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { type Lookup, OutgoingError } from './outgoing.ts'
-import { allPrivateAddresses, noPrivateAddresses } from './private-addresses.ts'
+import { allPrivateAddresses, privateAddresses } from './private-addresses.ts'
 import { createSinkClient } from './sink-client.ts'
 
 async function serve(listener: RequestListener) {
@@ -89,7 +89,7 @@ test('an address is judged as the connection is made, whatever the name meant be
   const answers = ['93.184.215.14', '127.0.0.1', '10.0.0.1', '::1', '169.254.169.254']
   for (const address of answers.slice(1)) {
     const lookup: Lookup = (_name, _options, done) => done(null, [{ address, family: address.includes(':') ? 6 : 4 }])
-    using client = open({ allowed: noPrivateAddresses, lookup })
+    using client = open({ allowed: privateAddresses([]), lookup })
     const url = `http://hooks.example.com:${server.port}/`
     assert.equal(client.problemOf(url), undefined)
     assert.equal(await reasonOf(client.post(url, {}, '', 5000)), 'private-address')
@@ -100,13 +100,13 @@ test('an address is judged as the connection is made, whatever the name meant be
       null,
       answers.slice(0, 2).map((address) => ({ address, family: 4 })),
     )
-  using client = open({ allowed: noPrivateAddresses, lookup: mixed })
+  using client = open({ allowed: privateAddresses([]), lookup: mixed })
   assert.equal(await reasonOf(client.post(`http://hooks.example.com:${server.port}/`, {}, '', 5000)), 'private-address')
   assert.equal(server.connections(), 0)
 })
 
 test('what would never be sent to is told at once', () => {
-  using strict = open({ allowed: noPrivateAddresses, allowHttp: false })
+  using strict = open({ allowed: privateAddresses([]), allowHttp: false })
   const problems: Record<string, string | undefined> = {
     'https://hooks.example.com/a?b=c': undefined,
     'http://hooks.example.com/': 'insecure',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { tilePathOf } from '../../../test/support/log-tree.ts'
 import {
   consistencyProof,
   emptyRoot,
@@ -10,7 +11,7 @@ import {
   nodeHash,
   rootHash,
 } from './merkle.ts'
-import { appended, nodesOf, openTiles, readTilePath, tileKey, tilePathOf, tilesFor } from './tiles.ts'
+import { appended, nodesOf, openTiles, readTilePath, tileKey, tilesFor } from './tiles.ts'
 
 const entries = (count: number) => Array.from({ length: count }, (_, i) => Buffer.from(`entry ${i}`))
 

@@ -137,15 +137,6 @@ export function readTilePath(path: string): TileAsked | undefined {
   return { kind: level === undefined ? 'entries' : 'hashes', level: Number(level ?? 0), index, width: wide }
 }
 
-/** How the tile is called below the log. */
-export function tilePathOf({ kind, level, index, width }: TileAsked): string {
-  const digits = String(index)
-  const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, '0')
-  const elements = padded.match(/\d{3}/g)!.map((one, i, all) => (i < all.length - 1 ? `x${one}` : one))
-  const name = `tile/${kind === 'entries' ? 'entries' : level}/${elements.join('/')}`
-  return width === tileWidth ? name : `${name}.p/${width}`
-}
-
 /** Entries as a bundle has them, each behind its length. */
 export function bundleOf(entries: readonly Uint8Array[]): Buffer {
   return Buffer.concat(

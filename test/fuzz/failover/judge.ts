@@ -1,7 +1,7 @@
 // The verdict on one round of a failover: what the answers, the acknowledged pushes and the heads of the log have to be.
 import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
-import { tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
-import { entriesIn, nodesOver } from '../../support/log-tree.ts'
+import { tileWidth } from '#lib/tlog/tiles.ts'
+import { entriesIn, nodesOver, tilePathOf } from '../../support/log-tree.ts'
 import type { Answer, Head, Load, Target } from './load.ts'
 
 /** Milliseconds from the moment at which a new primary answered until each server answered a push again. */
