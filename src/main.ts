@@ -1,6 +1,7 @@
 // From the command line to a command; the only file that may end the process.
 
-import { exitCodes, type Terminal } from './cli/shape/command.ts'
+import { exitCodes } from './cli/shape/cli-error.ts'
+import type { Terminal } from './cli/shape/command.ts'
 import { visible } from './cli/shape/plain-text.ts'
 import { runCommandLine } from './command-line.ts'
 

@@ -47,13 +47,13 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   'images history': async () => (await import('./registry/images-history.ts')).imagesHistory,
   'images resolve': async () => (await import('./registry/images-resolve.ts')).imagesResolve,
   'images diff': async () => (await import('./vulnerabilities/vulnerabilities-compare.ts')).imagesDiff,
-  'images referrers': async () => (await import('./registry/images-digests.ts')).imagesReferrers,
-  'images pulls': async () => (await import('./registry/images-digests.ts')).imagesPulls,
-  'images unpulled': async () => (await import('./registry/images-digests.ts')).imagesUnpulled,
+  'images referrers': async () => (await import('./registry/images.ts')).imagesReferrers,
+  'images pulls': async () => (await import('./registry/images.ts')).imagesPulls,
+  'images unpulled': async () => (await import('./registry/images.ts')).imagesUnpulled,
   'images delete': async () => (await import('./registry/images-delete.ts')).imagesDelete,
   'events subscriptions': async () => (await import('./events/events.ts')).subscriptions,
   'events listen': async () => (await import('./events/events-listen.ts')).eventsListen,
-  'events refusals': async () => (await import('./events/refusals.ts')).refusals,
+  'events refusals': async () => (await import('./events/events.ts')).refusals,
   'import advisories': async () => (await import('./imports/import-advisories.ts')).importAdvisories,
   'import libraries': async () => (await import('./imports/import-libraries.ts')).importLibraries,
   'import lifecycles': async () => (await import('./imports/import-lifecycles.ts')).importLifecycles,
@@ -86,9 +86,9 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   'vulnerabilities images': async () =>
     (await import('./vulnerabilities/vulnerabilities-images.ts')).vulnerabilitiesImages,
   'vulnerabilities images-with': async () =>
-    (await import('./vulnerabilities/vulnerabilities-images-with.ts')).vulnerabilitiesImagesWith,
+    (await import('./vulnerabilities/vulnerabilities-images.ts')).vulnerabilitiesImagesWith,
   'vulnerabilities packages': async () =>
-    (await import('./vulnerabilities/vulnerabilities-packages.ts')).vulnerabilitiesPackages,
+    (await import('./vulnerabilities/vulnerabilities-images.ts')).vulnerabilitiesPackages,
   'vulnerabilities risks': async () =>
     (await import('./vulnerabilities/vulnerabilities-risks.ts')).vulnerabilitiesRisks,
   'vulnerabilities vex': async () => (await import('./vulnerabilities/vulnerabilities-vex.ts')).vulnerabilitiesVex,
@@ -96,7 +96,8 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
     (await import('./vulnerabilities/vulnerabilities-gates.ts')).vulnerabilitiesGates,
   'vulnerabilities scanners': async () =>
     (await import('./vulnerabilities/vulnerabilities-scanners.ts')).vulnerabilitiesScanners,
-  'vulnerabilities scan': async () => (await import('./vulnerabilities/vulnerabilities-scan.ts')).vulnerabilitiesScan,
+  'vulnerabilities scan': async () =>
+    (await import('./vulnerabilities/vulnerabilities-scanners.ts')).vulnerabilitiesScan,
   'vulnerabilities export': async () =>
     (await import('./vulnerabilities/vulnerabilities-export.ts')).vulnerabilitiesExport,
   'vulnerabilities compare': async () =>

@@ -12,7 +12,7 @@ const silenceMs = 60_000
 const firstWaitMs = 500
 const longestWaitMs = 15_000
 
-export type FollowOptions = {
+type FollowOptions = {
   api: string
   query: URLSearchParams
   /** Asked for whenever it connects, since a token does not last as long as a stream. */

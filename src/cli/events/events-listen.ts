@@ -4,7 +4,8 @@ import { parseSecret, secretText, signatureHeaders } from '#lib/crypto/standard-
 import { binaryHeaders } from '#lib/events/cloud-events.ts'
 import { isUid } from '#lib/uid.ts'
 import { apiReader } from '../shape/api-pages.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, usageError } from '../shape/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { groupOf } from '../shape/names.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'
@@ -80,8 +81,7 @@ type Forward = (event: StreamedEvent) => Promise<void>
 function forwarderOf(terminal: Terminal, { forward, secretFile }: Options): Forward | undefined {
   if (forward === undefined) return undefined
   const url = URL.parse(String(forward))
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new CliError(exitCodes.usage, '--forward must be an http or https URL')
+  if (!url || !/^https?:$/.test(url.protocol)) throw usageError('--forward must be an http or https URL')
   const secret = secretFile === undefined ? randomBytes(32) : secretOf(String(secretFile))
   if (secretFile === undefined) terminal.say(`forwarded events are signed with ${secretText(secret)}`)
   return async ({ id, attributes, data, token }) => {

@@ -1,11 +1,16 @@
-// Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
-import type { Body } from '../shape/api-client.ts'
-import { type Command, type Commands, exitCodes, type OptionSpec } from '../shape/command.ts'
+// Subscriptions of events with their deliveries, and requests that the registry refused.
+import { codes } from '#lib/errors.ts'
+import { isUid } from '#lib/uid.ts'
+import { ApiError } from '../shape/api-client.ts'
+import { apiCommand, parentOf } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../shape/command.ts'
+import { actorsOf, NothingNamed } from '../shape/names.ts'
+import { plain } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
-import { replay } from './events-replay.ts'
-import { limitOf } from './page-limit.ts'
-import { base, common, type Subscription, show, target, whichArgument } from './subscription-calls.ts'
 
+type Subscription = { uid: string; sink: string; createTime: string }
 type Settings = {
   types?: string[]
   paused?: boolean
@@ -27,61 +32,105 @@ type Delivery = {
   createTime: string
 }
 
+type Replayed = { eventCount: string; nextPageToken: string }
+type Refusal = {
+  repository?: string
+  reference?: string
+  action: string
+  caller: string
+  remoteAddress?: string
+  code: string
+  reason: string
+  count: string
+  lastTime: string
+}
+
+const base = '/events/v2/subscriptions'
+const whichArgument: ArgumentSpec = {
+  name: '<subscription>',
+  summary: 'Its uid, or where it sends to if only one sends there',
+}
 const parentOption: OptionSpec = {
   flags: '--parent <group>',
   summary: 'A group by uid or an organisation by name; your own unless given',
 }
+const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' }
 
-const create: Command = {
-  details: `Prints the secret of the signatures, which cannot be read again. Deliveries are CloudEvents as HTTP POST, signed by the
+/** The size of the one page that is shown, as the API takes it. */
+function limitOf({ limit = '50' }: Options): string {
+  if (/^\d{1,3}$/.test(String(limit)) && Number(limit) >= 1 && Number(limit) <= 200) return String(limit)
+  throw usageError('--limit must be a number from 1 to 200')
+}
+
+/** The path of the subscription that the argument names. */
+async function pathOf(api: ApiReader, { subscription }: Options): Promise<string> {
+  const given = String(subscription)
+  if (isUid(given)) return `${base}/${given}`
+  if (given === '') throw usageError('say which subscription: its uid is empty')
+  const { items } = await api.list<Subscription>(base, 'subscriptions', {})
+  const [found, ...others] = items.filter(({ sink }) => sink === given).map(({ uid }) => uid)
+  if (found === undefined) {
+    const hint = 'pinfold events subscriptions list shows those that there are'
+    throw new NothingNamed(`there is no subscription ${plain(given)} that you can see\n${hint}`)
+  }
+  if (others.length === 0) return `${base}/${found}`
+  const uids = [found, ...others].join('\n')
+  throw failure(`several subscriptions send there; name one by its uid:\n${uids}`)
+}
+
+const create = apiCommand(
+  {
+    details: `Prints the secret of the signatures, which cannot be read again. Deliveries are CloudEvents as HTTP POST, signed by the
 server's keys and, with the secret, as Standard Webhooks has it.`,
-  arguments: [{ name: '<sink>', summary: 'An https URL' }],
-  options: [
-    parentOption,
-    {
-      flags: '--type <pattern>',
-      summary: "Only events of this type, such as '*.registry.push.*'; may be repeated",
-      repeat: true,
+    arguments: [{ name: '<sink>', summary: 'An https URL' }],
+    options: [
+      parentOption,
+      {
+        flags: '--type <pattern>',
+        summary: "Only events of this type, such as '*.registry.push.*'; may be repeated",
+        repeat: true,
+      },
+      outputOption,
+    ],
+    async run(api, options) {
+      const parent = await parentOf(api, options.parent)
+      const made = (await api.call('POST', `${base}/${parent}`, { sink: options.sink })) as Subscription
+      const path = `${base}/${made.uid}`
+      const types = (options.type ?? []) as string[]
+      try {
+        if (types.length > 0) await api.call('PATCH', `${path}/settings`, { types })
+      } catch (error) {
+        await api.call('DELETE', path)
+        throw error
+      }
+      const { secret } = (await api.call('POST', `${path}:rotateSecret`, {})) as { secret: string }
+      const rows = [
+        ['uid', made.uid],
+        ['sink', made.sink],
+        ['types', types.join(', ') || 'all'],
+      ]
+      return { json: { ...made, types, secret }, rows, below: `secret  ${secret}` }
     },
-    ...common,
-  ],
-  async run(terminal, options) {
-    const { call, parent } = await target(terminal, options)
-    const made = (await call('POST', `${base}/${await parent()}`, { sink: options.sink })) as Body & Subscription
-    const types = (options.type ?? []) as string[]
-    try {
-      if (types.length > 0) await call('PATCH', `${base}/${made.uid}/settings`, { types })
-    } catch (error) {
-      await call('DELETE', `${base}/${made.uid}`)
-      throw error
-    }
-    const { secret } = (await call('POST', `${base}/${made.uid}:rotateSecret`, {})) as { secret: string }
-    const rows = [
-      ['uid', made.uid],
-      ['sink', made.sink],
-      ['types', types.join(', ') || 'all'],
-    ]
-    show(terminal, options, { ...made, types, secret }, rows)
-    if (options.output !== 'json') terminal.print(`secret  ${secret}`)
-    return exitCodes.ok
   },
-}
+  sessionOptions,
+)
 
-const list: Command = {
-  options: [{ ...parentOption, summary: 'Only those of this group and below' }, ...common],
-  async run(terminal, options) {
-    const { call, parent, subscriptions } = await target(terminal, options)
-    const scope = options.parent === undefined ? {} : { 'uidp.descendants_of': await parent() }
-    const { items } = await subscriptions(scope)
-    const found: (Subscription & Settings)[] = []
-    for (const one of items) {
-      found.push({ ...((await call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
-    }
-    const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
-    show(terminal, options, { items: found }, [['UID', 'SINK', 'WAITING', 'GIVEN UP', 'STATE'], ...rows])
-    return exitCodes.ok
+const list = apiCommand(
+  {
+    options: [{ ...parentOption, summary: 'Only those of this group and below' }, outputOption],
+    async run(api, { parent }) {
+      const scope = parent === undefined ? {} : { 'uidp.descendants_of': await parentOf(api, parent) }
+      const { items } = await api.list<Subscription>(base, 'subscriptions', scope)
+      const found: (Subscription & Settings)[] = []
+      for (const one of items) {
+        found.push({ ...((await api.call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
+      }
+      const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
+      return { json: { items: found }, head: ['UID', 'SINK', 'WAITING', 'GIVEN UP', 'STATE'], rows }
+    },
   },
-}
+  sessionOptions,
+)
 
 function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): string {
   const behind = behindTime ? `; behind since ${behindTime}` : ''
@@ -89,48 +138,52 @@ function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): s
   return (blockedUntil ? `the sink fails; tried again at ${blockedUntil}` : 'ok') + behind
 }
 
-const remove: Command = {
-  arguments: [whichArgument],
-  options: sessionOptions,
-  async run(terminal, options) {
-    const { call, uid } = await target(terminal, options)
-    await call('DELETE', `${base}/${uid}`)
-    return exitCodes.ok
+const remove = apiCommand(
+  {
+    arguments: [whichArgument],
+    options: [],
+    async run(api, options) {
+      await api.call('DELETE', await pathOf(api, options))
+    },
   },
-}
+  sessionOptions,
+)
 
-const test: Command = {
-  details: 'Ends with 1 when the receiver has not answered with success.',
-  arguments: [whichArgument],
-  options: common,
-  async run(terminal, options) {
-    const { call, uid } = await target(terminal, options)
-    const sent = (await call('POST', `${base}/${uid}:sendTest`, {})) as Body & Delivery
-    show(terminal, options, sent, [[resultOf(sent)]])
-    return sent.state === 'DELIVERED' ? exitCodes.ok : exitCodes.failed
+const test = apiCommand(
+  {
+    details: 'Ends with 1 when the receiver has not answered with success.',
+    arguments: [whichArgument],
+    options: [outputOption],
+    async run(api, options) {
+      const sent = (await api.call('POST', `${await pathOf(api, options)}:sendTest`, {})) as Delivery
+      const code = sent.state === 'DELIVERED' ? exitCodes.ok : exitCodes.failed
+      return { json: sent, rows: [[resultOf(sent)]], code }
+    },
   },
-}
+  sessionOptions,
+)
 
 const states = { waiting: 'WAITING', delivered: 'DELIVERED', 'given-up': 'GIVEN_UP' } as const
 
-const deliveries: Command = {
-  arguments: [whichArgument],
-  options: [
-    { flags: '--state <state>', summary: 'Only these', choices: Object.keys(states) },
-    { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' },
-    ...common,
-  ],
-  async run(terminal, options) {
-    const { call, uid } = await target(terminal, options)
-    const state = options.state === undefined ? {} : { state: states[options.state as keyof typeof states] }
-    const query = { page_size: limitOf(options), ...state }
-    const page = (await call('GET', `${base}/${uid}/deliveries`, undefined, query)) as { deliveries?: Delivery[] }
-    const items = page.deliveries ?? []
-    const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not kept)', one.state, resultOf(one)])
-    show(terminal, options, { items }, [['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], ...rows])
-    return exitCodes.ok
+const deliveries = apiCommand(
+  {
+    arguments: [whichArgument],
+    options: [
+      { flags: '--state <state>', summary: 'Only these', choices: Object.keys(states) },
+      limitOption,
+      outputOption,
+    ],
+    async run(api, options) {
+      const path = await pathOf(api, options)
+      const state = options.state === undefined ? '' : `&state=${states[options.state as keyof typeof states]}`
+      const page = await api.call('GET', `${path}/deliveries?page_size=${limitOf(options)}${state}`)
+      const items = (page.deliveries ?? []) as Delivery[]
+      const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not kept)', one.state, resultOf(one)])
+      return { json: { items }, head: ['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], rows }
+    },
   },
-}
+  sessionOptions,
+)
 
 function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): string {
   if (!lastAttempt) return 'not tried yet'
@@ -140,4 +193,75 @@ function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): str
   return `${result}${status ? ` (${status})` : ''} in ${durationMs} ms${count}${next}`
 }
 
+const replay = apiCommand(
+  {
+    details: `Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before. Where as many wait as may, it says
+how to go on later.`,
+    arguments: [whichArgument],
+    options: [
+      { flags: '--since <time>', summary: 'From this time on', required: true },
+      { flags: '--until <time>', summary: 'Before this time; now unless given' },
+      { flags: '--page-token <token>', summary: 'Go on where a run with the same times has ended' },
+      outputOption,
+    ],
+    async run(api, options) {
+      const path = await pathOf(api, options)
+      const time = { startTime: options.since, ...(options.until === undefined ? {} : { endTime: options.until }) }
+      let count = 0
+      let pageToken = String(options.pageToken ?? '')
+      let trouble = ''
+      do {
+        try {
+          const made = (await api.call('POST', `${path}:replay`, { ...time, pageToken })) as Replayed
+          count += Number(made.eventCount)
+          pageToken = made.nextPageToken
+        } catch (error) {
+          // Deliveries that were made stay, so the answer says where to go on.
+          if (count === 0 || !(error instanceof ApiError)) throw error
+          if (error.code !== codes.FAILED_PRECONDITION.number) trouble = error.message
+          break
+        }
+      } while (pageToken !== '')
+      const rows = [[`${count} events will be sent once more`]]
+      const why = trouble === '' ? 'as many wait as may' : plain(trouble)
+      if (pageToken !== '') rows.push([`${why}; go on later with --page-token ${pageToken}`])
+      const code = trouble === '' ? exitCodes.ok : exitCodes.failed
+      return { json: { eventCount: String(count), nextPageToken: pageToken }, rows, code }
+    },
+  },
+  sessionOptions,
+)
+
 export const subscriptions: Commands = { create, list, delete: remove, test, deliveries, replay }
+
+export const refusals = apiCommand(
+  {
+    details: `A sample: the latest of an organisation are kept, and those of one hour that are alike are one line. Whoever may read
+the audit log sees it.`,
+    options: [
+      {
+        flags: '--group <group>',
+        summary: 'A group by uid or by name, ORG or ORG/FOLDER; your own organisation unless given',
+      },
+      limitOption,
+      outputOption,
+    ],
+    check: limitOf,
+    async run(api, options) {
+      const path = `/events/v2/refusals/${await parentOf(api, options.group)}?page_size=${limitOf(options)}`
+      const items = ((await api.call('GET', path)).refusals ?? []) as Refusal[]
+      if (options.output === 'json') return { json: { items } }
+      const names = await actorsOf(
+        api,
+        items.map(({ caller }) => caller),
+      )
+      const rows = items.map((one) => {
+        const what = one.reference ? `${one.repository ?? ''}  ${one.reference}` : (one.repository ?? '')
+        const who = `${names.get(one.caller) ?? one.caller} (${one.remoteAddress ?? ''})`
+        return [one.lastTime, one.count, one.action, what || '(none of that name)', who, `${one.code}: ${one.reason}`]
+      })
+      return { head: ['LAST', 'TIMES', 'ACTION', 'WHAT', 'WHO', 'WHY'], rows }
+    },
+  },
+  sessionOptions,
+)

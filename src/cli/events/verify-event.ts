@@ -3,12 +3,12 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { digestOf } from '#lib/digest.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { failure } from '../shape/cli-error.ts'
 import { plain } from '../shape/plain-text.ts'
 import type { StreamedEvent } from './event-stream.ts'
 
 /** Throws unless the event was signed by the server's published keys, for this group, and with this body. */
-export type VerifyEvent = (event: StreamedEvent) => Promise<void>
+type VerifyEvent = (event: StreamedEvent) => Promise<void>
 
 const prefix = 'webhook:'
 
@@ -32,7 +32,7 @@ export function createEventVerifier(api: string, group: string): VerifyEvent {
       if (attributes.id !== id) throw new Error('its id was changed')
     } catch (error) {
       const reason = plain((error as Error).message)
-      throw new CliError(exitCodes.failed, `the event ${plain(id)} is not what ${api} has signed: ${reason}`, error)
+      throw failure(`the event ${plain(id)} is not what ${api} has signed: ${reason}`, error)
     }
   }
 }

@@ -1,57 +1,48 @@
 // Who asks to get into an organisation, and how that is answered.
 import { isUid } from '#lib/uid.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { usageError } from '../shape/cli-error.ts'
+import { type Commands, outputOption } from '../shape/command.ts'
 import { organizationOf } from '../shape/names.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
-import { roles } from './resources.ts'
+import { findRole } from './resources.ts'
 
 type AccessRequest = { uid: string; identityUid: string; name?: string; email: string; askTime: string }
 
 const base = '/control/v1/accessRequests'
 const uidArgument = { name: '<uid>', summary: 'The request, as list shows it' }
 
-const list: Command = {
+const list = apiCommand({
   arguments: [{ name: '<organization>', summary: 'The organisation: its name or uid' }],
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [outputOption],
+  async run(api, options) {
     const uid = await organizationOf(api, String(options.organization))
     const { items } = await api.list<AccessRequest>(`${base}/${uid}`, 'accessRequests', {})
-    if (options.output === 'json') terminal.print(jsonText({ items }, 2))
-    else {
-      const rows = items.map(({ uid, email, name = '', askTime }) => [uid, email, name, askTime])
-      for (const line of table([['UID', 'ADDRESS', 'NAME', 'ASKED'], ...rows])) terminal.print(line)
-    }
-    return exitCodes.ok
+    const rows = items.map(({ uid, email, name = '', askTime }) => [uid, email, name, askTime])
+    return { json: { items }, head: ['UID', 'ADDRESS', 'NAME', 'ASKED'], rows }
   },
-}
+})
 
-const approve: Command = {
+const approve = apiCommand({
   arguments: [uidArgument],
-  options: [{ flags: '--role <role>', summary: 'The role: its name or uid', required: true }, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [{ flags: '--role <role>', summary: 'The role: its name or uid', required: true }],
+  async run(api, options) {
     const path = `${base}/${requestOf(options.uid)}:approve`
-    const { roleBindingUid } = await api.call('POST', path, { roleUid: await roles.find(api, String(options.role)) })
-    if (roleBindingUid) terminal.print(String(roleBindingUid))
-    return exitCodes.ok
+    const { roleBindingUid } = await api.call('POST', path, { roleUid: await findRole(api, String(options.role)) })
+    return roleBindingUid ? { text: String(roleBindingUid) } : {}
   },
-}
+})
 
-const refuse: Command = {
+const refuse = apiCommand({
   arguments: [uidArgument],
-  options: callerOptions,
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [],
+  async run(api, options) {
     await api.call('POST', `${base}/${requestOf(options.uid)}:refuse`, {})
-    return exitCodes.ok
   },
-}
+})
 
 function requestOf(given: unknown): string {
   const text = String(given)
-  if (!isUid(text)) throw new CliError(exitCodes.usage, 'a request is named by its uid')
+  if (!isUid(text)) throw usageError('a request is named by its uid')
   return text
 }
 

@@ -1,18 +1,12 @@
 // Which accounts at clouds belong to a group. A group has one association; each cloud is a part of it.
 import { codes } from '#lib/errors.ts'
 import { ApiError, type Body } from '../shape/api-client.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import {
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  outputOption,
-} from '../shape/command.ts'
-import { confirm, oneFormats, outputOf, printOne, yesOption } from '../shape/outputs.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
-import { describeOf, listOf, mentioned, pairOf, removeOf } from '../shape/verbs.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../shape/command.ts'
+import { confirm, oneFormats, outputOf, yesOption } from '../shape/outputs.ts'
+import { plain } from '../shape/plain-text.ts'
+import { describeOf, listOf, pairOf, removeOf, shownOne } from '../shape/verbs.ts'
 import { associations } from './resources.ts'
 
 const groupArgument = { name: '<group>', summary: 'ORG or ORG/FOLDER, or its uid' }
@@ -63,58 +57,53 @@ const clouds: readonly Cloud[] = [
   },
 ]
 
-const set = ({ member, options: own, block }: Cloud): Command => ({
-  arguments: [groupArgument],
-  options: [...own, outputOf(oneFormats), ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const uid = await associations.find(api, String(options.group))
-    const path = `${associations.path}/${uid}`
-    const there = await api.call('GET', path).catch((error: unknown) => {
-      if (error instanceof ApiError && error.code === codes.NOT_FOUND.number) return undefined
-      throw error
-    })
-    const body = { [member]: block(options) }
-    const item = there
-      ? await api.call('PATCH', `${path}?updateMask=${member}`, body)
-      : await api.call('POST', path, { name: 'accounts', ...body })
-    const shown = item as Body & { uid: string; name: string }
-    printOne(terminal, options.output, associations, shown, await mentioned(api, associations, [shown]))
-    return exitCodes.ok
-  },
-})
+const set = ({ member, options: own, block }: Cloud): Command =>
+  apiCommand({
+    arguments: [groupArgument],
+    options: [...own, outputOf(oneFormats)],
+    async run(api, options) {
+      const uid = await associations.find(api, String(options.group))
+      const path = `${associations.path}/${uid}`
+      const there = await api.call('GET', path).catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === codes.NOT_FOUND.number) return undefined
+        throw error
+      })
+      const body = { [member]: block(options) }
+      const item = there
+        ? await api.call('PATCH', `${path}?updateMask=${member}`, body)
+        : await api.call('POST', path, { name: 'accounts', ...body })
+      const shown = item as Body & { uid: string; name: string }
+      return shownOne(api, associations, shown)
+    },
+  })
 
-const unset = ({ name, member }: Cloud): Command => ({
-  arguments: [groupArgument],
-  options: [yesOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const uid = await associations.find(api, String(options.group))
-    await confirm(terminal, options.yes, `forget the account at ${name} of ${options.group}`)
-    await api.call('PATCH', `${associations.path}/${uid}?updateMask=${member}`, {})
-    return exitCodes.ok
-  },
-})
+const unset = ({ name, member }: Cloud): Command =>
+  apiCommand({
+    arguments: [groupArgument],
+    options: [yesOption],
+    async run(api, options, terminal) {
+      const uid = await associations.find(api, String(options.group))
+      await confirm(terminal, options.yes, `forget the account at ${name} of ${options.group}`)
+      await api.call('PATCH', `${associations.path}/${uid}?updateMask=${member}`, {})
+    },
+  })
 
-const check = ({ name, provider }: Cloud): Command => ({
-  arguments: [groupArgument],
-  details: 'Ends with 1 where it does not.',
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const uid = await associations.find(api, String(options.group))
-    const body = { providerType: `ACCOUNT_PROVIDER_TYPE_${provider}` }
-    const answer = await api.call('POST', `${associations.path}/${uid}:checkAccountAssociation`, body)
-    const ready = answer.status === 'CHECK_STATUS_READY'
-    if (options.output === 'json') terminal.print(jsonText(answer, 2))
-    else if (ready) terminal.print(`the account at ${name} trusts this server`)
-    else {
+const check = ({ name, provider }: Cloud): Command =>
+  apiCommand({
+    arguments: [groupArgument],
+    details: 'Ends with 1 where it does not.',
+    options: [outputOption],
+    async run(api, options) {
+      const uid = await associations.find(api, String(options.group))
+      const body = { providerType: `ACCOUNT_PROVIDER_TYPE_${provider}` }
+      const answer = await api.call('POST', `${associations.path}/${uid}:checkAccountAssociation`, body)
+      const ready = answer.status === 'CHECK_STATUS_READY'
+      if (ready) return { json: answer, text: `the account at ${name} trusts this server` }
       const reason = plain(String(answer.message ?? '')) || plain(String(answer.reason ?? ''))
-      terminal.print(`the account at ${name} does not trust this server: ${reason}`)
-    }
-    return ready ? exitCodes.ok : exitCodes.failed
-  },
-})
+      const text = `the account at ${name} does not trust this server: ${reason}`
+      return { json: answer, text, code: exitCodes.failed }
+    },
+  })
 
 /** One verb for each cloud. */
 const each = (verb: string, commandOf: (cloud: Cloud) => Command): Commands =>

@@ -3,11 +3,10 @@
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
 import { send } from '../shape/api-client.ts'
+import { CliError, exitCodes, failure, usageError } from '../shape/cli-error.ts'
 import {
-  CliError,
   type Command,
   type Commands,
-  exitCodes,
   type OptionSpec,
   type Options,
   outputOption,
@@ -74,7 +73,7 @@ user only. The API's audience is always among those that get a token.`,
     const session = sessionOf(terminal, options)
     const { api, identity, files } = session
     if (isForPerson(session, options)) return loginPerson(terminal, session, options)
-    if (identity === '') throw new CliError(exitCodes.usage, '--identity-token needs --identity, or PINFOLD_IDENTITY')
+    if (identity === '') throw usageError('--identity-token needs --identity, or PINFOLD_IDENTITY')
     const named = Boolean(options.identity || terminal.env.PINFOLD_IDENTITY)
     const file = fileOf(options.identityToken) ?? (named ? '' : session.identityToken)
     const outside = file === '' ? await ambientToken(terminal, api) : await readTokenFile(terminal, file)
@@ -100,7 +99,7 @@ function isForPerson({ identity, isPerson }: Session, options: Options): boolean
   const [asked] = ofPeople.filter((name) => options[name] !== undefined)
   if (asked === undefined) return isPerson || (identity === '' && options.identityToken === undefined)
   if (options.identity === undefined && options.identityToken === undefined) return true
-  throw new CliError(exitCodes.usage, '--identity and --identity-token are for workloads, and do not go with a browser')
+  throw usageError('--identity and --identity-token are for workloads, and do not go with a browser')
 }
 
 /** The session that there was ends, once the new one is there. */
@@ -109,7 +108,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   const { signInPerson } = await import('./person-login.ts')
   const { accessToken: token, idToken, refreshToken } = await signInPerson(terminal, api, options)
   const identity = claimsOf(token)?.subject
-  if (identity === undefined) throw new CliError(exitCodes.failed, `${api} answered the sign-in without a token`)
+  if (identity === undefined) throw failure(`${api} answered the sign-in without a token`)
   const who = await send('GET', new URL('/auth/v1/ok', api), token)
   // Whatever the profile and the environment say: what is written now is over it.
   const former = personAt(api, files)
@@ -189,8 +188,8 @@ expires; every other one is exchanged each time.`,
     const audiences = given.length > 0 ? given : [session.api]
     const capabilities = listOf(options.capabilities).flatMap((names) => names.split(',').map((name) => name.trim()))
     // An empty variable in a script must not end in a token that may do everything.
-    if (listOf(options.scope).includes('')) throw new CliError(exitCodes.usage, '--scope must name a group')
-    if (capabilities.includes('')) throw new CliError(exitCodes.usage, '--capabilities must be names with commas')
+    if (listOf(options.scope).includes('')) throw usageError('--scope must name a group')
+    if (capabilities.includes('')) throw usageError('--capabilities must be names with commas')
     const scopes = await scopesOf(terminal, options)
     const whole = scopes.length === 0 && capabilities.length === 0 && audiences.length === 1
     terminal.print(

@@ -1,18 +1,8 @@
-// What others have bound a person to: it counts once the person has accepted.
+// Role bindings that a person has to accept before they count.
 import { isUid } from '#lib/uid.ts'
-import { send } from '../shape/api-client.ts'
-import { apiReader } from '../shape/api-pages.ts'
-import {
-  type ArgumentSpec,
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type Options,
-  outputOption,
-  type Terminal,
-} from '../shape/command.ts'
-import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { usageError } from '../shape/cli-error.ts'
+import { type Command, type Commands, outputOption } from '../shape/command.ts'
 import { sessionOptions } from '../shape/session.ts'
 
 type PendingBinding = {
@@ -26,50 +16,36 @@ type PendingBinding = {
 }
 
 const base = '/control/v1/pendingBindings'
-const uidArgument: ArgumentSpec = { name: '<uid>', summary: 'The binding, as pending shows it' }
 
-const pending: Command = {
-  options: [outputOption, ...sessionOptions],
-  async run(terminal, options) {
-    const { list } = await apiReader(terminal, options)
-    const { items } = await list<PendingBinding>(base, 'pendingBindings', {})
-    if (options.output === 'json') terminal.print(jsonText({ items }, 2))
-    else {
+const pending = apiCommand(
+  {
+    options: [outputOption],
+    async run({ list }) {
+      const { items } = await list<PendingBinding>(base, 'pendingBindings', {})
       const rows = items.map((one) => {
         const { uid, organization, group, role, createdBy, createdByName, createTime } = one
         return [uid, organization, group, role, createdByName || createdBy, createTime]
       })
-      for (const line of table([['UID', 'ORGANISATION', 'ON', 'ROLE', 'GIVEN BY', 'TIME'], ...rows]))
-        terminal.print(line)
-    }
-    return exitCodes.ok
+      return { json: { items }, head: ['UID', 'ORGANISATION', 'ON', 'ROLE', 'GIVEN BY', 'TIME'], rows }
+    },
   },
-}
+  sessionOptions,
+)
 
-const accept: Command = {
-  arguments: [uidArgument],
-  options: sessionOptions,
-  async run(terminal, options) {
-    const { acceptedUids = [] } = await answer(terminal, options, 'accept')
-    for (const uid of acceptedUids as string[]) terminal.print(plain(uid))
-    return exitCodes.ok
-  },
-}
+const answer = (verb: 'accept' | 'refuse'): Command =>
+  apiCommand(
+    {
+      arguments: [{ name: '<uid>', summary: 'The binding, as pending shows it' }],
+      options: [],
+      check({ uid }) {
+        if (!isUid(String(uid))) throw usageError('a binding is named by its uid')
+      },
+      async run(api, { uid }) {
+        const { acceptedUids = [] } = await api.call('POST', `${base}/${uid}:${verb}`, {})
+        return { text: acceptedUids as string[] }
+      },
+    },
+    sessionOptions,
+  )
 
-const refuse: Command = {
-  arguments: [uidArgument],
-  options: sessionOptions,
-  async run(terminal, options) {
-    await answer(terminal, options, 'refuse')
-    return exitCodes.ok
-  },
-}
-
-async function answer(terminal: Terminal, options: Options, verb: 'accept' | 'refuse') {
-  const uid = String(options.uid)
-  if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a binding is named by its uid')
-  const { session, token } = await apiReader(terminal, options)
-  return send('POST', new URL(`${base}/${uid}:${verb}`, session.api), token, { body: {} })
-}
-
-export const bindings: Commands = { pending, accept, refuse }
+export const bindings: Commands = { pending, accept: answer('accept'), refuse: answer('refuse') }

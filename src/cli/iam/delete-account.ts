@@ -1,6 +1,7 @@
 import { parentOf, top } from '#lib/uid.ts'
 import { send } from '../shape/api-client.ts'
-import { CliError, type Command, exitCodes } from '../shape/command.ts'
+import { CliError, exitCodes } from '../shape/cli-error.ts'
+import type { Command } from '../shape/command.ts'
 import { withLock } from '../shape/file-lock.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'

@@ -1,11 +1,12 @@
 // Why somebody may do something somewhere, or may not, and who could change that.
 import { isUid } from '#lib/uid.ts'
 import { findImage, imageNameOf } from '../registry/image-names.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { apiCommand } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import { outputOption } from '../shape/command.ts'
 import { findIdentity, groupOf, NothingNamed } from '../shape/names.ts'
-import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 
 type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
@@ -23,26 +24,26 @@ const effects: Record<string, string> = {
   EFFECT_ABOVE_HOME: 'does not count: the identity lives in a folder below',
 }
 
-export const explain: Command = {
+export const explain = apiCommand({
   details: 'Ends with 0 when it may and with 1 when not.',
   arguments: [
     { name: '<place>', summary: 'ORG, ORG/FOLDER or the path of a repository, or a uid' },
     { name: '<who>', summary: 'The identity: by name, ORG/NAME or uid' },
     { name: '<capability>', summary: 'What, such as repo.list or manifest.list' },
   ],
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [outputOption],
+  async run(api, options, terminal) {
     const [place, capability] = [String(options.place), String(options.capability)]
     const uid = await placeOf(api, place)
     const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.who)), capability })
     const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
     const allowed = found.allowed === true
-    if (options.output === 'json') terminal.print(jsonText(found, 2))
-    else for (const line of linesOf(found, `${plain(capability)} at ${plain(place)}`)) terminal.print(line)
-    return allowed ? exitCodes.ok : exitCodes.failed
+    const code = allowed ? exitCodes.ok : exitCodes.failed
+    if (options.output === 'json') return { json: found, code }
+    for (const line of linesOf(found, `${plain(capability)} at ${plain(place)}`)) terminal.print(line)
+    return { code }
   },
-}
+})
 
 /** A group, or where there is none of that path a repository. */
 async function placeOf(api: ApiReader, given: string): Promise<string> {

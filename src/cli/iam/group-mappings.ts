@@ -1,11 +1,10 @@
 // Mappings that give roles to the groups that a provider reports.
 import { apiReader } from '../shape/api-pages.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
-import { groupOf, type Kind } from '../shape/names.ts'
-import { confirm, type Item } from '../shape/outputs.ts'
-import { v1 } from '../shape/v1-names.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
+import { asListed, groupOf, type Kind } from '../shape/names.ts'
+import { confirm, type Item, v1 } from '../shape/outputs.ts'
 import { type Resource, removeOf, unlessMissing, verbsOf } from '../shape/verbs.ts'
-import { asListed } from './as-listed.ts'
 import { findProvider } from './identity-providers.ts'
 import { findRole, more } from './resources.ts'
 
@@ -29,11 +28,10 @@ const mappings: Resource<Mapping> = {
     {
       flags: '--external-group-id <id>',
       summary: 'The group, as the provider writes it in its tokens',
-      member: 'externalGroupId',
       required: true,
     },
     { flags: '--role <role>', summary: 'The role of its members', member: 'roleUid', required: true, read: findRole },
-    { flags: '--scope <organisation>', summary: 'Where they have it', member: 'scope', required: true, read: groupOf },
+    { flags: '--scope <organisation>', summary: 'Where they have it', required: true, read: groupOf },
   ],
   columns: {
     'EXTERNAL GROUP': reported,
@@ -63,11 +61,11 @@ const remove: Command = {
   async run(terminal, options) {
     const { which, all, idp } = options
     if (all !== true) {
-      if (which === undefined) throw new CliError(exitCodes.usage, 'name a group mapping, or give --all and --idp')
+      if (which === undefined) throw usageError('name a group mapping, or give --all and --idp')
       return usual.run(terminal, options)
     }
     if (which !== undefined || idp === undefined) {
-      throw new CliError(exitCodes.usage, '--all deletes the group mappings of a provider: it needs --idp, and no name')
+      throw usageError('--all deletes the group mappings of a provider: it needs --idp, and no name')
     }
     const api = await apiReader(terminal, options)
     return unlessMissing(terminal, options, async () => {

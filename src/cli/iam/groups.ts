@@ -1,14 +1,13 @@
 // Organisations and folders.
 import type { OptionSpec } from '../shape/command.ts'
 import { groupAbove, groupOf, organizationOf } from '../shape/names.ts'
-import type { Item } from '../shape/outputs.ts'
-import { v1 } from '../shape/v1-names.ts'
+import { type Item, v1 } from '../shape/outputs.ts'
 import type { Field, Resource } from '../shape/verbs.ts'
 
-export type Group = Item & { name: string; description?: string; createTime?: string; verified?: boolean }
+type Group = Item & { name: string; description?: string; createTime?: string; verified?: boolean }
 
-const description: Field = { flags: '--description <text>', summary: 'What it is for', member: 'description' }
-const rename: Field = { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' }
+const description: Field = { flags: '--description <text>', summary: 'What it is for' }
+const rename: Field = { flags: '--name <name>', summary: 'Its new name', only: 'update' }
 
 /** As a person names it, so that the commands can be copied. */
 const below = (given: string) => {

@@ -1,6 +1,7 @@
 // Commands of organizations, folders, identities, role bindings and invites.
 import { apiReader, parentOf } from '../shape/api-pages.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
 import { confirm, type Item } from '../shape/outputs.ts'
 import { createOf, type Resource, removeOf, unlessMissing, verbsOf } from '../shape/verbs.ts'
 import { folders, organizations, parentOption } from './groups.ts'
@@ -60,12 +61,11 @@ function removeOrExpired<T extends Item>(resource: Resource<T>, expiryOf: (item:
     async run(terminal, options) {
       const { which, expired, parent } = options
       if (expired !== true) {
-        if (which === undefined) throw new CliError(exitCodes.usage, `name the ${one}, or give --expired`)
-        if (parent !== undefined) throw new CliError(exitCodes.usage, '--parent goes with --expired')
+        if (which === undefined) throw usageError(`name the ${one}, or give --expired`)
+        if (parent !== undefined) throw usageError('--parent goes with --expired')
         return usual.run(terminal, options)
       }
-      if (which !== undefined)
-        throw new CliError(exitCodes.usage, `--expired finds the ${many} itself: it takes no name`)
+      if (which !== undefined) throw usageError(`--expired finds the ${many} itself: it takes no name`)
       const api = await apiReader(terminal, options)
       return unlessMissing(terminal, options, async () => {
         const group = await parentOf(api, parent)

@@ -1,7 +1,8 @@
 // Why a token of somebody else would become an identity of the server, or not, claim by claim.
 import { parseClaims } from '#lib/json/claims.ts'
 import { apiReader } from '../shape/api-pages.ts'
-import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { exitCodes, failure } from '../shape/cli-error.ts'
+import { type Command, outputOption } from '../shape/command.ts'
 import { findIdentity } from '../shape/names.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 import { apiOption } from '../shape/session.ts'
@@ -52,7 +53,7 @@ function readClaims(token: string): Claims {
     if (claims === null || typeof claims !== 'object' || Array.isArray(claims)) throw new SyntaxError('not an object')
     return claims as Claims
   } catch {
-    throw new CliError(exitCodes.failed, 'the token cannot be read: it is not a signed JSON Web Token')
+    throw failure('the token cannot be read: it is not a signed JSON Web Token')
   }
 }
 
@@ -61,5 +62,5 @@ async function matchChecks(identity: Record<string, unknown>, claims: Claims, ap
   const { host, hostname } = new URL(api)
   const checks = checkToken(identity, claims, [...new Set([api, host, hostname])], new Date())
   if (checks) return checks
-  throw new CliError(exitCodes.failed, 'the identity is matched by something else than the claims of a token')
+  throw failure('the identity is matched by something else than the claims of a token')
 }

@@ -1,12 +1,12 @@
 // New identities: by what their tokens must say, and shortcuts for the platforms that most people use.
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { type Answer, apiCommand } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, type Commands, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
-import { oneFormats, outputOf, printOne } from '../shape/outputs.ts'
-import { bodyOf, type Field, mentioned } from '../shape/verbs.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Command, Commands, OptionSpec, Options, Terminal } from '../shape/command.ts'
+import { oneFormats, outputOf } from '../shape/outputs.ts'
+import { bodyOf, type Field, optionOf, shownOne } from '../shape/verbs.ts'
 import { parentOption } from './groups.ts'
 import { claimFields, findRole, identities } from './resources.ts'
-import { gitHubJob, gitLabJob, kubernetesPod } from './snippets.ts'
 
 const nameArgument = { name: '<name>', summary: 'What it is called' }
 const roleOption: OptionSpec = {
@@ -19,7 +19,6 @@ const common: readonly OptionSpec[] = [
   { flags: '--description <text>', summary: 'What it is for' },
   roleOption,
   outputOf(oneFormats),
-  ...callerOptions,
 ]
 
 const staticFields: readonly Field[] = [
@@ -36,30 +35,44 @@ const staticFields: readonly Field[] = [
   },
 ]
 
-const claims: Command = {
+const claims = apiCommand({
   arguments: [nameArgument],
   options: [
-    ...[...claimFields, ...staticFields].map(optionOf),
+    ...[...claimFields, ...staticFields].map(({ required: _, ...field }) => optionOf(field)),
     {
       flags: '--filename <file>',
       summary: 'A file with the identity as JSON, as the API takes it; options win over it',
     },
     ...common,
   ],
-  async run(terminal, options) {
+  async run(api, options, terminal) {
     const written = options.filename === undefined ? {} : await readIdentity(String(options.filename))
-    const api = await apiReader(terminal, options)
     const body = await bodyOf(api, [...claimFields, ...staticFields], options)
     const relationship = body.staticKeys
       ? { staticKeys: { ...(body.claimMatch as object), ...(body.staticKeys as object) } }
       : body
     return made(api, terminal, options, merged(written, relationship))
   },
+})
+
+type Platform = Pick<Command, 'details' | 'options'> & {
+  /** How tokens of the platform become the identity, as the API takes it. */
+  relationship(options: Options): object
+  /** Lines for the configuration of the platform. */
+  snippet?(uid: string, api: string): string
 }
 
-const github: Command = {
+const ofPlatform = ({ relationship, snippet, options: own, ...command }: Platform): Command =>
+  apiCommand({
+    ...command,
+    arguments: [nameArgument],
+    options: [...own, ...common],
+    check: relationship,
+    run: (api, options, terminal) => made(api, terminal, options, relationship(options), snippet),
+  })
+
+const github = ofPlatform({
   details: `Names can change hands: with --repository-id and --owner-id, which gh api repos/OWNER/NAME prints, they cannot.`,
-  arguments: [nameArgument],
   options: [
     { flags: '--repository <owner/name>', summary: 'The repository at GitHub', required: true },
     { flags: '--ref <ref>', summary: 'Only this branch or tag: refs/heads/main unless given; any for every one' },
@@ -67,12 +80,10 @@ const github: Command = {
     { flags: '--repository-id <number>', summary: 'The id of the repository' },
     { flags: '--owner-id <number>', summary: 'The id of its owner' },
     { flags: '--github-issuer <url>', summary: 'That of a GitHub Enterprise Server' },
-    ...common,
   ],
-  async run(terminal, options) {
+  relationship(options) {
     const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(String(options.repository)) ?? []
-    if (!owner || !name) throw new CliError(exitCodes.usage, '--repository must be OWNER/NAME')
-    const api = await apiReader(terminal, options)
+    if (!owner || !name) throw usageError('--repository must be OWNER/NAME')
     const ref = String(options.ref ?? 'refs/heads/main')
     const rest = options.environment
       ? `environment:${literal(String(options.environment).replaceAll(':', '%3A'))}`
@@ -89,24 +100,22 @@ const github: Command = {
       subjectPattern: `repo:${literal(owner)}(@[0-9]+)?/${literal(name)}(@[0-9]+)?:${rest}`,
       ...(Object.keys(claims).length > 0 && { claims }),
     }
-    return made(api, terminal, options, { claimMatch }, gitHubJob)
+    return { claimMatch }
   },
-}
+  snippet: gitHubJob,
+})
 
-const gitlab: Command = {
-  arguments: [nameArgument],
+const gitlab = ofPlatform({
   options: [
     { flags: '--project <path>', summary: 'The project at GitLab, such as acme/team/app', required: true },
     { flags: '--ref <name>', summary: 'Only this branch or tag: main unless given; any for every one' },
     { flags: '--ref-type <type>', summary: 'What --ref names: branch unless given', choices: ['branch', 'tag'] },
     { flags: '--project-id <number>', summary: 'The id of the project, which no other one gets' },
     { flags: '--gitlab-url <url>', summary: 'A GitLab of your own; https://gitlab.com unless given' },
-    ...common,
   ],
-  async run(terminal, options) {
+  relationship(options) {
     const project = String(options.project)
-    if (!/^[\w.-]+(?:\/[\w.-]+)+$/.test(project)) throw new CliError(exitCodes.usage, '--project must be GROUP/NAME')
-    const api = await apiReader(terminal, options)
+    if (!/^[\w.-]+(?:\/[\w.-]+)+$/.test(project)) throw usageError('--project must be GROUP/NAME')
     const [ref, type] = [String(options.ref ?? 'main'), String(options.refType ?? 'branch')]
     const issuer = String(options.gitlabUrl ?? 'https://gitlab.com').replace(/\/$/, '')
     const subject =
@@ -114,62 +123,56 @@ const gitlab: Command = {
         ? { subjectPattern: `project_path:${literal(project)}:ref_type:${type}:ref:.*` }
         : { subject: `project_path:${project}:ref_type:${type}:ref:${ref}` }
     const claims = options.projectId === undefined ? {} : { claims: { project_id: String(options.projectId) } }
-    return made(api, terminal, options, { claimMatch: { issuer, ...subject, ...claims } }, gitLabJob)
+    return { claimMatch: { issuer, ...subject, ...claims } }
   },
-}
+  snippet: gitLabJob,
+})
 
-const kubernetes: Command = {
+const kubernetes = ofPlatform({
   details: 'kubectl get --raw /.well-known/openid-configuration shows the issuer of a cluster.',
-  arguments: [nameArgument],
   options: [
     { flags: '--cluster-issuer <url>', summary: 'The issuer of the cluster', required: true },
     { flags: '--namespace <name>', summary: 'The namespace of the service account', required: true },
     { flags: '--service-account <name>', summary: 'The service account: default unless given' },
-    ...common,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  relationship(options) {
     const subject = `system:serviceaccount:${options.namespace}:${options.serviceAccount ?? 'default'}`
-    return made(api, terminal, options, { claimMatch: { issuer: options.clusterIssuer, subject } }, kubernetesPod)
+    return { claimMatch: { issuer: options.clusterIssuer, subject } }
   },
-}
+  snippet: kubernetesPod,
+})
 
-const arns = (member: 'user' | 'role'): Command => ({
-  arguments: [nameArgument],
-  options: [
-    { flags: '--account <number>', summary: 'The account, 12 digits', required: true },
-    { flags: `--${member}-name <name>`, summary: `The name of the ${member}`, required: true },
-    ...common,
-  ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const [account, name] = [String(options.account), String(options[`${member}Name`])]
-    if (!/^[0-9]{12}$/.test(account)) throw new CliError(exitCodes.usage, '--account must be 12 digits')
-    // A session of a role has a name of its own after that of the role.
-    const arn =
-      member === 'role'
-        ? { arnPattern: `arn:aws[a-z-]*:sts::${literal(account)}:assumed-role/${literal(name)}/.*` }
-        : { arn: `arn:aws:iam::${account}:user/${name}` }
-    return made(api, terminal, options, { awsIdentity: { awsAccount: account, ...arn } })
+const arns = (member: 'user' | 'role'): Command =>
+  ofPlatform({
+    options: [
+      { flags: '--account <number>', summary: 'The account, 12 digits', required: true },
+      { flags: `--${member}-name <name>`, summary: `The name of the ${member}`, required: true },
+    ],
+    relationship(options) {
+      const [account, name] = [String(options.account), String(options[`${member}Name`])]
+      if (!/^[0-9]{12}$/.test(account)) throw usageError('--account must be 12 digits')
+      // A session of a role has a name of its own after that of the role.
+      const arn =
+        member === 'role'
+          ? { arnPattern: `arn:aws[a-z-]*:sts::${literal(account)}:assumed-role/${literal(name)}/.*` }
+          : { arn: `arn:aws:iam::${account}:user/${name}` }
+      return { awsIdentity: { awsAccount: account, ...arn } }
+    },
+  })
+
+const gcp = ofPlatform({
+  details: `The id is that of gcloud iam service-accounts describe ADDRESS --format='value(uniqueId)': an address can be given out
+again, the id cannot.`,
+  options: [{ flags: '--service-account-id <number>', summary: 'The unique id', required: true }],
+  relationship(options) {
+    const subject = String(options.serviceAccountId)
+    if (!/^[0-9]{1,32}$/.test(subject)) throw usageError('--service-account-id must be a number')
+    return { claimMatch: { issuer: 'https://accounts.google.com', subject } }
   },
 })
 
-const gcp: Command = {
-  details: `The id is that of gcloud iam service-accounts describe ADDRESS --format='value(uniqueId)': an address can be given out
-again, the id cannot.`,
-  arguments: [nameArgument],
-  options: [{ flags: '--service-account-id <number>', summary: 'The unique id', required: true }, ...common],
-  async run(terminal, options) {
-    const subject = String(options.serviceAccountId)
-    if (!/^[0-9]{1,32}$/.test(subject)) throw new CliError(exitCodes.usage, '--service-account-id must be a number')
-    const api = await apiReader(terminal, options)
-    return made(api, terminal, options, { claimMatch: { issuer: 'https://accounts.google.com', subject } })
-  },
-}
-
-const azure: Command = {
+const azure = ofPlatform({
   details: `az identity show prints principalId and tenantId. The application is one that is registered for this server alone.`,
-  arguments: [nameArgument],
   options: [
     { flags: '--tenant-id <id>', summary: 'The tenant', required: true },
     { flags: '--principal-id <id>', summary: 'The principal of the managed identity', required: true },
@@ -183,22 +186,20 @@ const azure: Command = {
       summary: 'What the application asks for: 1 unless given',
       choices: ['1', '2'],
     },
-    ...common,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  relationship(options) {
     const [tid, oid] = [String(options.tenantId), String(options.principalId)]
     for (const [flag, id] of Object.entries({ '--tenant-id': tid, '--principal-id': oid })) {
       if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) {
-        throw new CliError(exitCodes.usage, `${flag} must be an id such as 72f988bf-86f1-41af-91ab-2d7cd011db47`)
+        throw usageError(`${flag} must be an id such as 72f988bf-86f1-41af-91ab-2d7cd011db47`)
       }
     }
     const newer = options.tokenVersion === '2'
     const issuer = newer ? `https://login.microsoftonline.com/${tid}/v2.0` : `https://sts.windows.net/${tid}/`
     const claimMatch = { issuer, subject: oid, audience: options.application, claims: { oid, tid } }
-    return made(api, terminal, options, { claimMatch })
+    return { claimMatch }
   },
-}
+})
 
 export const identitiesCreate: Commands = {
   claims,
@@ -214,11 +215,11 @@ export const identitiesCreate: Commands = {
 /** Makes it, binds it, and shows it with what its platform needs to know. */
 async function made(
   api: ApiReader,
-  terminal: Parameters<typeof printOne>[0],
+  terminal: Terminal,
   options: Options,
   relationship: object,
   snippet?: (uid: string, api: string) => string,
-): Promise<number> {
+): Promise<Answer> {
   const parent = await identities.parent(api, String(options.parent))
   const names = ((options.role ?? []) as string[]).flatMap((given) => given.split(',')).filter(Boolean)
   const roles = await Promise.all(names.map((name) => findRole(api, name)))
@@ -235,11 +236,15 @@ async function made(
     })
     throw error
   }
-  printOne(terminal, options.output, identities, identity, await mentioned(api, identities, [identity]))
+  const shown = await shownOne(api, identities, identity)
   const forPeople = options.output === undefined || options.output === 'table' || options.output === 'wide'
-  if (snippet && forPeople)
-    for (const line of ['', ...snippet(identity.uid, api.session.api).split('\n')]) terminal.print(line)
-  return exitCodes.ok
+  if (!snippet || !forPeople) return shown
+  return {
+    print(to, format) {
+      shown.print!(to, format)
+      for (const line of ['', ...snippet(identity.uid, api.session.api).split('\n')]) to.print(line)
+    },
+  }
 }
 
 /** What options say of the claims wins member by member. */
@@ -251,7 +256,7 @@ function merged(written: object, given: object): object {
 
 async function readIdentity(file: string): Promise<object> {
   const { readFile } = await import('node:fs/promises')
-  const wrong = (why: string) => new CliError(exitCodes.usage, `--filename: ${file} ${why}`)
+  const wrong = (why: string) => usageError(`--filename: ${file} ${why}`)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw wrong(`cannot be read: ${error.code}`)
   })
@@ -271,9 +276,46 @@ function literal(text: string): string {
 
 function dayOf(day: string): string {
   if (/^\d{4}-\d{2}-\d{2}$/.test(day)) return `${day}T00:00:00Z`
-  throw new CliError(exitCodes.usage, '--expiration must be a day such as 2026-12-31')
+  throw usageError('--expiration must be a day such as 2026-12-31')
 }
 
-function optionOf({ flags, summary, map }: Field): OptionSpec {
-  return { flags, summary, ...(map && { repeat: true }) }
+function gitHubJob(uid: string, api: string): string {
+  return `# in .github/workflows, with pinfold on the PATH of the runner
+permissions:
+  contents: read
+  id-token: write
+env:
+  PINFOLD_API: ${api}
+  PINFOLD_IDENTITY: ${uid}
+steps:
+  - run: pinfold auth login && pinfold auth configure-docker`
+}
+
+function gitLabJob(uid: string, api: string): string {
+  return `# in .gitlab-ci.yml, with pinfold on the PATH of the runner
+release:
+  id_tokens:
+    PINFOLD_ID_TOKEN:
+      aud: ${new URL(api).host}
+  variables:
+    PINFOLD_API: ${api}
+    PINFOLD_IDENTITY: ${uid}
+  script:
+    - pinfold auth login && pinfold auth configure-docker`
+}
+
+function kubernetesPod(uid: string, api: string): string {
+  return `# in the spec of the pod; in the container: pinfold auth login && pinfold auth configure-docker
+containers:
+  - name: app
+    env:
+      - { name: PINFOLD_API, value: '${api}' }
+      - { name: PINFOLD_IDENTITY, value: '${uid}' }
+    volumeMounts:
+      - { name: pinfold-token, mountPath: /var/run/secrets/tokens, readOnly: true }
+volumes:
+  - name: pinfold-token
+    projected:
+      sources:
+        - serviceAccountToken: { audience: '${new URL(api).host}', expirationSeconds: 3600, path: pinfold }`
 }

@@ -1,7 +1,7 @@
 // Identity providers, with which members of an organization sign in.
 import type { ApiReader } from '../shape/api-reader.ts'
 import { findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
-import { v1 } from '../shape/v1-names.ts'
+import { v1 } from '../shape/outputs.ts'
 import { type Resource, verbsOf } from '../shape/verbs.ts'
 import { parentOption } from './groups.ts'
 import { at, description, findRole, group, more, type Named, rename } from './resources.ts'
@@ -67,13 +67,7 @@ export const identityProviders: Resource<Provider> = {
       choices: ['sub', 'oid'],
       read: (_, rule) => `CORRELATION_RULE_${rule.toUpperCase()}_EQUALS_EXTERNAL_ID`,
     },
-    {
-      flags: '--default-role <role>',
-      summary: 'The role of whoever signs in with it',
-      member: 'defaultRole',
-      required: true,
-      read: findRole,
-    },
+    { flags: '--default-role <role>', summary: 'The role of whoever signs in with it', required: true, read: findRole },
   ],
   columns: {
     NAME: ({ name }) => name,

@@ -1,7 +1,8 @@
 // The token that somebody else signed, which is exchanged for one of ours: from a file, or from the platform we run on.
 import { readFileSync } from 'node:fs'
 import { send } from '../shape/api-client.ts'
-import { CliError, exitCodes, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, failure } from '../shape/cli-error.ts'
+import type { Terminal } from '../shape/command.ts'
 
 /**
  * Where the guide projects a service account token that is meant for us. Never the default one: it is for the cluster's
@@ -16,9 +17,9 @@ export type OutsideToken = { token: string; from: string }
 export async function readTokenFile(terminal: Terminal, file: string): Promise<OutsideToken> {
   const from = file === '-' ? 'standard input' : file
   const token = (file === '-' ? await terminal.input() : readFile(file)).trim()
-  if (token === '') throw new CliError(exitCodes.failed, `there is no token in ${from}`)
+  if (token === '') throw failure(`there is no token in ${from}`)
   if (token.length > maxBytes || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new CliError(exitCodes.failed, `what is in ${from} is not a token`)
+    throw failure(`what is in ${from} is not a token`)
   }
   return { token, from }
 }
@@ -59,7 +60,7 @@ async function gitHubToken(requestUrl: string, bearer: string, audience: string)
     if (!(error instanceof CliError)) throw error
     throw new CliError(error.exitCode, `GitHub Actions gave no token: ${error.message}`, error)
   }
-  throw new CliError(exitCodes.failed, 'GitHub Actions gave no token')
+  throw failure('GitHub Actions gave no token')
 }
 
 function exists(file: string): boolean {
@@ -75,6 +76,6 @@ function readFile(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new CliError(exitCodes.failed, `the token file ${file} cannot be read: ${code ?? message}`, error)
+    throw failure(`the token file ${file} cannot be read: ${code ?? message}`, error)
   }
 }

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net'
 import * as oidc from 'openid-client'
 import { isUid } from '#lib/uid.ts'
 import { checkDestination } from '../shape/api-client.ts'
-import { CliError, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import type { Options, Terminal } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
 
 const client = 'pinfold'
@@ -23,7 +24,7 @@ export async function signInPerson(terminal: Terminal, api: string, options: Opt
   const byCode = options.device === true || !(options.browser === true || hasBrowser(terminal))
   if (!byCode) return byBrowser(terminal, config, { ...named, ...(invite && { invite }) })
   if (invite !== '') {
-    throw new CliError(exitCodes.usage, `there is no browser here: open ${api}/ui/invite in one, and sign in then`)
+    throw usageError(`there is no browser here: open ${api}/ui/invite in one, and sign in then`)
   }
   return byDevice(terminal, api, config, options)
 }
@@ -31,7 +32,7 @@ export async function signInPerson(terminal: Terminal, api: string, options: Opt
 /** What `--org` and `--identity-provider` name, as the server's sign-in wants it. */
 function namedProvider({ org, identityProvider }: Options): Record<string, string> {
   if (org !== undefined && identityProvider !== undefined) {
-    throw new CliError(exitCodes.usage, '--org and --identity-provider cannot both be given')
+    throw usageError('--org and --identity-provider cannot both be given')
   }
   if (org !== undefined) return { idp_id: String(org) }
   if (identityProvider === undefined) return {}
@@ -90,7 +91,7 @@ async function byBrowser(
 async function listen(state: string) {
   const arrived = Promise.withResolvers<URL>()
   const late = setTimeout(() => {
-    arrived.reject(new CliError(exitCodes.failed, 'nobody has signed in within ten minutes'))
+    arrived.reject(failure('nobody has signed in within ten minutes'))
   }, patienceMs)
   let base = ''
   const server = createServer((req: IncomingMessage, res: ServerResponse) => {

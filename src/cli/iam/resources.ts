@@ -1,12 +1,10 @@
 // The resources of access, a row each.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
-import { findIdentity, findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
-import type { Columns, Item, Names } from '../shape/outputs.ts'
-import { v1 } from '../shape/v1-names.ts'
+import { usageError } from '../shape/cli-error.ts'
+import { asListed, findIdentity, findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
+import { type Columns, type Item, type Names, v1 } from '../shape/outputs.ts'
 import type { Field, Resource } from '../shape/verbs.ts'
-import { asListed } from './as-listed.ts'
 
 export type Named = Item & { name: string; description?: string; createTime?: string }
 type Identity = Named & {
@@ -30,8 +28,8 @@ type Invite = Item & {
   keyId?: string
 }
 
-export const description: Field = { flags: '--description <text>', summary: 'What it is for', member: 'description' }
-export const rename: Field = { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' }
+export const description: Field = { flags: '--description <text>', summary: 'What it is for' }
+export const rename: Field = { flags: '--name <name>', summary: 'Its new name', only: 'update' }
 export const group = ({ uid }: Item, names: Names) => names.path(groupAbove(uid))
 export const more: Columns<Item & { createTime?: string }> = {
   UID: ({ uid }) => uid,
@@ -138,7 +136,6 @@ export const roles: Resource<Role> = {
     {
       flags: '--capabilities <names>',
       summary: 'What it allows, such as repo.list,tag.list; an update replaces them',
-      member: 'capabilities',
       list: true,
       required: true,
     },
@@ -207,7 +204,7 @@ export const roleBindings: Resource<Binding> = {
 /** Hours, as `168h`, or days. */
 function ttlOf(_api: ApiReader, given: string): string {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(given) ?? []
-  if (!count) throw new CliError(exitCodes.usage, '--ttl must be hours or days, such as 168h or 7d')
+  if (!count) throw usageError('--ttl must be hours or days, such as 168h or 7d')
   return `${Number(count) * (unit === 'd' ? 86_400 : 3600)}s`
 }
 
@@ -223,12 +220,11 @@ export const invites: Resource<Invite> = {
     {
       flags: '--ttl <time>',
       summary: 'How long it is good for, such as 12h or 30d; 7d unless given',
-      member: 'ttl',
       usual: '7d',
       read: ttlOf,
     },
-    { flags: '--email <address>', summary: 'Only whoever has this address', member: 'email' },
-    { flags: '--single-use', summary: 'Good for one person', member: 'singleUse' },
+    { flags: '--email <address>', summary: 'Only whoever has this address' },
+    { flags: '--single-use', summary: 'Good for one person' },
   ],
   columns: {
     GROUP: group,

@@ -1,7 +1,7 @@
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { apiCommand, apiReader } from '../shape/api-pages.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
 import { listFormats, outputOf } from '../shape/outputs.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
 import { listOf, updateOf, verbsOf } from '../shape/verbs.ts'
 import { parentOption } from './groups.ts'
 import { roles } from './resources.ts'
@@ -49,7 +49,7 @@ const rolesUpdate: Command = {
     }) as [string[], string[]]
     if (add.length + remove.length === 0) return usual.run(terminal, options)
     if (options.capabilities !== undefined) {
-      throw new CliError(exitCodes.usage, '--capabilities replaces all of them, so nothing is left to add or remove')
+      throw usageError('--capabilities replaces all of them, so nothing is left to add or remove')
     }
     const api = await apiReader(terminal, options)
     const uid = await roles.find(api, String(options.which))
@@ -61,15 +61,13 @@ const rolesUpdate: Command = {
   },
 }
 
-const listCapabilities: Command = {
+const listCapabilities = apiCommand({
   options: [
     { flags: '--actions <names>', summary: 'Only these actions, with commas, such as list,create' },
     { flags: '--resources <names>', summary: 'Only those of these resources, with commas, such as repo,tag' },
     outputOf(listFormats.filter((format) => format === 'table' || format === 'json')),
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  async run(api, options) {
     const { items = [] } = (await api.call('GET', '/iam/v1/roles?uidp.in_root=true')) as { items?: Old[] }
     const [actions, resources] = [options.actions, options.resources].map((given) =>
       given === undefined ? undefined : String(given).split(','),
@@ -78,11 +76,9 @@ const listCapabilities: Command = {
       const at = name.lastIndexOf('.')
       return (actions?.includes(name.slice(at + 1)) ?? true) && (resources?.includes(name.slice(0, at)) ?? true)
     })
-    if (options.output === 'json') terminal.print(jsonText({ items: names.map((name) => ({ name })) }, 2))
-    else for (const name of names) terminal.print(plain(name))
-    return exitCodes.ok
+    return { json: { items: names.map((name) => ({ name })) }, text: names }
   },
-}
+})
 
 export const roleCommands: Commands = {
   ...verbsOf(roles, { place: parentOption }),

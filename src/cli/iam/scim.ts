@@ -1,15 +1,8 @@
 // SCIM of an identity provider, and its token, which is shown once.
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { apiCommand } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  type Terminal,
-} from '../shape/command.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Command, Commands, OptionSpec, Options, Terminal } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { plain, visible } from '../shape/plain-text.ts'
 import { findProvider } from './identity-providers.ts'
@@ -22,57 +15,56 @@ const lifeOptions: readonly OptionSpec[] = [
 
 type Made = { token?: string; endpointUrl?: string; expireTime?: string }
 
-async function providerOf(
-  terminal: Terminal,
-  options: Options,
-): Promise<{ api: ApiReader; path: string; etag(): Promise<string> }> {
-  const api = await apiReader(terminal, options)
-  const path = `/iam/v2/identityProviders/${await findProvider(api, String(options.provider))}`
+async function providerOf(api: ApiReader, { provider }: Options): Promise<{ path: string; etag(): Promise<string> }> {
+  const path = `/iam/v2/identityProviders/${await findProvider(api, String(provider))}`
   const etag = async () => String(((await api.call('GET', path)).scim as { etag?: string } | undefined)?.etag ?? '')
-  return { api, path, etag }
+  return { path, etag }
 }
 
 function lifeOf({ expiresIn, neverExpires }: Options): object {
   if (expiresIn === undefined) return neverExpires === true ? { neverExpires: true } : {}
-  if (neverExpires === true) throw new CliError(exitCodes.usage, '--expires-in and --never-expires exclude each other')
+  if (neverExpires === true) throw usageError('--expires-in and --never-expires exclude each other')
   const until = Date.now() + wholeOf('--expires-in', expiresIn, 1) * 86_400_000
   return { expireTime: new Date(until).toISOString() }
+}
+
+function overlapOf({ overlap }: Options): object {
+  return overlap === undefined ? {} : { overlap: `${wholeOf('--overlap', overlap, 0) * 3600}s` }
 }
 
 function wholeOf(flag: string, given: Options[string], least: number): number {
   const text = String(given)
   if (/^[0-9]{1,5}$/.test(text) && Number(text) >= least) return Number(text)
-  throw new CliError(exitCodes.usage, `${flag} must be a whole number from ${least} on`)
+  throw usageError(`${flag} must be a whole number from ${least} on`)
 }
 
 /** Nothing but the token goes to standard output. */
-function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): number {
+function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): void {
   terminal.print(visible(token))
   terminal.say(`url      ${plain(endpointUrl)}\nexpires  ${plain(expireTime)}`)
-  return exitCodes.ok
 }
 
-const switched = (enabled: boolean): Command => ({
+const switched = (enabled: boolean): Command =>
+  apiCommand({
+    arguments: [providerArgument],
+    options: [],
+    async run(api, options) {
+      const { path, etag } = await providerOf(api, options)
+      await api.call('POST', `${path}:setScimEnabled`, { enabled, etag: await etag() })
+    },
+  })
+
+const generate = apiCommand({
   arguments: [providerArgument],
-  options: callerOptions,
-  async run(terminal, options) {
-    const { api, path, etag } = await providerOf(terminal, options)
-    await api.call('POST', `${path}:setScimEnabled`, { enabled, etag: await etag() })
-    return exitCodes.ok
+  options: lifeOptions,
+  check: lifeOf,
+  async run(api, options, terminal) {
+    const { path } = await providerOf(api, options)
+    show(terminal, await api.call('POST', `${path}:generateScimToken`, lifeOf(options)))
   },
 })
 
-const generate: Command = {
-  arguments: [providerArgument],
-  options: [...lifeOptions, ...callerOptions],
-  async run(terminal, options) {
-    const life = lifeOf(options)
-    const { api, path } = await providerOf(terminal, options)
-    return show(terminal, await api.call('POST', `${path}:generateScimToken`, life))
-  },
-}
-
-const regenerate: Command = {
+const regenerate = apiCommand({
   arguments: [providerArgument],
   options: [
     ...lifeOptions,
@@ -80,28 +72,24 @@ const regenerate: Command = {
       flags: '--overlap <hours>',
       summary: 'How long the old one stays good: 1 unless given, 24 at most, 0 for not at all',
     },
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const life = lifeOf(options)
-    const overlap =
-      options.overlap === undefined ? {} : { overlap: `${wholeOf('--overlap', options.overlap, 0) * 3600}s` }
-    const { api, path, etag } = await providerOf(terminal, options)
-    const body = { ...life, ...overlap, etag: await etag() }
-    return show(terminal, await api.call('POST', `${path}:regenerateScimToken`, body))
+  check: (options) => void [lifeOf(options), overlapOf(options)],
+  async run(api, options, terminal) {
+    const { path, etag } = await providerOf(api, options)
+    const body = { ...lifeOf(options), ...overlapOf(options), etag: await etag() }
+    show(terminal, await api.call('POST', `${path}:regenerateScimToken`, body))
   },
-}
+})
 
-const revoke: Command = {
+const revoke = apiCommand({
   arguments: [providerArgument],
-  options: [yesOption, ...callerOptions],
-  async run(terminal, options) {
-    const { api, path } = await providerOf(terminal, options)
+  options: [yesOption],
+  async run(api, options, terminal) {
+    const { path } = await providerOf(api, options)
     await confirm(terminal, options.yes, `end the SCIM tokens of ${options.provider}`)
     await api.call('POST', `${path}:revokeScimToken`, {})
-    return exitCodes.ok
   },
-}
+})
 
 export const scim: Commands = {
   enable: switched(true),

@@ -1,19 +1,10 @@
 // Where somebody is signed in, and how that ends.
 import { isUid } from '#lib/uid.ts'
-import { send } from '../shape/api-client.ts'
-import { apiReader } from '../shape/api-pages.ts'
+import { apiCommand } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  outputOption,
-} from '../shape/command.ts'
+import { usageError } from '../shape/cli-error.ts'
+import { type Commands, type OptionSpec, type Options, outputOption } from '../shape/command.ts'
 import { organizationOf } from '../shape/names.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
 
 type Session = {
@@ -35,43 +26,38 @@ const organizationOption: OptionSpec = {
   summary: 'The sessions that the identity providers of an organisation vouch for, instead of your own',
 }
 
-const list: Command = {
-  options: [organizationOption, outputOption, ...sessionOptions],
-  async run(terminal, options) {
-    const reader = await apiReader(terminal, options)
-    const organization = await organizationIn(reader, options)
-    const path = organization === undefined ? base : `${ofOrganization}/${organization}`
-    const { items } = await reader.list<Session>(path, 'sessions', {})
-    if (options.output === 'json') terminal.print(jsonText({ items }, 2))
-    else {
+const list = apiCommand(
+  {
+    options: [organizationOption, outputOption],
+    async run(api, options) {
+      const organization = await organizationIn(api, options)
+      const path = organization === undefined ? base : `${ofOrganization}/${organization}`
+      const { items } = await api.list<Session>(path, 'sessions', {})
       const rows = items.map((one) => {
         const { uid, kind, name, email, remoteAddress = '', current, createTime, lastUsedTime } = one
         return [uid, email || name || '', kind, remoteAddress, createTime, lastUsedTime, current ? 'this one' : '']
       })
-      for (const line of table([['UID', 'WHO', 'KIND', 'FROM', 'BEGAN', 'LAST USED', ''], ...rows]))
-        terminal.print(line)
-    }
-    return exitCodes.ok
+      return { json: { items }, head: ['UID', 'WHO', 'KIND', 'FROM', 'BEGAN', 'LAST USED', ''], rows }
+    },
   },
-}
+  sessionOptions,
+)
 
-const end: Command = {
-  arguments: [{ name: '<uid>', summary: 'The session, as list shows it' }],
-  options: [organizationOption, ...sessionOptions],
-  async run(terminal, options) {
-    const uid = String(options.uid)
-    if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a session is named by its uid')
-    const reader = await apiReader(terminal, options)
-    const { session, token } = reader
-    const organization = await organizationIn(reader, options)
-    if (organization === undefined) await send('DELETE', new URL(`${base}/${uid}`, session.api), token)
-    else {
-      const url = new URL(`${ofOrganization}/${organization}:end`, session.api)
-      await send('POST', url, token, { body: { sessionUid: uid } })
-    }
-    return exitCodes.ok
+const end = apiCommand(
+  {
+    arguments: [{ name: '<uid>', summary: 'The session, as list shows it' }],
+    options: [organizationOption],
+    check({ uid }) {
+      if (!isUid(String(uid))) throw usageError('a session is named by its uid')
+    },
+    async run(api, options) {
+      const organization = await organizationIn(api, options)
+      if (organization === undefined) await api.call('DELETE', `${base}/${options.uid}`)
+      else await api.call('POST', `${ofOrganization}/${organization}:end`, { sessionUid: options.uid })
+    },
   },
-}
+  sessionOptions,
+)
 
 async function organizationIn(api: ApiReader, { organization }: Options): Promise<string | undefined> {
   return organization === undefined ? undefined : organizationOf(api, String(organization))

@@ -4,10 +4,10 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { CliError, failure } from '../shape/cli-error.ts'
 
 /** A text, under the name that errors call it by; `path` is the file on disk that it is in. */
-export type InputFile = { name: string; path: string; text: string }
+type InputFile = { name: string; path: string; text: string }
 
 /** Far more than any data set that we know has in one file, and little enough to hold in memory. */
 const maxFileBytes = 256 * 1024 * 1024
@@ -27,7 +27,7 @@ export async function* inputFiles(path: string, wanted: (name: string) => boolea
     if (error instanceof CliError) throw error
     const { code, message } = error as NodeJS.ErrnoException
     const reason = code === 'ENOENT' ? 'does not exist' : message
-    throw new CliError(exitCodes.failed, `${path}: ${reason}`, error)
+    throw failure(`${path}: ${reason}`, error)
   }
 }
 
@@ -52,7 +52,7 @@ async function* membersOf(path: string, wanted: (name: string) => boolean): Asyn
   for await (const entry of unpack) {
     const { name, type, size } = entry.header
     // The archive reader would wait for ever for the end of an entry whose size it cannot read.
-    if (!Number.isSafeInteger(size)) throw new CliError(exitCodes.failed, `${path}: is not a whole archive`)
+    if (!Number.isSafeInteger(size)) throw failure(`${path}: is not a whole archive`)
     if (type !== 'file' || !wanted(name)) {
       entry.resume()
       continue
@@ -76,12 +76,12 @@ async function textOf(stream: AsyncIterable<unknown>, name: string): Promise<str
   let bytes = 0
   for await (const chunk of stream) {
     bytes += (chunk as Buffer).length
-    if (bytes > maxFileBytes) throw new CliError(exitCodes.failed, `${name}: is larger than ${maxFileBytes} bytes`)
+    if (bytes > maxFileBytes) throw failure(`${name}: is larger than ${maxFileBytes} bytes`)
     chunks.push(chunk as Buffer)
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch (error) {
-    throw new CliError(exitCodes.failed, `${name}: is not UTF-8`, error)
+    throw failure(`${name}: is not UTF-8`, error)
   }
 }

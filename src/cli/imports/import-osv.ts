@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { schemeOf } from '#versions/order.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption } from '../shape/command.ts'
+import { failure, usageError } from '../shape/cli-error.ts'
+import { type Command, type Options, outputOption } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { recordRules } from '../vulnerabilities/source-records.ts'
+import { recordRules } from '../vulnerabilities/vulnerabilities-sync.ts'
 import { type ImportRecord, type Outcome, type Problem, sendRecords, sendSome } from './import-batches.ts'
 import { inputFiles } from './import-files.ts'
 import { type CommitTimes, readOsv } from './osv-json.ts'
@@ -54,15 +55,12 @@ function coveredBy({ covers = [] }: Options): string[] {
   const named = [...new Set(covers as readonly string[])].sort()
   const isName = (one: string) => /^[A-Za-z][\w .:()-]{0,63}$/.test(one)
   if (named.length > mostCovered || !named.every(isName)) {
-    throw new CliError(
-      exitCodes.usage,
-      `--covers must be the name of an ecosystem such as PyPI, at most ${mostCovered} times`,
-    )
+    throw usageError(`--covers must be the name of an ecosystem such as PyPI, at most ${mostCovered} times`)
   }
   // Records of any other would never be compared with an image.
   const other = named.find((one) => schemeOf(one) === undefined)
   if (other !== undefined) {
-    throw new CliError(exitCodes.usage, `--covers: ${other} is not an ecosystem that images are compared with`)
+    throw usageError(`--covers: ${other} is not an ecosystem that images are compared with`)
   }
   return named
 }
@@ -114,6 +112,6 @@ function commitTimesOf(path: string): CommitTimes {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as CommitTimes
   } catch (error) {
-    throw new CliError(exitCodes.failed, `${file}: is not valid JSON`, error)
+    throw failure(`${file}: is not valid JSON`, error)
   }
 }

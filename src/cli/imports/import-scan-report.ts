@@ -3,10 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { isDigest } from '#lib/digest.ts'
-import { findImage, imageNameOf } from '../registry/image-names.ts'
+import { findImage, findTag, imageNameOf } from '../registry/image-names.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type Command, outputOption } from '../shape/command.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 
@@ -27,7 +28,7 @@ the capability vuln_report.create in the repo. Waits until the report was read, 
     outputOption,
   ],
   async run(terminal, options) {
-    if (!options.image) throw new CliError(exitCodes.usage, 'name the image with --image, such as acme/app:1.2')
+    if (!options.image) throw usageError('name the image with --image, such as acme/app:1.2')
     const report = await contentOf(String(options.file))
     const api = await apiReader(terminal, options)
     const { repo, digest } = await imageAt(api, String(options.image))
@@ -47,10 +48,10 @@ async function contentOf(file: string): Promise<Buffer> {
     return buffer(process.stdin)
   }
   const found = await stat(file).catch((error: Error) => {
-    throw new CliError(exitCodes.usage, `${file} cannot be read: ${error.message}`)
+    throw usageError(`${file} cannot be read: ${error.message}`)
   })
-  if (!found.isFile()) throw new CliError(exitCodes.usage, `${file} is no file`)
-  if (found.size > maxBytes) throw new CliError(exitCodes.usage, `${file} has more than ${maxBytes} bytes`)
+  if (!found.isFile()) throw usageError(`${file} is no file`)
+  if (found.size > maxBytes) throw usageError(`${file} has more than ${maxBytes} bytes`)
   return readFile(file)
 }
 
@@ -59,15 +60,12 @@ async function imageAt(api: ApiReader, ref: string): Promise<{ repo: string; dig
   const { path, tag } = imageNameOf(name, registryOf(api.session))
   const repo = await findImage(api, path)
   if (given !== undefined) {
-    if (!isDigest(given)) throw new CliError(exitCodes.usage, `${given} is no digest`)
+    if (!isDigest(given)) throw usageError(`${given} is no digest`)
     return { repo, digest: given }
   }
   const wanted = tag ?? 'latest'
-  const all = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
-  const query = { 'uidp.children_of': repo, name: wanted, ...all }
-  const { items } = await api.list<{ name: string; digest?: string }>('/registry/v2/tags', 'tags', query)
-  const digest = items.find((one) => one.name === wanted)?.digest
-  if (!digest) throw new CliError(exitCodes.failed, `${path} has no tag ${wanted}`)
+  const digest = (await findTag(api, repo, wanted))?.digest
+  if (!digest) throw failure(`${path} has no tag ${wanted}`)
   return { repo, digest }
 }
 

@@ -1,5 +1,6 @@
 import { ApiError } from '../shape/api-client.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { exitCodes, failure } from '../shape/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { progressOf } from '../shape/progress.ts'
@@ -130,7 +131,7 @@ async function readHistories(path: string): Promise<Map<string, History[]>> {
     for (const [i, one] of tagsOf(file, text).entries()) {
       const { image, tag, listedAtEnd, history: given } = (one ?? {}) as Record<string, unknown>
       if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(given)) {
-        throw new CliError(exitCodes.failed, `${file}: tags[${i}] must have an image, a tag and a history`)
+        throw failure(`${file}: tags[${i}] must have an image, a tag and a history`)
       }
       const records = (given as ({ updateTimestamp?: unknown; digest?: unknown } | null)[]).map((record) => {
         return { time: String(record?.updateTimestamp ?? ''), digest: String(record?.digest ?? '') }
@@ -150,9 +151,9 @@ function tagsOf(file: string, text: string): unknown[] {
   try {
     parsed = JSON.parse(text)
   } catch (error) {
-    throw new CliError(exitCodes.failed, `${file}: is not JSON`, error)
+    throw failure(`${file}: is not JSON`, error)
   }
   const tags = (parsed as { tags?: unknown } | null)?.tags
   if (Array.isArray(tags)) return tags
-  throw new CliError(exitCodes.failed, `${file}: has no list of tags`)
+  throw failure(`${file}: has no list of tags`)
 }

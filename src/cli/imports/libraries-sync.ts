@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { chunks } from '#lib/chunks.ts'
 import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { progressOf } from '../shape/progress.ts'
 import { type ImportRecord, type Outcome, type Problem, report, sayRefused, sendSome } from './import-batches.ts'
@@ -143,7 +144,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 async function sourceOf(options: Options): Promise<LibrarySource> {
   const { pythonIndex: python, mavenRepository: maven } = options as Record<string, string | undefined>
   if ((python === undefined) === (maven === undefined)) {
-    throw new CliError(exitCodes.usage, 'give either --python-index or --maven-repository')
+    throw usageError('give either --python-index or --maven-repository')
   }
   const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
   // What stays on this machine nobody else can read.
@@ -159,19 +160,18 @@ async function sourceOf(options: Options): Promise<LibrarySource> {
 async function namesOf(terminal: Terminal, options: Options, source: LibrarySource): Promise<string[]> {
   const names = options.name !== undefined || options.names !== undefined
   if (options.all === true ? names : options.limit !== undefined) {
-    throw new CliError(exitCodes.usage, '--all takes no names, and --limit is for --all')
+    throw usageError('--all takes no names, and --limit is for --all')
   }
   if (options.all === true) return await allNames(terminal, limitOf(options), source)
   const listed = options.names === undefined ? [] : (await textIn(String(options.names))).split('\n')
   const given = [...((options.name as readonly string[] | undefined) ?? []), ...listed]
   const written = given.map((line) => line.replace(/#.*/, '').trim()).filter((name) => name !== '')
-  if (written.length === 0) throw new CliError(exitCodes.usage, 'name libraries with --name or --names, or take --all')
+  if (written.length === 0) throw usageError('name libraries with --name or --names, or take --all')
   return [...new Set(written.map((name) => source.nameOf(name)))].sort()
 }
 
 async function allNames(terminal: Terminal, limit: number, source: LibrarySource): Promise<string[]> {
-  if (!source.listNames)
-    throw new CliError(exitCodes.usage, 'a Maven repository does not tell what it has; name libraries')
+  if (!source.listNames) throw usageError('a Maven repository does not tell what it has; name libraries')
   try {
     const all = (await patiently(source.listNames)).sort()
     if (all.length > limit) terminal.say(`the first ${limit} of ${all.length} libraries; --limit takes more`)
@@ -180,11 +180,7 @@ async function allNames(terminal: Terminal, limit: number, source: LibrarySource
     const problem = problemWith(error)
     if (problem) {
       const { field, description } = problem
-      throw new CliError(
-        exitCodes.failed,
-        `the list of the index: ${field === '' ? '' : `${field}: `}${description}`,
-        error,
-      )
+      throw failure(`the list of the index: ${field === '' ? '' : `${field}: `}${description}`, error)
     }
     throw error instanceof OutgoingError ? brokenOff(error, 'the list of the index') : error
   }
@@ -193,13 +189,12 @@ async function allNames(terminal: Terminal, limit: number, source: LibrarySource
 function limitOf({ limit }: Options): number {
   const number = Number(limit ?? defaultLimit)
   if (Number.isSafeInteger(number) && number > 0) return number
-  throw new CliError(exitCodes.usage, '--limit must be a whole number above 0')
+  throw usageError('--limit must be a whole number above 0')
 }
 
 async function headerIn(path: string): Promise<string> {
   const header = (await textIn(path)).trim()
-  if (!/^[\x20-\x7e]+$/.test(header))
-    throw new CliError(exitCodes.usage, `${path}: must hold one line of plain characters`)
+  if (!/^[\x20-\x7e]+$/.test(header)) throw usageError(`${path}: must hold one line of plain characters`)
   return header
 }
 
@@ -207,6 +202,6 @@ async function textIn(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    throw new CliError(exitCodes.usage, `${path}: cannot be read`, error)
+    throw usageError(`${path}: cannot be read`, error)
   }
 }

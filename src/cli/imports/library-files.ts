@@ -6,7 +6,7 @@ import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from 
 import type { ImportRecord, Problem } from './import-batches.ts'
 import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } from './library-record.ts'
 
-export type LibraryFile = {
+type LibraryFile = {
   records: ImportRecord[]
   problems: Problem[]
   /** What the file has, also of what is wrong. */

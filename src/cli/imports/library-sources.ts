@@ -1,7 +1,7 @@
 // Where a copy of libraries comes from: one index of Python packages, or one Maven repository.
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { projectName, projectNamePattern } from '#versions/pep503.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { usageError } from '../shape/cli-error.ts'
 import { WrongValue } from '../shape/json-values.ts'
 import type { LibraryRecord } from './library-record.ts'
 import { metadataPath, readMetadata } from './maven-repository.ts'
@@ -28,7 +28,7 @@ const groupAndArtifact = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*:[A-Za-z0-9_.-]*[A
 /** The address of a source as options give it, with a slash at its end. */
 export function sourceUrl(text: string, option: string): URL {
   const url = URL.parse(text)
-  const wrong = (description: string) => new CliError(exitCodes.usage, `${option} ${description}`)
+  const wrong = (description: string) => usageError(`${option} ${description}`)
   if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be an https:// URL')
   if (url.username !== '' || url.password !== '') {
     throw wrong('must be without a user and password; --authorization takes them from a file')
@@ -45,8 +45,7 @@ export function pythonIndex(base: URL, outgoing: Outgoing, authorization: string
   const urlOf = (name: string) => new URL(`${encodeURIComponent(name)}/`, base)
   return {
     nameOf(given) {
-      if (!projectNamePattern.test(given))
-        throw new CliError(exitCodes.usage, 'a name of Python is letters, digits and . _ -')
+      if (!projectNamePattern.test(given)) throw usageError('a name of Python is letters, digits and . _ -')
       return projectName(given)
     },
     listNames: async () => readProjects(await ask(base, listLimits)),
@@ -60,7 +59,7 @@ export function mavenRepository(base: URL, outgoing: Outgoing, authorization: st
   const urlOf = (name: string) => new URL(metadataPath(name), base)
   return {
     nameOf(given) {
-      if (!groupAndArtifact.test(given)) throw new CliError(exitCodes.usage, 'a name of Java is group:artifact')
+      if (!groupAndArtifact.test(given)) throw usageError('a name of Java is group:artifact')
       return given
     },
     listNames: undefined,

@@ -1,7 +1,7 @@
 // Reads OSV records (https://ossf.github.io/osv-schema): what the metadata of a vulnerability has a place for.
 import { readOsv as readRecord } from '#sources/osv.ts'
 import { WrongRecord } from '#sources/values.ts'
-import { toRecord } from '../vulnerabilities/source-records.ts'
+import { toRecord } from '../vulnerabilities/vulnerabilities-sync.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
 /** By the id of the record: when its file was first and last changed where it comes from. */
@@ -24,7 +24,7 @@ const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
 const placeholder = /^0001-01-01T00:00:00(?:\.0+)?Z$/
 
 /** A text's records as metadata, as what they say of packages, and what is wrong with the others. */
-export type OsvFile = { records: ImportRecord[]; known: ImportRecord[]; problems: Problem[] }
+type OsvFile = { records: ImportRecord[]; known: ImportRecord[]; problems: Problem[] }
 
 /** `lines`: each line is a record; otherwise all of it is one. */
 export function readOsv(file: string, text: string, lines: boolean, times: CommitTimes): OsvFile {

@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os'
-import { type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import type { Command, Options, Terminal } from '../shape/command.ts'
 import { registryOf, sessionOf, sessionOptions } from '../shape/session.ts'
 import { checkDockerConfig, dockerConfigFile, savePassword, useCredentialHelper } from './docker-config.ts'
 import { createOptions, createPullToken, pushRole } from './pull-token.ts'

@@ -1,10 +1,10 @@
 // Repositories that are gone: whoever may read the audit log of their group finds them by the path that they had.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { failure } from '../shape/cli-error.ts'
 import { checkNamed } from '../shape/names.ts'
 
-export type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
+type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
 
 /**
  * The deleted repository of a path, `undefined` when there is none that the caller may see. One that was deleted several
@@ -21,5 +21,5 @@ export async function findDeletedImage(
   if (new Set(items.map(({ group }) => group)).size < 2) return last
   const lines = items.map(({ uid, deleteTime }) => `${uid} (deleted on ${deleteTime})`)
   const message = `several repositories had the path ${path}; name one by its uid, with --deleted:\n${lines.join('\n')}`
-  throw new CliError(exitCodes.failed, message)
+  throw failure(message)
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { CliError, exitCodes, failure } from '../shape/cli-error.ts'
 
 type DockerConfig = Record<string, unknown> & {
   credHelpers?: Record<string, string>
@@ -101,5 +101,5 @@ function read(file: string): DockerConfig {
 function problemWith(file: string, what: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
   const next = 'DOCKER_CONFIG names another folder for it'
-  return new CliError(exitCodes.failed, `${file} cannot be ${what}: ${code ?? message}\n${next}`, error)
+  return failure(`${file} cannot be ${what}: ${code ?? message}\n${next}`, error)
 }

@@ -2,7 +2,8 @@
 // input, the answer goes to standard output, and so does what went wrong.
 
 import { subdomainOf } from '#lib/net/subdomain.ts'
-import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, usageError } from '../shape/cli-error.ts'
+import type { Command, Options, Terminal } from '../shape/command.ts'
 import { accessToken, registryOf, sessionOf } from '../shape/session.ts'
 
 /** By this text docker knows that it may go on without a credential. */
@@ -23,7 +24,7 @@ password is kept, and list prints no registry.`,
     }
     const input = (await terminal.input()).slice(0, maxInput).trim()
     if (options.action === 'store' || options.action === 'erase') return exitCodes.ok
-    if (options.action !== 'get') throw new CliError(exitCodes.usage, 'the action must be get, list, store or erase')
+    if (options.action !== 'get') throw usageError('the action must be get, list, store or erase')
     return get(terminal, options, input)
   },
 }

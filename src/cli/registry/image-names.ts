@@ -4,12 +4,12 @@ import { chunks } from '#lib/chunks.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { failure, usageError } from '../shape/cli-error.ts'
 import { NothingNamed } from '../shape/names.ts'
 import { registryOf } from '../shape/session.ts'
 
 export type Repo = { uid: string; name: string; description: string; updateTime: string }
-export type ImageName = { path: string; tag: string | undefined }
+type ImageName = { path: string; tag: string | undefined }
 
 /** `[host/]acme/team/app[:tag]`, or a uid in the place of the path. */
 export function imageNameOf(text: string, registry: string): ImageName {
@@ -18,17 +18,17 @@ export function imageNameOf(text: string, registry: string): ImageName {
   const [, image = '', called = ''] = /^([^:]*):(.+)$/s.exec(plainPath) ?? []
   if (isRepoPath(image) && !isTagName(called)) {
     const rule = 'a tag has 1 to 128 letters, digits, _, . and -, and begins with none of the last two'
-    throw new CliError(exitCodes.usage, `${called} is no name of a tag: ${rule}, as in ${image}:1.0`)
+    throw usageError(`${called} is no name of a tag: ${rule}, as in ${image}:1.0`)
   }
   if (text.includes('@')) {
-    throw new CliError(exitCodes.usage, `${text} names a digest, where a repository is asked for, perhaps with :tag`)
+    throw usageError(`${text} names a digest, where a repository is asked for, perhaps with :tag`)
   }
   const small = path.toLowerCase()
   if (path !== small && isRepoPath(small)) {
-    throw new CliError(exitCodes.usage, `${text} is no image: names have small letters only, as in ${small}`)
+    throw usageError(`${text} is no image: names have small letters only, as in ${small}`)
   }
   if (!isUid(path) && !isRepoPath(path)) {
-    throw new CliError(exitCodes.usage, `${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
+    throw usageError(`${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
   }
   return { path, tag }
 }
@@ -77,5 +77,18 @@ export async function lookForImage(api: ApiReader, path: string): Promise<string
   const [found, ...others] = items.filter(({ uid }) => fits(uid)).map(({ uid }) => uid)
   if (others.length === 0) return found
   const uids = [found, ...others].join('\n')
-  throw new CliError(exitCodes.failed, `${path} may be any of these, whose organisations you cannot see:\n${uids}`)
+  throw failure(`${path} may be any of these, whose organisations you cannot see:\n${uids}`)
+}
+
+/** All tags, with those that lists hide. */
+export const everyTag = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
+
+/** The tag of this name. */
+export async function findTag<T extends { digest?: string }>(
+  api: ApiReader,
+  repo: string,
+  name: string,
+): Promise<T | undefined> {
+  const query = { 'uidp.children_of': repo, name, ...everyTag }
+  return (await api.list<T>('/registry/v2/tags', 'tags', query, 1)).items[0]
 }

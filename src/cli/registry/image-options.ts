@@ -1,47 +1,29 @@
 // What the commands about images share.
 import { isDigest } from '#lib/digest.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, exitCodes, type OptionSpec, type Options, outputOption, type Terminal } from '../shape/command.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Options } from '../shape/command.ts'
+import { keyOf } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
-import { limitOption } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
-
-export const commonOptions: readonly OptionSpec[] = [limitOption, outputOption, ...callerOptions]
 
 /** `acme/app@sha256:…`, as images are pinned, names the digest as `--digest` does. */
 export function withDigest(options: Options): Options {
   const [image = '', digest] = String(options.image).split('@')
   if (digest === undefined) return options
-  if (!isDigest(digest)) throw new CliError(exitCodes.usage, `${digest} is no digest: sha256:… with 64 characters is`)
+  if (!isDigest(digest)) throw usageError(`${digest} is no digest: sha256:… with 64 characters is`)
   if (options.digest !== undefined && options.digest !== digest) {
-    throw new CliError(exitCodes.usage, 'give the digest once, with @ or as --digest')
+    throw usageError('give the digest once, with @ or as --digest')
   }
   // A tag beside a digest is for people to read, and says nothing.
   return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
 }
 
 /** The repo that the argument names, and its tag. */
-export async function imageOf(terminal: Terminal, options: Options) {
-  const api = await apiReader(terminal, options)
-  const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
-  return { api, path, tag, repo: await findImage(api, path) }
-}
-
-/** `json` as it is, else rows under their headings; says on standard error that there is more. */
-export function show(
-  terminal: Terminal,
-  options: Options,
-  json: object,
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  more: boolean,
-): number {
-  if (options.output === 'json') terminal.print(jsonText(json, 2))
-  else for (const line of table([head, ...rows])) terminal.print(line)
-  if (more) terminal.say('pinfold: there is more; --limit shows it')
-  return exitCodes.ok
+export async function imageOf(api: ApiReader, { image }: Options) {
+  const { path, tag } = imageNameOf(String(image), registryOf(api.session))
+  return { path, tag, repo: await findImage(api, path) }
 }
 
 const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
@@ -50,13 +32,13 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, 
 export function sinceOf(within: Options[string]): string | undefined {
   if (within === undefined) return undefined
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(String(within)) ?? []
-  if (!unit) throw new CliError(exitCodes.usage, '--updated-within must be a time such as 30m, 12h, 7d or 2w')
+  if (!unit) throw usageError('--updated-within must be a time such as 30m, 12h, 7d or 2w')
   return new Date(Date.now() - Number(count) * units[unit]!).toISOString()
 }
 
 /** A day, which stands for its beginning in UTC, or a time with its offset. */
-export function timeOf(options: Options, name: 'start' | 'end' | 'asOf', flag: string): string | undefined {
-  const text = options[name]
+export function timeOf(options: Options, flag: string): string | undefined {
+  const text = options[keyOf(flag)]
   return text === undefined ? undefined : momentOf(String(text), flag)
 }
 
@@ -64,8 +46,5 @@ export function timeOf(options: Options, name: 'start' | 'end' | 'asOf', flag: s
 export function momentOf(text: string, flag: string): string {
   const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
   if (instant) return toIso(instant)
-  throw new CliError(
-    exitCodes.usage,
-    `${flag} must be a day such as 2026-08-01, or a time such as 2026-08-01T12:00:00Z`,
-  )
+  throw usageError(`${flag} must be a day such as 2026-08-01, or a time such as 2026-08-01T12:00:00Z`)
 }

@@ -1,8 +1,10 @@
-import { callerOptions } from '../shape/api-pages.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, exitCodes, type Terminal } from '../shape/command.ts'
+import { failure, usageError } from '../shape/cli-error.ts'
+import type { Command, Terminal } from '../shape/command.ts'
 import { plain, size } from '../shape/plain-text.ts'
 import { allowMissingOption, unlessMissing } from '../shape/verbs.ts'
+import { everyTag } from './image-names.ts'
 import { imageOf } from './image-options.ts'
 
 export const imagesDelete: Command = {
@@ -12,8 +14,9 @@ nothing. The history of its tags stays; pinfold images history shows it.`,
   options: [{ flags: '-y, --yes', summary: 'Delete it without asking' }, allowMissingOption, ...callerOptions],
   async run(terminal, options) {
     return unlessMissing(terminal, options, async () => {
-      const { api, path, tag, repo } = await imageOf(terminal, options)
-      if (tag !== undefined) throw new CliError(exitCodes.usage, `${path} is deleted as a whole: name it without a tag`)
+      const api = await apiReader(terminal, options)
+      const { path, tag, repo } = await imageOf(api, options)
+      if (tag !== undefined) throw usageError(`${path} is deleted as a whole: name it without a tag`)
       const held = options.yes === true ? '' : await heldBy(api, repo)
       if (held) await confirm(terminal, path, held)
       await api.call('DELETE', `/registry/v2/repos/${repo}`)
@@ -27,8 +30,7 @@ const namedTags = 10
 /** The tags and bytes of a repo in words, or nothing when it is empty. */
 async function heldBy(api: ApiReader, repo: string): Promise<string> {
   const ofRepo = { 'uidp.children_of': repo, order_by: 'name', page_size: String(namedTags) }
-  const all = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
-  const listed = await api.call('GET', `/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...all })}`)
+  const listed = await api.call('GET', `/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...everyTag })}`)
   const usage = await api.call('GET', `/registry/v2/repos/${repo}/usage`)
   const names = ((listed.tags ?? []) as { name: string }[]).map(({ name }) => plain(name))
   const [tags, manifests, bytes] = [listed.totalCount, usage.manifests, usage.bytes].map((count) => Number(count ?? 0))
@@ -44,9 +46,9 @@ function counted(count: number, noun: string): string {
 
 async function confirm(terminal: Terminal, path: string, held: string): Promise<void> {
   if (!terminal.ask) {
-    throw new CliError(exitCodes.usage, `${path} has ${held}; nobody can be asked here, and --yes deletes it`)
+    throw usageError(`${path} has ${held}; nobody can be asked here, and --yes deletes it`)
   }
   terminal.say(`${path} has ${held}. Who pulls it will fail; the history of its tags stays.`)
   const answer = await terminal.ask(`Delete it? [y/N] `)
-  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CliError(exitCodes.failed, 'nothing was deleted')
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw failure('nothing was deleted')
 }

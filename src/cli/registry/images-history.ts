@@ -1,10 +1,12 @@
-import { apiReader } from '../shape/api-pages.ts'
-import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { failure, usageError } from '../shape/cli-error.ts'
+import { type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
-import { limitOf } from '../shape/verbs.ts'
+import { limitOf, limitOption } from '../shape/verbs.ts'
 import { findDeletedImage } from './deleted-images.ts'
 import { imageNameOf, lookForImage } from './image-names.ts'
-import { commonOptions, show, timeOf, withDigest } from './image-options.ts'
+import { timeOf, withDigest } from './image-options.ts'
 
 type Moved = {
   tag: string
@@ -20,7 +22,7 @@ type Moved = {
   path?: string
 }
 
-export const imagesHistory: Command = {
+export const imagesHistory = apiCommand({
   details: `Newest first; the times are those of the server. Without a tag it is about latest, or with --digest about every tag. A
 deleted tag keeps its history, and so does a deleted repository: whoever may read the audit log of its group finds it by its
 old path.`,
@@ -38,25 +40,14 @@ old path.`,
     },
     { flags: '--told', summary: 'What the upstream that it follows told of it, which nobody here has seen' },
     { flags: '--deleted', summary: 'Of the deleted repository of this path, not of the one that has it now' },
-    ...commonOptions,
+    limitOption,
+    outputOption,
   ],
-  async run(terminal, given) {
-    const options = withDigest(given)
-    const [start, end] = [timeOf(options, 'start', '--start'), timeOf(options, 'end', '--end')]
-    const asOf = timeOf(options, 'asOf', '--as-of')
-    if (asOf && (start || end || options.digest)) {
-      throw new CliError(exitCodes.usage, '--as-of stands alone: it is about one moment')
-    }
-    if (options.allTags && (asOf || options.digest)) {
-      throw new CliError(exitCodes.usage, '--all-tags goes with --start and --end only')
-    }
-    if (options.told === true && options.deleted === true) {
-      throw new CliError(exitCodes.usage, '--told is about a repository that is there')
-    }
-    const limit = asOf ? 1 : limitOf(options)
-    const { api, at, tag, path } = await historyOf(terminal, options)
-    if (options.allTags && tag !== undefined)
-      throw new CliError(exitCodes.usage, `--all-tags is not about the tag ${tag}`)
+  check: (options) => void wishOf(options),
+  async run(api, given, terminal) {
+    const { options, start, end, asOf, limit } = wishOf(given)
+    const { at, tag, path } = await historyOf(terminal, api, options)
+    if (options.allTags && tag !== undefined) throw usageError(`--all-tags is not about the tag ${tag}`)
     const about = tag ?? (options.digest === undefined && !options.allTags ? 'latest' : undefined)
     // The end of a window is not part of it, and times have no more than milliseconds.
     const before = asOf ? new Date(Date.parse(asOf) + 1).toISOString() : end
@@ -67,32 +58,49 @@ old path.`,
       if (!last || last.event === 'EVENT_DELETED') {
         const told =
           options.told === true ? '' : '\nof a repository that follows another, --told asks what that one told'
-        throw new CliError(exitCodes.failed, `there was no tag ${about} of ${path} at ${asOf}${told}`)
+        throw failure(`there was no tag ${about} of ${path} at ${asOf}${told}`)
       }
     }
     if (items.length === 0 && start === undefined && end === undefined) {
       const told = `nobody has told anything of that of ${path}\npinfold images repos follow ${path} says what it follows`
-      throw new CliError(exitCodes.failed, options.told === true ? told : neverWas(path, about, options.digest))
+      throw failure(options.told === true ? told : neverWas(path, about, options.digest))
     }
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
-    return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
+    return { json: newest, head: head(options), rows: newest.map(rowOf(options)), more: more && !asOf }
   },
+})
+
+/** What the options ask for. Throws if they exclude each other. */
+function wishOf(given: Options) {
+  const options = withDigest(given)
+  const [start, end] = [timeOf(options, '--start'), timeOf(options, '--end')]
+  const asOf = timeOf(options, '--as-of')
+  if (asOf && (start || end || options.digest)) {
+    throw usageError('--as-of stands alone: it is about one moment')
+  }
+  if (options.allTags && (asOf || options.digest)) {
+    throw usageError('--all-tags goes with --start and --end only')
+  }
+  if (options.told === true && options.deleted === true) {
+    throw usageError('--told is about a repository that is there')
+  }
+  const limit = asOf ? 1 : limitOf(options)
+  return { options, start, end, asOf, limit }
 }
 
 /** Where the API has the history of the image, or that of a deleted one when there is none now. */
-async function historyOf(terminal: Terminal, options: Options) {
-  const api = await apiReader(terminal, options)
+async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
   const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
   const living = options.deleted === true ? undefined : await lookForImage(api, path)
   const list = options.told === true ? 'toldTagHistory' : 'tagHistory'
-  if (living !== undefined) return { api, path, tag, at: `/registry/v2/repos/${living}/${list}` }
+  if (living !== undefined) return { path, tag, at: `/registry/v2/repos/${living}/${list}` }
   const deleted = await findDeletedImage(api.list, path)
   if (!deleted) {
     const what = options.deleted === true ? 'deleted image' : 'image'
-    throw new CliError(exitCodes.failed, `there is no ${what} ${path} at ${registryOf(api.session)} that you can see`)
+    throw failure(`there is no ${what} ${path} at ${registryOf(api.session)} that you can see`)
   }
   terminal.say(`pinfold: ${path} was deleted on ${deleted.deleteTime}`)
-  return { api, path, tag, at: `/registry/v2/deletedRepos/${deleted.uid}/tagHistory` }
+  return { path, tag, at: `/registry/v2/deletedRepos/${deleted.uid}/tagHistory` }
 }
 
 function neverWas(path: string, tag: string | undefined, digest: Options[string]): string {

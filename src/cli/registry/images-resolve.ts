@@ -1,8 +1,9 @@
-import { callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { exitCodes, usageError } from '../shape/cli-error.ts'
+import { outputOption, type Terminal } from '../shape/command.ts'
 import { findIdentity } from '../shape/names.ts'
-import { jsonText, plain, table } from '../shape/plain-text.ts'
-import { imageOf, momentOf } from './image-options.ts'
+import { plain, table } from '../shape/plain-text.ts'
+import { imageOf, timeOf } from './image-options.ts'
 import { pullRuleNamed } from './pull-rules.ts'
 
 type Assignment = { digest: string; assignTime: string; imported?: boolean }
@@ -24,7 +25,7 @@ const reasons: Record<string, string> = {
   young: 'nothing is old enough',
 }
 
-export const imagesResolve: Command = {
+export const imagesResolve = apiCommand({
   details: `What at-20261101/acme/app:stable and min-7d/acme/app:stable are pulled as, or acme/app:stable by whom pull rules
 bind. Ends with 1 when that is nothing.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:stable; latest without a tag' }],
@@ -35,20 +36,18 @@ bind. Ends with 1 when that is nothing.`,
     { flags: '--as <identity>', summary: 'As this identity pulls it, by name, GROUP/NAME or uid' },
     { flags: '--rule <rule>', summary: 'As whoever this pull rule binds pulls it, also where it only observes' },
     outputOption,
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const at = options.at === undefined ? undefined : momentOf(String(options.at), '--at')
-    if ([at, options.minAge, options.as, options.rule].every((one) => one === undefined)) {
-      throw new CliError(
-        exitCodes.usage,
-        'say as of when, by --at, how old, by --min-age, or for whom, by --as or --rule',
-      )
-    }
-    const { api, repo, tag = 'latest', path } = await imageOf(terminal, options)
+  check(options) {
+    timeOf(options, '--at')
+    const { at, minAge, as, rule } = options
+    if ([at, minAge, as, rule].some((one) => one !== undefined)) return
+    throw usageError('say as of when, by --at, how old, by --min-age, or for whom, by --as or --rule')
+  },
+  async run(api, options, terminal) {
+    const { repo, tag = 'latest', path } = await imageOf(api, options)
     const query = new URLSearchParams()
     for (const [name, value] of [
-      ['at', at],
+      ['at', timeOf(options, '--at')],
       ['minAge', options.minAge],
       ['hold', options.hold],
       ['identityUid', options.as === undefined ? undefined : await findIdentity(api, String(options.as))],
@@ -58,11 +57,11 @@ bind. Ends with 1 when that is nothing.`,
     }
     const where = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(tag)}?${query}`
     const found = (await api.call('GET', where)) as Resolved
-    if (options.output === 'json') terminal.print(jsonText(found, 2))
-    else tell(terminal, `${path}:${tag}`, found)
-    return found.chosen && !found.rule?.refuses ? exitCodes.ok : exitCodes.failed
+    if (options.output !== 'json') tell(terminal, `${path}:${tag}`, found)
+    const code = found.chosen && !found.rule?.refuses ? exitCodes.ok : exitCodes.failed
+    return options.output === 'json' ? { json: found, code } : { code }
   },
-}
+})
 
 function tell(
   terminal: Terminal,

@@ -1,12 +1,14 @@
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import type { Query } from '../shape/api-reader.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
-import { groupOf, namesOf } from '../shape/names.ts'
-import { type Item, listFormats, outputOf, printList, type View } from '../shape/outputs.ts'
+// Images: their list, what refers to them, and who pulls them.
+import { apiCommand } from '../shape/api-pages.ts'
+import type { ApiReader, Query } from '../shape/api-reader.ts'
+import { failure } from '../shape/cli-error.ts'
+import { type Options, outputOption } from '../shape/command.ts'
+import { findIdentity, groupOf, namesOf } from '../shape/names.ts'
+import { type Item, listFormats, outputOf, printList, type View, v1 } from '../shape/outputs.ts'
 import { registryOf } from '../shape/session.ts'
-import { v1 } from '../shape/v1-names.ts'
 import { limitOf, limitOption } from '../shape/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
+import { imageOf, withDigest } from './image-options.ts'
 
 type Image = Repo & Item & { image: string }
 
@@ -24,15 +26,13 @@ const view: View<Image> = {
   json: (image) => ({ ...image, ...v1()(image) }),
 }
 
-export const imagesList: Command = {
+export const imagesList = apiCommand({
   options: [
     { flags: '--group <group>', summary: 'Only those below this group: its name as ORG or ORG/FOLDER, or its uid' },
     limitOption,
     outputOf(listFormats),
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  async run(api, options, terminal) {
     const group = options.group === undefined ? undefined : await groupOf(api, String(options.group))
     const query: Query = { 'uidp.descendants_of': group }
     const { items, more } = await api.list<Repo>('/registry/v2/repos', 'repos', query, limitOf(options))
@@ -41,7 +41,104 @@ export const imagesList: Command = {
       .map((repo) => ({ ...repo, image: `${registryOf(api.session)}/${paths.get(repo.uid)}` }))
       .sort((a, b) => (a.image < b.image ? -1 : 1))
     printList(terminal, options.output, view, shown, await namesOf(api, [], []))
-    if (more) terminal.say('pinfold: there is more; --limit shows it')
-    return exitCodes.ok
+    return { more }
   },
+})
+
+const image = {
+  name: '<image>',
+  summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; latest without a tag or --digest',
+}
+const digestOption = { flags: '--digest <digest>', summary: 'This digest, whatever its tags' }
+
+type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
+type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
+
+/** The digest that is asked about, and where the API tells of it. */
+async function digestOf(api: ApiReader, asked: Options) {
+  const options = withDigest(asked)
+  const { path, repo, tag = 'latest' } = await imageOf(api, options)
+  const given = options.digest as string | undefined
+  const where = `/registry/v2/repos/${repo}`
+  const resolved = given ? {} : await api.call('GET', `${where}/resolvedTags/${encodeURIComponent(tag)}`)
+  const digest = given ?? (resolved as { chosen?: { digest: string } }).chosen?.digest
+  if (digest === undefined) throw failure(`${path} has no image with the tag ${tag}`)
+  return `${where}/digests/${encodeURIComponent(digest)}`
+}
+
+export const imagesReferrers = apiCommand({
+  arguments: [image],
+  options: [digestOption, limitOption, outputOption],
+  async run(api, options) {
+    const at = await digestOf(api, options)
+    const { items, more } = await api.list<Referrer>(`${at}/referrers`, 'referrers', {}, limitOf(options))
+    const rows = items.map((one) => [one.digest, one.artifactType ?? '', one.mediaType ?? '', one.size ?? '0'])
+    return { json: { items }, head: ['DIGEST', 'ARTIFACT TYPE', 'MEDIA TYPE', 'BYTES'], rows, more }
+  },
+})
+
+export const imagesPulls = apiCommand({
+  arguments: [image],
+  options: [digestOption, outputOption],
+  async run(api, options, { say }) {
+    const at = await digestOf(api, options)
+    const found = (await api.call('GET', `${at}/pulls`)) as { lastTime?: string; pullers?: Puller[] }
+    const rows = (found.pullers ?? []).map((one) => [one.lastTime, nameOf(one), one.gets ?? '0', one.checks ?? '0'])
+    if (rows.length === 0) say(`pinfold: the last pull that is known of: ${found.lastTime ?? 'none'}`)
+    return { json: found, head: ['LAST', 'BY', 'PULLED', 'ASKED FOR'], rows }
+  },
+})
+
+function nameOf({ caller = '', callerName = '' }: Pick<Puller, 'caller' | 'callerName'>): string {
+  if (caller === '') return 'nobody who said who they are'
+  return caller === '*' ? 'others' : callerName || caller
+}
+
+type Unpulled = {
+  digest: string
+  tags?: string[]
+  lastPullTime?: string
+  lastPuller?: string
+  lastPullerName?: string
+  partOf?: string
+  keptBy?: string
+  keptUntil?: string
+  safe?: boolean
+}
+
+export const imagesUnpulled = apiCommand({
+  details: `Only pulls are known here: a node that runs an image which it has already asks for nothing. What a HEAD has asked for was not
+pulled. SAFE is "yes" where nothing keeps the manifest and it is part of nothing else in the repository; it deletes nothing.`,
+  arguments: [{ name: '<repository>', summary: 'Such as acme/team/app' }],
+  options: [
+    { flags: '--days <days>', summary: 'For how many days, 90 at most; 30 unless given' },
+    {
+      flags: '--except <identity>',
+      summary: 'Pulls of this identity, by name or uid, do not count, such as those of a scanner; may be repeated',
+      repeat: true,
+    },
+    limitOption,
+    outputOption,
+  ],
+  async run(api, options) {
+    const { repo } = await imageOf(api, { image: options.repository })
+    const given = (options.except ?? []) as readonly string[]
+    const except = await Promise.all(given.map((one) => findIdentity(api, one)))
+    const query = { days: options.days as string | undefined, except }
+    const path = `/registry/v2/repos/${repo}/unpulled`
+    const { items, more } = await api.list<Unpulled>(path, 'digests', query, limitOf(options))
+    const rows = items.map((one) => [
+      one.digest,
+      (one.tags ?? []).join(' '),
+      one.lastPullTime ?? '',
+      one.lastPullTime ? nameOf({ caller: one.lastPuller ?? '', callerName: one.lastPullerName ?? '' }) : '',
+      one.safe ? 'yes' : whyNot(one),
+    ])
+    return { json: { items }, head: ['DIGEST', 'TAGS', 'LAST PULL', 'BY', 'SAFE'], rows, more }
+  },
+})
+
+function whyNot({ partOf = '', keptBy = '', keptUntil }: Unpulled): string {
+  if (partOf !== '') return `no: part of ${partOf}`
+  return `no: ${keptBy}${keptUntil === undefined ? '' : ` until ${keptUntil}`}`
 }

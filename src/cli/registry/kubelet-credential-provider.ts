@@ -2,7 +2,8 @@
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid } from '#lib/uid.ts'
 import { type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
-import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, usageError } from '../shape/cli-error.ts'
+import type { Command, Options, Terminal } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
 import { apiOption, claimsOf, exchange, outsideToken, registryOf, type Session, sessionOf } from '../shape/session.ts'
 
@@ -92,5 +93,5 @@ function parsed(text: string): Record<string, unknown> {
 
 /** The request is not shown, since it may hold a token. */
 function refused(what: string): CliError {
-  return new CliError(exitCodes.usage, `what the kubelet sends on standard input ${what}`)
+  return usageError(`what the kubelet sends on standard input ${what}`)
 }

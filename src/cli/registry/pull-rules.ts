@@ -1,21 +1,10 @@
-// Rules of how old what is pulled has to be.
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
+// Pull rules: the minimum age of tags that identities can pull.
 import type { ApiReader } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  outputOption,
-} from '../shape/command.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Commands, Options } from '../shape/command.ts'
 import { actorsOf, findIdentity, groupOf, namesOf } from '../shape/names.ts'
-import { plain } from '../shape/plain-text.ts'
-import { limitOf } from '../shape/verbs.ts'
-import { commonOptions, show } from './image-options.ts'
-import { exceptionCommands, placeOf, placeOptions, printMade, requiredPlaceOf } from './place-options.ts'
-import { ruleNamed } from './rule-names.ts'
+import type { Field } from '../shape/verbs.ts'
+import { exceptionCommands, ruleCommands, ruleNamed } from './rules.ts'
 
 type Rule = {
   uid: string
@@ -25,88 +14,90 @@ type Rule = {
   identities: string[]
   belowGroup: string
   minAge: string
-  hold: string
-  countFrom: string
   mode: string
 }
 
-const path = '/registry/v2/pullRules'
-const fieldOptions: readonly OptionSpec[] = [
+const kind = {
+  path: '/registry/v2/pullRules',
+  member: 'pullRules',
+  words: ['pull rule', 'pull rules'],
+  list: 'pinfold images repos pull-rules list',
+} as const
+
+export const pullRuleNamed = ruleNamed(kind)
+
+const listed = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
+const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
+
+const fields: readonly Field[] = [
   { flags: '--name <name>', summary: 'What it is called' },
-  { flags: '--tags <patterns>', summary: 'Only these tags, with commas; * stands for any characters' },
-  { flags: '--except-tags <patterns>', summary: 'Not these tags' },
-  { flags: '--identities <names>', summary: 'For these identities, by name, GROUP/NAME or uid, with commas' },
-  { flags: '--below <group>', summary: 'For all identities that live in this group, and below' },
+  {
+    flags: '--tags <patterns>',
+    summary: 'Only these tags, with commas; * stands for any characters',
+    read: (_, text) => listed(text),
+  },
+  { flags: '--except-tags <patterns>', summary: 'Not these tags', read: (_, text) => listed(text) },
+  {
+    flags: '--identities <names>',
+    summary: 'For these identities, by name, GROUP/NAME or uid, with commas',
+    read: (api, text) => Promise.all(listed(text).map((one) => findIdentity(api, one))),
+  },
+  {
+    flags: '--below <group>',
+    summary: 'For all identities that live in this group, and below',
+    member: 'belowGroup',
+    read: groupOf,
+  },
   { flags: '--min-age <span>', summary: 'How long it has to have been a tag: 12h, 7d, 2w' },
   { flags: '--hold <span>', summary: 'A stay that ended after less does not count; 6h unless given' },
   {
     flags: '--count-from <where>',
     summary: 'Under the tag that is pulled, or any of the repository',
     choices: ['tag', 'repo'],
+    read: constant,
   },
   {
     flags: '--mode <mode>',
     summary: 'What happens to what is too young',
     choices: ['serve-older', 'deny', 'observe'],
+    read: constant,
   },
 ]
 
-export const pullRuleNamed = ruleNamed({
-  path,
-  member: 'pullRules',
-  words: ['pull rule', 'pull rules'],
-  list: 'pinfold images repos pull-rules list',
-})
-const which = { name: '<rule>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }
-
-const listed = (text: Options[string]): string[] =>
-  String(text)
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '')
-
-async function identitiesOf(api: ApiReader, given: readonly string[]): Promise<string[]> {
-  return Promise.all(given.map((one) => findIdentity(api, one)))
+export const pullRules: Commands = {
+  ...ruleCommands<Rule>({
+    ...kind,
+    word: 'rule',
+    fields,
+    head: ['UID', 'NAME', 'AGE', 'MODE', 'TAGS', 'FOR'],
+    rows,
+    create: {
+      details: `They get only what has been a tag for long enough, by whatever name they pull it. It is meant for identities that run
+images, not for those that push them. Of several rules the one with the largest age counts.`,
+      check: checkRule,
+      usual: { mode: 'SERVE_OLDER' },
+    },
+  }),
+  ...exceptionCommands({
+    path: '/registry/v2/pullRuleExceptions',
+    member: 'pullRuleExceptions',
+    days: 30,
+    command: 'pinfold images repos pull-rules',
+  }),
 }
 
-/** The members that options name. */
-async function bodyOf(api: ApiReader, options: Options): Promise<Record<string, unknown>> {
-  const { name, tags, exceptTags, identities, below, minAge, hold, countFrom, mode } = options
-  const given = {
-    name,
-    tags: tags === undefined ? undefined : listed(tags),
-    exceptTags: exceptTags === undefined ? undefined : listed(exceptTags),
-    identities: identities === undefined ? undefined : await identitiesOf(api, listed(identities)),
-    belowGroup: below === undefined ? undefined : await groupOf(api, String(below)),
-    minAge,
-    hold,
-    countFrom: countFrom === undefined ? undefined : String(countFrom).toUpperCase(),
-    mode: mode === undefined ? undefined : String(mode).toUpperCase().replace('-', '_'),
+function checkRule({ minAge, identities, below }: Options): void {
+  if (minAge === undefined) throw usageError('say how old it has to be, by --min-age')
+  if ((identities === undefined) === (below === undefined)) {
+    throw usageError('say for whom, by --identities or by --below, and not by both')
   }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-const list: Command = {
-  options: [...placeOptions, ...commonOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const query = { scope_uid: await placeOf(api, options) }
-    const { items, more } = await api.list<Rule>(path, 'pullRules', query, limitOf(options))
-    const forWhom = await namesOfAll(api, options.output === 'json' ? [] : items)
-    const rows = items.map((one) => [
-      one.uid,
-      one.name,
-      one.minAge,
-      one.mode.toLowerCase().replace('_', '-'),
-      [...one.tags, ...one.exceptTags.map((tag) => `not ${tag}`)].join(' '),
-      forWhom(one),
-    ])
-    return show(terminal, options, { items }, ['UID', 'NAME', 'AGE', 'MODE', 'TAGS', 'FOR'], rows, more)
-  },
-}
-
-/** For whom a rule is, by name. */
-async function namesOfAll(api: ApiReader, rules: readonly Rule[]): Promise<(rule: Rule) => string> {
+async function rows(api: ApiReader, rules: readonly Rule[]): Promise<string[][]> {
   const groups = await namesOf(
     api,
     rules.map(({ belowGroup }) => belowGroup),
@@ -116,55 +107,12 @@ async function namesOfAll(api: ApiReader, rules: readonly Rule[]): Promise<(rule
     api,
     rules.flatMap(({ identities }) => identities),
   )
-  return ({ belowGroup, identities }) =>
-    belowGroup ? groups.path(belowGroup) : identities.map((uid) => actors.get(uid) ?? uid).join(' ')
+  return rules.map(({ uid, name, minAge, mode, tags, exceptTags, belowGroup, identities }) => [
+    uid,
+    name,
+    minAge,
+    mode.toLowerCase().replace('_', '-'),
+    [...tags, ...exceptTags.map((tag) => `not ${tag}`)].join(' '),
+    belowGroup ? groups.path(belowGroup) : identities.map((one) => actors.get(one) ?? one).join(' '),
+  ])
 }
-
-const create: Command = {
-  details: `They get only what has been a tag for long enough, by whatever name they pull it. It is meant for identities that run
-images, not for those that push them. Of several rules the one with the largest age counts.`,
-  options: [...placeOptions, ...fieldOptions, outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    if (options.minAge === undefined) throw new CliError(exitCodes.usage, 'say how old it has to be, by --min-age')
-    if ((options.identities === undefined) === (options.below === undefined)) {
-      throw new CliError(exitCodes.usage, 'say for whom, by --identities or by --below, and not by both')
-    }
-    const body = { mode: 'SERVE_OLDER', ...(await bodyOf(api, options)) }
-    const made = (await api.call('POST', `${path}/${await requiredPlaceOf(api, options)}`, body)) as Rule
-    return printMade(terminal, options, made, `made the rule ${made.uid}`)
-  },
-}
-
-const update: Command = {
-  arguments: [which],
-  options: [...fieldOptions, outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const body = await bodyOf(api, options)
-    if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
-    const made = (await api.call('PATCH', `${path}/${await pullRuleNamed(api, String(options.rule))}`, body)) as Rule
-    return printMade(terminal, options, made, `changed the rule ${made.uid}`)
-  },
-}
-
-const remove: Command = {
-  arguments: [which],
-  options: [...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const uid = await pullRuleNamed(api, String(options.rule))
-    await api.call('DELETE', `${path}/${uid}`)
-    terminal.print(plain(`deleted the rule ${uid}`))
-    return exitCodes.ok
-  },
-}
-
-const exceptions = exceptionCommands({
-  path: '/registry/v2/pullRuleExceptions',
-  member: 'pullRuleExceptions',
-  days: 30,
-  command: 'pinfold images repos pull-rules',
-})
-
-export const pullRules: Commands = { list, create, update, delete: remove, ...exceptions }

@@ -3,22 +3,21 @@
 import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
 import type { Body } from '../shape/api-client.ts'
-import { apiReader, callerOptions, parentOf } from '../shape/api-pages.ts'
+import { apiCommand, apiReader, callerOptions, parentOf } from '../shape/api-pages.ts'
 import type { ApiReader, Query } from '../shape/api-reader.ts'
+import { exitCodes, usageError } from '../shape/cli-error.ts'
 import {
-  CliError,
   type Command,
   type Commands,
-  exitCodes,
   type OptionSpec,
   type Options,
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
 import { checkNamed, groupOf, onlyOf } from '../shape/names.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
+import { shellWord } from '../shape/outputs.ts'
+import { jsonText, table, visible } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
-import { tokenLines, tokenOutput } from './token-output.ts'
 
 /** The issuer in the tokens, by which their identities are told from others with keys of their own. */
 const issuer = 'pinfold-pull-token'
@@ -39,8 +38,14 @@ export const createOptions: readonly OptionSpec[] = [
   },
 ]
 
+export const tokenOutput: OptionSpec = {
+  flags: '-o, --output <format>',
+  summary: 'table, json for programs, or env for a shell',
+  choices: ['table', 'json', 'env'],
+}
+
 /** `user` is what docker login wants: the identity, here. */
-export type PullToken = { identity: string; user: string; password: string; expiry: string; registry: string }
+type PullToken = { identity: string; user: string; password: string; expiry: string; registry: string }
 
 const create: Command = {
   details:
@@ -72,48 +77,39 @@ const create: Command = {
   },
 }
 
-const list: Command = {
+const list = apiCommand({
   options: [
     { flags: '--parent <group>', summary: 'A group by uid or an organisation by name; your own unless given' },
     { flags: '--expired', summary: 'Only those that have expired' },
     outputOption,
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  async run(api, options) {
     const parent = await parentOf(api, options.parent)
     const now = new Date().toISOString()
     const found = (await pullTokens(api, { 'uidp.children_of': parent })).filter(
       ({ expiry }) => !options.expired || expiry <= now,
     )
-    if (options.output === 'json') {
-      terminal.print(jsonText({ items: found }, 2))
-      return exitCodes.ok
-    }
     const rows = found.map(({ identity, name, expiry, lastSeen }) => [
       identity,
       name,
       `${expiry <= now ? 'expired' : 'expires'} ${expiry}`,
       `used ${lastSeen}`,
     ])
-    for (const line of table(rows)) terminal.print(line)
-    return exitCodes.ok
+    return { json: { items: found }, rows }
   },
-}
+})
 
-const remove: Command = {
+const remove = apiCommand({
   arguments: [{ name: '<which>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }],
-  options: [...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [],
+  async run(api, options) {
     const given = String(options.which)
     const uid = isUid(given) ? given : await pullTokenNamed(api, given)
     const identity = await api.call('GET', `/iam/v2/identities/${uid}`)
-    if (keysOf(identity)?.issuer !== issuer) throw new CliError(exitCodes.usage, `${uid} is not a pull token`)
+    if (keysOf(identity)?.issuer !== issuer) throw usageError(`${uid} is not a pull token`)
     await api.call('DELETE', `/iam/v2/identities/${uid}`)
-    return exitCodes.ok
   },
-}
+})
 
 /** Identities that are something else may have the same name. */
 async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
@@ -181,7 +177,7 @@ export async function createPullToken(terminal: Terminal, options: Options, role
 function hoursOf(given: unknown): number {
   const hours = Number(/^(\d{1,5})h$/.exec(String(given ?? defaultTtl))?.[1])
   if (hours >= 1 && hours <= maxTtlHours) return hours
-  throw new CliError(exitCodes.usage, `--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
+  throw usageError(`--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
 }
 
 type Listed = { identity: string; user: string; name: string; expiry: string; lastSeen: string }
@@ -202,4 +198,12 @@ async function pullTokens({ list }: ApiReader, place: Query): Promise<Listed[]> 
 
 function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | undefined {
   return identity.staticKeys as { issuer?: string; expirationTime?: string } | undefined
+}
+
+/** Who signs in to the registry, and with what; PINFOLD_TOKEN would be the token that commands call the API with. */
+export function tokenLines({ user, password }: { user: string; password: string }): string[] {
+  return [
+    `export PINFOLD_OCI_IDENTITY_ID=${shellWord(visible(user))}`,
+    `export PINFOLD_OCI_TOKEN=${shellWord(visible(password))}`,
+  ]
 }

@@ -2,14 +2,15 @@
 import { hostname } from 'node:os'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { Body } from '../shape/api-client.ts'
-import { apiReader, callerOptions, parentOf as groupFrom } from '../shape/api-pages.ts'
+import { apiCommand, apiReader, callerOptions, parentOf as groupFrom } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, type Commands, exitCodes, type Options, outputOption } from '../shape/command.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type Command, type Commands, type Options, outputOption } from '../shape/command.ts'
 import { groupOf, namesOf } from '../shape/names.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 import { findImage, imageNameOf } from './image-names.ts'
-import { tokenLines, tokenOutput } from './token-output.ts'
+import { tokenLines, tokenOutput } from './pull-token.ts'
 
 type PushToken = {
   uid: string
@@ -78,21 +79,12 @@ const groupOption = {
   summary: 'Those that reach this group or something below it, whoever has made them; your own unless given',
 }
 
-const list: Command = {
-  options: [
-    groupOption,
-    { flags: '--expired', summary: 'Only those that have expired' },
-    outputOption,
-    ...callerOptions,
-  ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+const list = apiCommand({
+  options: [groupOption, { flags: '--expired', summary: 'Only those that have expired' }, outputOption],
+  async run(api, options) {
     const now = new Date().toISOString()
     const found = (await tokensOf(api, options)).filter(({ expireTime }) => !options.expired || expireTime <= now)
-    if (options.output === 'json') {
-      terminal.print(jsonText({ items: found.map(shown) }, 2))
-      return exitCodes.ok
-    }
+    if (options.output === 'json') return { json: { items: found.map(shown) } }
     const names = await namesOf(
       api,
       found.map(({ group }) => group),
@@ -106,30 +98,27 @@ const list: Command = {
       one.expireTime <= now ? 'expired' : one.expireTime,
       one.lastUsedTime === undefined ? 'never' : `${one.lastUsedTime} from ${plain(one.lastUsedFrom ?? '')}`,
     ])
-    for (const line of table([['USER', 'NAME', 'MAY', 'WHERE', 'EXPIRES', 'LAST USED'], ...rows])) terminal.print(line)
-    return exitCodes.ok
+    return { head: ['USER', 'NAME', 'MAY', 'WHERE', 'EXPIRES', 'LAST USED'], rows }
   },
-}
+})
 
-const remove: Command = {
+const remove = apiCommand({
   arguments: [{ name: '<user>', summary: 'Its user name or its uid, as list shows them' }],
-  options: [groupOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [groupOption],
+  async run(api, options) {
     const given = String(options.user)
     const uid = isUid(given) ? given : (await tokensOf(api, options)).find((one) => one.userName === given)?.uid
     if (uid === undefined) {
       const hint = 'pinfold auth push-token list shows those that there are'
-      throw new CliError(exitCodes.failed, `there is no push token ${given} that you can see\n${hint}`)
+      throw failure(`there is no push token ${given} that you can see\n${hint}`)
     }
     if (options.group === undefined) await api.call('DELETE', `${base}/${uid}`)
     else {
       const group = await groupOf(api, String(options.group))
       await api.call('POST', `${ofGroup}/${group}:revoke`, { pushTokenUid: uid })
     }
-    return exitCodes.ok
   },
-}
+})
 
 export const pushToken: Commands = { create, list, delete: remove }
 
@@ -174,7 +163,7 @@ function above(repos: readonly string[]): string {
   const [first, ...others] = repos.map((uid) => lineage(parentOf(uid)))
   const shared = first!.find((group) => others.every((groups) => groups.includes(group)))
   if (shared !== undefined) return shared
-  throw new CliError(exitCodes.usage, 'a push token reaches one organisation, and these repositories are in several')
+  throw usageError('a push token reaches one organisation, and these repositories are in several')
 }
 
 /** As names of resources are spelled. */
@@ -191,5 +180,5 @@ function secondsOf(given: unknown): string | undefined {
   const [, digits, unit] = /^(\d{1,5})([hd])$/.exec(String(given)) ?? []
   const hours = Number(digits) * (unit === 'd' ? 24 : 1)
   if (hours >= 1 && hours <= maxHours) return `${hours * 3600}s`
-  throw new CliError(exitCodes.usage, `--ttl must be hours or days such as 12h or 90d, from 1h to ${maxHours}h`)
+  throw usageError(`--ttl must be hours or days such as 12h or 90d, from 1h to ${maxHours}h`)
 }

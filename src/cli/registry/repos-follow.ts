@@ -1,24 +1,15 @@
 // Repositories that follow others at registries elsewhere.
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../shape/api-client.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { apiCommand } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  type Terminal,
-} from '../shape/command.ts'
+import { failure, usageError } from '../shape/cli-error.ts'
+import { type Commands, type Options, outputOption } from '../shape/command.ts'
 import { groupAbove, groupOf, namesOf } from '../shape/names.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
-import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
-import { limitOf } from '../shape/verbs.ts'
+import { limitOf, limitOption } from '../shape/verbs.ts'
 import { findImage, imageNameOf, pathsOf, type Repo } from './image-names.ts'
-import { commonOptions, show } from './image-options.ts'
 import { upstream } from './upstreams.ts'
 
 type Follow = {
@@ -42,19 +33,13 @@ type Follow = {
 }
 
 const repository = { name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }
-const output: OptionSpec = {
-  flags: '-o, --output <format>',
-  summary: 'table, or json for programs',
-  choices: ['table', 'json'],
-}
 
-async function repoOf(terminal: Terminal, options: Options) {
-  const api = await apiReader(terminal, options)
+async function repoOf(api: ApiReader, options: Options) {
   const { path } = imageNameOf(String(options.repository), registryOf(api.session))
-  return { api, path, repo: await findImage(api, path) }
+  return { path, repo: await findImage(api, path) }
 }
 
-const follow: Command = {
+const follow = apiCommand({
   details: `With --upstream and --path it follows from then on: its tags are looked at there, and each move is in its history.
 Nothing is pushed to it meanwhile. Without them it shows what the repository follows, and how that goes.`,
   arguments: [repository],
@@ -82,16 +67,12 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
       summary: 'How long to serve what is here while it does not answer; 30d unless given',
     },
     { flags: '--check', summary: 'Look as soon as possible' },
-    output,
-    ...callerOptions,
+    outputOption,
   ],
-  async run(terminal, options) {
+  check: checkUpstream,
+  async run(api, options) {
     const { upstream: named, path: there, mode, tag, platform, interval, staleFor } = options
-    const sets = [mode, tag, platform, interval, staleFor].some((one) => one !== undefined)
-    if ((named === undefined) !== (there === undefined) || (sets && named === undefined)) {
-      throw new CliError(exitCodes.usage, 'what it is to follow takes both --upstream and --path')
-    }
-    const { api, path, repo } = await repoOf(terminal, options)
+    const { path, repo } = await repoOf(api, options)
     const at = `/registry/v2/repos/${repo}/follow`
     if (named !== undefined) {
       const body = {
@@ -107,35 +88,35 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
     }
     const shown = options.check === true ? api.call('POST', `${at}:check`, {}) : api.call('GET', at)
     const found = (await shown.catch(followsNothing(path))) as Follow
-    showOne(terminal, options, path, found, await upstreamName(api, found.upstreamUid))
-    return exitCodes.ok
+    return { json: found, rows: rowsOf(path, found, await upstreamName(api, found.upstreamUid)) }
   },
+})
+
+function checkUpstream({ upstream: named, path, mode, tag, platform, interval, staleFor }: Options): void {
+  const sets = [mode, tag, platform, interval, staleFor].some((one) => one !== undefined)
+  if ((named === undefined) !== (path === undefined) || (sets && named === undefined)) {
+    throw usageError('what it is to follow takes both --upstream and --path')
+  }
 }
 
-const unfollow: Command = {
+const unfollow = apiCommand({
   arguments: [repository],
-  options: [yesOption, ...callerOptions],
-  async run(terminal, options) {
-    const { api, path, repo } = await repoOf(terminal, options)
+  options: [yesOption],
+  async run(api, options, terminal) {
+    const { path, repo } = await repoOf(api, options)
     await confirm(terminal, options.yes, `have ${path} follow nothing any more`)
     await api.call('DELETE', `/registry/v2/repos/${repo}/follow`).catch(followsNothing(path))
     terminal.say(`${path} follows nothing any more`)
-    return exitCodes.ok
   },
-}
+})
 
-const following: Command = {
+const following = apiCommand({
   arguments: [{ name: '<group>', summary: 'Its name as ORG or ORG/FOLDER, or its uid' }],
-  options: commonOptions,
-  async run(terminal, options) {
-    const limit = limitOf(options)
-    const api = await apiReader(terminal, options)
-    const { items, more } = await api.list<Follow>(
-      `/registry/v2/follows/${await groupOf(api, String(options.group))}`,
-      'follows',
-      {},
-      limit,
-    )
+  options: [limitOption, outputOption],
+  check: limitOf,
+  async run(api, options) {
+    const at = `/registry/v2/follows/${await groupOf(api, String(options.group))}`
+    const { items, more } = await api.list<Follow>(at, 'follows', {}, limitOf(options))
     const repos = items.map(({ repoUid }) => ({ uid: repoUid, name: repoUid.slice(repoUid.lastIndexOf('/') + 1) }))
     const uids = repos.map(({ uid }) => uid)
     const named =
@@ -150,9 +131,9 @@ const following: Command = {
       one.problem ?? '',
     ])
     const head = ['REPOSITORY', 'MODE', 'PATH THERE', 'TAGS', 'STATE', 'PROBLEM']
-    return show(terminal, options, { items }, head, rows, more)
+    return { json: { items }, head, rows, more }
   },
-}
+})
 
 const wordOf = (text: string): string =>
   text
@@ -166,7 +147,7 @@ function followsNothing(path: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof ApiError && error.code === codes.NOT_FOUND.number)) throw error
     const hint = `pinfold images repos follow ${path} --upstream NAME --path PATH has it follow`
-    throw new CliError(exitCodes.failed, `${path} follows nothing\n${hint}`, error)
+    throw failure(`${path} follows nothing\n${hint}`, error)
   }
 }
 
@@ -186,7 +167,7 @@ function spanOf(interval: string): string {
 
 function secondsOf(text: string, flag: string): string {
   const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
-  if (!unit) throw new CliError(exitCodes.usage, `${flag} must be a time such as 30m, 12h or 1d`)
+  if (!unit) throw usageError(`${flag} must be a time such as 30m, 12h or 1d`)
   return `${Number(count) * units[unit]!}s`
 }
 
@@ -201,12 +182,9 @@ function historyOf({ history = '', historyWaitingCount = 0 }: Follow): string {
   return [histories[history] ?? '', waiting].filter((text) => text !== '').join(', ')
 }
 
-function showOne({ print }: Terminal, { output }: Options, path: string, follow: Follow, named: string): void {
-  if (output === 'json') {
-    print(jsonText(follow, 2))
-    return
-  }
-  const rows = [
+/** Rows without those that have no value. */
+function rowsOf(path: string, follow: Follow, named: string): string[][] {
+  return [
     ['repository', path],
     ['upstream', named],
     ['path there', follow.path],
@@ -222,8 +200,7 @@ function showOne({ print }: Terminal, { output }: Options, path: string, follow:
     ['past there', historyOf(follow)],
     ['past not told', follow.historyProblem ?? ''],
     ['next look', follow.dueTime],
-  ]
-  for (const line of table(rows.filter(([, value]) => value !== '').map((row) => row.map(plain)))) print(line)
+  ].filter(([, value]) => value !== '')
 }
 
 export const followCommands: Commands = { follow, following, unfollow }

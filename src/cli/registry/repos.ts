@@ -1,12 +1,12 @@
 // Repositories by their paths.
 import { isUid } from '#lib/uid.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { Commands } from '../shape/command.ts'
 import { groupAbove, groupOf } from '../shape/names.ts'
-import { type Item, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { type Item, oneFormats, outputOf, v1 } from '../shape/outputs.ts'
 import { registryOf } from '../shape/session.ts'
-import { v1 } from '../shape/v1-names.ts'
-import { bodyOf, describeOf, type Field, listOf, mentioned, type Resource, updateOf } from '../shape/verbs.ts'
+import { bodyOf, describeOf, type Field, listOf, type Resource, shownOne, updateOf } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 
 type Repo = Item & {
@@ -19,7 +19,7 @@ type Repo = Item & {
 
 const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL']
 const fields: readonly Field[] = [
-  { flags: '--description <text>', summary: 'What it is for', member: 'description' },
+  { flags: '--description <text>', summary: 'What it is for' },
   {
     flags: '--tier <tier>',
     summary: 'Its place in a catalogue, which the operator decides',
@@ -53,24 +53,21 @@ const repo: Resource<Repo> = {
 }
 
 /** The path says where it is made. */
-const create: Command = {
+const create = apiCommand({
   arguments: [{ name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }],
   options: [
     ...fields.map(({ flags, summary, choices }) => ({ flags, summary, ...(choices && { choices }) })),
     outputOf(oneFormats),
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  async run(api, options) {
     const { path } = imageNameOf(String(options.repository), registryOf(api.session))
     const at = path.lastIndexOf('/')
-    if (isUid(path) || at < 0) throw new CliError(exitCodes.usage, `${path} names no organisation: ORG/NAME does`)
+    if (isUid(path) || at < 0) throw usageError(`${path} names no organisation: ORG/NAME does`)
     const parent = await groupOf(api, path.slice(0, at))
     const body = { name: path.slice(at + 1), ...(await bodyOf(api, fields, options)) }
     const made = (await api.call('POST', `${repo.path}/${parent}`, body)) as Repo
-    printOne(terminal, options.output, repo, made, await mentioned(api, repo, [made]))
-    return exitCodes.ok
+    return shownOne(api, repo, made)
   },
-}
+})
 
 export const repos: Commands = { list: listOf(repo), create, describe: describeOf(repo), update: updateOf(repo) }

@@ -1,14 +1,11 @@
 // What is kept, which tags never move, and what is held or not to be pulled.
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, type Commands, exitCodes, type OptionSpec } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import type { Command, Commands, OptionSpec } from '../shape/command.ts'
 import { findIdentity, groupAbove } from '../shape/names.ts'
-import { type Item, type Names, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
-import { v1 } from '../shape/v1-names.ts'
-import { createOf, type Field, listOf, mentioned, onlyUid, type Resource, verbsOf } from '../shape/verbs.ts'
-import { wholeNumber } from '../shape/whole-number.ts'
+import { type Item, type Names, oneFormats, outputOf, v1 } from '../shape/outputs.ts'
+import { createOf, type Field, listOf, onlyUid, type Resource, shownOne, verbsOf, wholeNumber } from '../shape/verbs.ts'
 import { planCommands } from './kept/retention-plans.ts'
-import { endedOption } from './place-options.ts'
-import { placeNamed, ruleNamed } from './rule-names.ts'
+import { endedOption, placeNamed, ruleNamed } from './rules.ts'
 
 const place: OptionSpec = {
   flags: '--parent <place>',
@@ -60,31 +57,23 @@ const rule: Resource<Rule> = {
   ...ruleKind,
   find: ruleNamed(ruleKind),
   fields: [
-    { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
+    { flags: '--name <name>', summary: 'Its new name', only: 'update' },
     ...tagFields,
     {
       flags: '--keep-days-after <days>',
       summary: 'After a tag has left a digest',
-      member: 'keepDaysAfter',
       read: wholeNumber('--keep-days-after'),
     },
     {
       flags: '--keep-last <count>',
       summary: 'Of the digests that such tags have had',
-      member: 'keepLast',
       read: wholeNumber('--keep-last'),
     },
-    { flags: '--forever', summary: 'What was such a tag is kept for good', member: 'forever' },
-    {
-      flags: '--untagged-days <days>',
-      summary: 'For what never was a tag',
-      member: 'untaggedDays',
-      read: wholeNumber('--untagged-days'),
-    },
+    { flags: '--forever', summary: 'What was such a tag is kept for good' },
+    { flags: '--untagged-days <days>', summary: 'For what never was a tag', read: wholeNumber('--untagged-days') },
     {
       flags: '--mode <mode>',
       summary: 'Only enforce gives dates, and refuses what would break them',
-      member: 'mode',
       required: true,
       choices: ['off', 'dry-run', 'enforce'],
       read: (_, mode) => mode.toUpperCase().replace('-', '_'),
@@ -133,14 +122,10 @@ const tagRule: Resource<TagRule> = {
   ...tagRuleKind,
   find: ruleNamed(tagRuleKind),
   fields: [
-    { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
+    { flags: '--name <name>', summary: 'Its new name', only: 'update' },
     ...tagFields,
-    { flags: '--immutable', summary: 'Such a tag keeps the digest that it has', member: 'immutable' },
-    {
-      flags: '--keep-listed',
-      summary: 'What the index of such a tag lists cannot be deleted by itself',
-      member: 'keepListed',
-    },
+    { flags: '--immutable', summary: 'Such a tag keeps the digest that it has' },
+    { flags: '--keep-listed', summary: 'What the index of such a tag lists cannot be deleted by itself' },
     {
       flags: '--mover <identity>',
       summary: 'Only these identities move such a tag: by name, GROUP/NAME or uid',
@@ -175,9 +160,9 @@ const hold: Resource<Mark> = {
   member: 'holds',
   words: ['hold', 'holds'],
   fields: [
-    { flags: '--digest <digest>', summary: 'The manifest that is kept', member: 'digest' },
+    { flags: '--digest <digest>', summary: 'The manifest that is kept' },
     { flags: '--tag <pattern>', summary: 'Or all that these tags have had', member: 'tags', list: true },
-    { flags: '--reason <text>', summary: 'Why', member: 'reason', required: true },
+    { flags: '--reason <text>', summary: 'Why', required: true },
   ],
   columns: {
     UID: ({ uid }) => uid,
@@ -202,8 +187,8 @@ const quarantined: Resource<Mark> = {
   words: ['quarantine', 'quarantined manifests'],
   columns: quarantinedColumns,
   fields: [
-    { flags: '--digest <digest>', summary: 'The manifest that nobody is to pull', member: 'digest', required: true },
-    { flags: '--reason <text>', summary: 'Why; whoever pulls it is told', member: 'reason', required: true },
+    { flags: '--digest <digest>', summary: 'The manifest that nobody is to pull', required: true },
+    { flags: '--reason <text>', summary: 'Why; whoever pulls it is told', required: true },
   ],
 }
 
@@ -214,36 +199,31 @@ const listed = {
 }
 
 function releaseOf(resource: Resource<Mark>): Command {
-  return {
+  return apiCommand({
     arguments: [{ name: '<uid>', summary: 'Its uid, as the list shows it' }],
-    options: [outputOf(oneFormats), ...callerOptions],
-    async run(terminal, options) {
-      const api = await apiReader(terminal, options)
+    options: [outputOf(oneFormats)],
+    async run(api, options) {
       const uid = await onlyUid(api, String(options.uid))
       const ended = (await api.call('POST', `${resource.path}/${uid}:release`, {})) as Mark
-      printOne(terminal, options.output, resource, ended, await mentioned(api, resource, [ended]))
-      return exitCodes.ok
+      return shownOne(api, resource, ended)
     },
-  }
+  })
 }
 
 /** A quarantine is made by a verb of its own. */
-const quarantineMade: Command = {
+const quarantineMade = apiCommand({
   options: [
     place,
     ...quarantined.fields.map(({ flags, summary }) => ({ flags, summary, required: true as const })),
     outputOf(oneFormats),
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  async run(api, options) {
     const parent = await placeNamed(api, String(options.parent))
     const body = { digest: options.digest, reason: options.reason }
     const made = (await api.call('POST', `${quarantined.path}/${parent}:quarantine`, body)) as Mark
-    printOne(terminal, options.output, quarantined, made, await mentioned(api, quarantined, [made]))
-    return exitCodes.ok
+    return shownOne(api, quarantined, made)
   },
-}
+})
 
 export const retentionRules: Commands = { ...verbsOf(rule, { place, listed }), ...planCommands }
 export const tagRules = verbsOf(tagRule, { place, listed })

@@ -5,12 +5,13 @@ import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { PolicyError, parsePolicy } from '#lib/tlog/policy.ts'
 import { type Claim, NotProved, type Proved, provedBy } from '#lib/tlog/tag-proof.ts'
 import { rootOf } from '#lib/uid.ts'
-import { callerOptions } from '../shape/api-pages.ts'
+import { apiCommand } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { CliError, exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import type { Options, Terminal } from '../shape/command.ts'
 import { httpCall } from '../shape/http-call.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
-import { imageOf, momentOf } from './image-options.ts'
+import { imageOf, momentOf, timeOf } from './image-options.ts'
 
 const timeoutMs = 60_000
 
@@ -19,44 +20,40 @@ async function textAt({ origin, token }: ApiReader, path: string, missing = ''):
   const { status, text } = await httpCall(new URL(path, origin), { method: 'GET', headers, timeoutMs })
   if (status === 200) return text.replace(/\n$/, '')
   // The path itself is not there where the server serves no proofs.
-  if (missing !== '' && status === 404 && text.includes(' was not found')) throw new CliError(exitCodes.failed, missing)
+  if (missing !== '' && status === 404 && text.includes(' was not found')) throw failure(missing)
   const code =
     status === 401 || status === 403 ? exitCodes.refused : status >= 500 ? exitCodes.unavailable : exitCodes.failed
   throw new CliError(code, plain(text.trim()))
 }
 
-export const proof: Command = {
+export const proof = apiCommand({
   details: `pinfold verify says what it proves, with the policy that pinfold images tags proof-policy prints.`,
   arguments: [{ name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }],
-  options: [
-    { flags: '--at <time>', summary: 'As of this time: 2026-11-01, or 2026-11-01T12:00:00Z; now without it' },
-    ...callerOptions,
-  ],
-  async run(terminal, options) {
-    const at = options.at === undefined ? undefined : momentOf(String(options.at), '--at')
-    const { api, path, tag, repo } = await imageOf(terminal, options)
-    if (tag === undefined) throw new CliError(exitCodes.usage, `${path} names no tag: ${path}:TAG does`)
+  options: [{ flags: '--at <time>', summary: 'As of this time: 2026-11-01, or 2026-11-01T12:00:00Z; now without it' }],
+  check: (options) => void timeOf(options, '--at'),
+  async run(api, options, terminal) {
+    const at = timeOf(options, '--at')
+    const { path, tag, repo } = await imageOf(api, options)
+    if (tag === undefined) throw usageError(`${path} names no tag: ${path}:TAG does`)
     const query = at === undefined ? '' : `?at=${encodeURIComponent(at)}`
     const where = `/ledger/${rootOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof${query}`
     const missing = `${path}:${tag} was not found${at === undefined ? '' : ` at ${at}`}`
     terminal.print(
       await textAt(api, where, `${missing}\npinfold images history ${path}:${tag} says what it was, and when`),
     )
-    return exitCodes.ok
   },
-}
+})
 
-export const proofPolicy: Command = {
+export const proofPolicy = apiCommand({
   details:
     'Get it once, over a connection that you trust, and keep it: one that comes along with a proof says nothing.',
   arguments: [{ name: '<image>', summary: 'Any image of the organisation, such as acme/team/app' }],
-  options: callerOptions,
-  async run(terminal, options) {
-    const { api, repo } = await imageOf(terminal, options)
+  options: [],
+  async run(api, options, terminal) {
+    const { repo } = await imageOf(api, options)
     terminal.print(await textAt(api, `/ledger/${rootOf(repo)}/policy`))
-    return exitCodes.ok
   },
-}
+})
 
 /** What only the beginning of is proved. */
 const openCode = 3
@@ -65,7 +62,7 @@ const openCode = 3
 export function verifyProof(terminal: Terminal, image: string, options: Options): number {
   const { at, proof: file, policy } = options
   if (at === undefined || file === undefined || policy === undefined) {
-    throw new CliError(exitCodes.usage, 'the proof of an image takes --at, --proof and --policy')
+    throw usageError('the proof of an image takes --at, --proof and --policy')
   }
   const claim: Claim = { ...referenceOf(image), at: momentOf(String(at), '--at') }
   try {
@@ -74,7 +71,7 @@ export function verifyProof(terminal: Terminal, image: string, options: Options)
     return proved.until === '' && options.open !== true ? openCode : exitCodes.ok
   } catch (error) {
     if (error instanceof PolicyError) throw new CliError(exitCodes.config, plain(error.message), error)
-    if (error instanceof NotProved) throw new CliError(exitCodes.failed, `not proved: ${plain(error.message)}`, error)
+    if (error instanceof NotProved) throw failure(`not proved: ${plain(error.message)}`, error)
     throw error
   }
 }
@@ -87,14 +84,14 @@ function referenceOf(image: string): Omit<Claim, 'at'> {
   const path = isHost ? rest.join('/') : name
   if (isRepoPath(path) && isTagName(tag) && isDigest(digest)) return { host: isHost ? first : '', path, tag, digest }
   const why = 'name it with tag and digest, as in registry.example.com/acme/app:1.0@sha256:…'
-  throw new CliError(exitCodes.usage, `${plain(image)} is not what a proof is about: ${why}`)
+  throw usageError(`${plain(image)} is not what a proof is about: ${why}`)
 }
 
 function read(file: string, flag: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new CliError(exitCodes.usage, `${flag}: ${(error as Error).message}`, error)
+    throw usageError(`${flag}: ${(error as Error).message}`, error)
   }
 }
 

@@ -3,17 +3,10 @@ import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import { ApiError } from '../shape/api-client.ts'
-import { callerOptions } from '../shape/api-pages.ts'
-import type { Query } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  type Terminal,
-} from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import type { ApiReader, Query } from '../shape/api-reader.ts'
+import { type CliError, failure, usageError } from '../shape/cli-error.ts'
+import type { Command, Commands, OptionSpec, Options } from '../shape/command.ts'
 import { namesOf } from '../shape/names.ts'
 import {
   type Columns,
@@ -25,11 +18,12 @@ import {
   printList,
   printOne,
   type View,
+  v1,
   yesOption,
 } from '../shape/outputs.ts'
 import { plain } from '../shape/plain-text.ts'
-import { v1 } from '../shape/v1-names.ts'
 import { limitOf, limitOption } from '../shape/verbs.ts'
+import { findTag } from './image-names.ts'
 import { imageOf, sinceOf } from './image-options.ts'
 import { proof, proofPolicy } from './tag-proofs.ts'
 
@@ -61,7 +55,7 @@ const viewOf = (tags: readonly Tag[]): View<Tag> => ({
 
 const tagArgument = { name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }
 
-const list: Command = {
+const list = apiCommand({
   details: 'Tags of signatures and other referrers, dated tags and package epochs are hidden unless asked for.',
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
   options: [
@@ -75,9 +69,8 @@ const list: Command = {
     { flags: '--active-only', summary: 'Not those that have reached their end of life' },
     limitOption,
     outputOf(listFormats),
-    ...callerOptions,
   ],
-  async run(terminal, options) {
+  async run(api, options, terminal) {
     const flag = (name: string) => (options[name] === true ? 'true' : undefined)
     const limit = limitOf(options)
     const filters: Query = {
@@ -88,17 +81,16 @@ const list: Command = {
       include_dates: flag('showDates'),
       include_epochs: flag('showEpochs'),
     }
-    const { api, repo } = await imageOf(terminal, options)
+    const { repo } = await imageOf(api, options)
     const { path, query } = listOf(repo, filters, options)
     const { items, more } = await api.list<Tag>(path, 'tags', query, limit)
     const shown = options.activeOnly === true ? items.filter(({ deprecated }) => !deprecated) : items
     // Nothing else shows where they are.
     const repos = options.output === 'tree' ? [repo] : []
     printList(terminal, options.output, viewOf(shown), shown, await namesOf(api, repos.map(parentOf), [], repos))
-    if (more) terminal.say('pinfold: there is more; --limit shows it')
-    return exitCodes.ok
+    return { more }
   },
-}
+})
 
 /** Where tags are listed, and where they are found by their names, which has an order of its own. */
 function listOf(repo: string, filters: Query, { prefix, part }: Options): { path: string; query: Query } {
@@ -107,51 +99,41 @@ function listOf(repo: string, filters: Query, { prefix, part }: Options): { path
   }
   const { order_by: _, digest, updated_since, ...shown } = filters
   if (digest !== undefined || updated_since !== undefined) {
-    throw new CliError(exitCodes.usage, '--prefix and --part do not go with --digest and --updated-within')
+    throw usageError('--prefix and --part do not go with --digest and --updated-within')
   }
   const query = { prefix: prefix as string | undefined, part: part as string | undefined, ...shown }
   return { path: `/registry/v2/repos/${repo}/tags`, query }
 }
 
-/** Every tag counts when it is named. */
-const everyTag = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
-
-async function tagOf(terminal: Terminal, options: Options) {
-  const { api, path, tag, repo } = await imageOf(terminal, options)
-  if (tag === undefined) throw new CliError(exitCodes.usage, `${path} names no tag: ${path}:TAG does`)
-  const query = { 'uidp.children_of': repo, name: tag, ...everyTag }
-  const { items } = await api.list<Tag>('/registry/v2/tags', 'tags', query, 1)
-  return { api, path, tag, repo, found: items[0] }
+async function tagOf(api: ApiReader, options: Options) {
+  const { path, tag, repo } = await imageOf(api, options)
+  if (tag === undefined) throw usageError(`${path} names no tag: ${path}:TAG does`)
+  return { path, tag, repo, found: await findTag<Tag>(api, repo, tag) }
 }
 
 function noTag(path: string, tag: string): CliError {
-  return new CliError(
-    exitCodes.failed,
-    `there is no tag ${tag} of ${path}\npinfold images tags ${path} lists those that there are`,
-  )
+  return failure(`there is no tag ${tag} of ${path}\npinfold images tags ${path} lists those that there are`)
 }
 
-const describe: Command = {
+const describe = apiCommand({
   arguments: [tagArgument],
-  options: [outputOf(oneFormats), ...callerOptions],
-  async run(terminal, options) {
-    const { api, path, tag, found } = await tagOf(terminal, options)
+  options: [outputOf(oneFormats)],
+  async run(api, options, terminal) {
+    const { path, tag, found } = await tagOf(api, options)
     if (!found) throw noTag(path, tag)
     printOne(terminal, options.output, viewOf([found]), found, await namesOf(api, [], []))
-    return exitCodes.ok
   },
-}
+})
 
-const resolve: Command = {
+const resolve = apiCommand({
   arguments: [tagArgument],
-  options: callerOptions,
-  async run(terminal, options) {
-    const { path, tag, found } = await tagOf(terminal, options)
+  options: [],
+  async run(api, options) {
+    const { path, tag, found } = await tagOf(api, options)
     if (!found) throw noTag(path, tag)
-    terminal.print(plain(found.digest))
-    return exitCodes.ok
+    return { text: found.digest }
   },
-}
+})
 
 const ifOption: OptionSpec = {
   flags: '--if <digest>',
@@ -161,7 +143,7 @@ const ifOption: OptionSpec = {
 function expected(options: Options): string | undefined {
   const from = options.if as string | undefined
   if (from === undefined || isDigest(from)) return from
-  throw new CliError(exitCodes.usage, `--if takes a digest, sha256:…, and not ${plain(from)}`)
+  throw usageError(`--if takes a digest, sha256:…, and not ${plain(from)}`)
 }
 
 function headersOf(there: boolean, from: string | undefined): Record<string, string> | undefined {
@@ -175,53 +157,47 @@ function isMismatch(error: unknown): boolean {
 
 function elsewhere(path: string, tag: string, found: Tag | undefined): CliError {
   const now = found ? `points to ${plain(found.digest)} now` : 'is not there any more'
-  return new CliError(
-    exitCodes.failed,
-    `${path}:${tag} ${now}, and was not moved\npinfold images history ${path}:${tag} says who moved it`,
-  )
+  return failure(`${path}:${tag} ${now}, and was not moved\npinfold images history ${path}:${tag} says who moved it`)
 }
 
 /** Points a tag at a digest or at what another tag points to; `there` says whether the tag has to be there. */
-const point = (there: boolean): Command => ({
-  arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
-  options: [...(there ? [ifOption] : []), ...callerOptions],
-  async run(terminal, options) {
-    const from = expected(options)
-    const { api, path, tag, repo, found } = await tagOf(terminal, options)
-    if (there && !found) throw noTag(path, tag)
-    if (!there && found) {
-      throw new CliError(
-        exitCodes.failed,
-        `${path}:${tag} is there, at ${found.digest}\npinfold images tags move moves it`,
-      )
-    }
-    const to = String(options.to)
-    const digest = isDigest(to) ? to : (await tagOf(terminal, { ...options, image: `${path}:${to}` })).found?.digest
-    if (digest === undefined) throw noTag(path, to)
-    // Somebody else may be at it at the same time.
-    const headers = headersOf(there, from)
-    await api
-      .call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest }, headers)
-      .catch(async (error: unknown) => {
-        throw headers && isMismatch(error) ? elsewhere(path, tag, (await tagOf(terminal, options)).found) : error
-      })
-    terminal.print(`${path}:${tag} ${digest}`)
-    return exitCodes.ok
-  },
-})
+const point = (there: boolean): Command =>
+  apiCommand({
+    arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
+    options: there ? [ifOption] : [],
+    check: expected,
+    async run(api, options) {
+      const from = expected(options)
+      const { path, tag, repo, found } = await tagOf(api, options)
+      if (there && !found) throw noTag(path, tag)
+      if (!there && found) {
+        throw failure(`${path}:${tag} is there, at ${found.digest}\npinfold images tags move moves it`)
+      }
+      const to = String(options.to)
+      const digest = isDigest(to) ? to : (await tagOf(api, { ...options, image: `${path}:${to}` })).found?.digest
+      if (digest === undefined) throw noTag(path, to)
+      // Somebody else may be at it at the same time.
+      const headers = headersOf(there, from)
+      await api
+        .call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest }, headers)
+        .catch(async (error: unknown) => {
+          throw headers && isMismatch(error) ? elsewhere(path, tag, (await tagOf(api, options)).found) : error
+        })
+      return { text: `${path}:${tag} ${digest}` }
+    },
+  })
 
-const remove: Command = {
+const remove = apiCommand({
   arguments: [tagArgument],
-  options: [yesOption, ...callerOptions],
-  async run(terminal, options) {
-    const { api, path, tag, found } = await tagOf(terminal, options)
+  options: [yesOption],
+  async run(api, options, terminal) {
+    const { path, tag, found } = await tagOf(api, options)
     if (!found) throw noTag(path, tag)
     await confirm(terminal, options.yes, `delete the tag ${tag} of ${path}, which points to ${found.digest}`)
     await api.call('DELETE', `/registry/v2/tags/${found.uid}`)
     terminal.say(`deleted ${path}:${tag}`)
-    return exitCodes.ok
   },
-}
+})
 
 export const tags: Commands = {
   list,

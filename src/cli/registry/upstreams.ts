@@ -3,12 +3,11 @@ import { readFileSync } from 'node:fs'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { apiReader } from '../shape/api-pages.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { failure, usageError } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
 import { findNamed, groupAbove, groupOf } from '../shape/names.ts'
-import type { Item } from '../shape/outputs.ts'
-import { v1 } from '../shape/v1-names.ts'
-import { type Resource, removeOf, verbsOf } from '../shape/verbs.ts'
-import { wholeNumber } from '../shape/whole-number.ts'
+import { type Item, v1 } from '../shape/outputs.ts'
+import { type Resource, removeOf, verbsOf, wholeNumber } from '../shape/verbs.ts'
 
 type Upstream = Item & {
   name: string
@@ -32,15 +31,10 @@ export const upstream: Resource<Upstream> = {
   ...kind,
   word: 'UPSTREAM',
   fields: [
-    { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
-    {
-      flags: '--url <url>',
-      summary: 'Its origin, such as https://registry.example.com',
-      member: 'url',
-      required: true,
-    },
-    { flags: '--prefix <path>', summary: 'Stands before every path there, such as library', member: 'prefix' },
-    { flags: '--username <name>', summary: 'The account to ask with; nobody unless given', member: 'username' },
+    { flags: '--name <name>', summary: 'Its new name', only: 'update' },
+    { flags: '--url <url>', summary: 'Its origin, such as https://registry.example.com', required: true },
+    { flags: '--prefix <path>', summary: 'Stands before every path there, such as library' },
+    { flags: '--username <name>', summary: 'The account to ask with; nobody unless given' },
     {
       flags: '--password-file <file>',
       summary: 'A file with its password or token; /dev/stdin reads it from there',
@@ -50,19 +44,16 @@ export const upstream: Resource<Upstream> = {
     {
       flags: '--allow <pattern>',
       summary: 'Which paths may be followed, as regular expressions; all unless given',
-      member: 'allow',
       list: true,
     },
     {
       flags: '--requests-per-second <count>',
       summary: 'How often its host is asked at most; 5 unless given',
-      member: 'requestsPerSecond',
       read: wholeNumber('--requests-per-second'),
     },
     {
       flags: '--make-repos <yes|no>',
       summary: 'Whether pulls of paths that are not here make repositories that follow it on demand; no unless given',
-      member: 'makeRepos',
       read: (_, given) => yesOrNo(given),
     },
   ],
@@ -90,14 +81,14 @@ export const upstream: Resource<Upstream> = {
 
 function yesOrNo(given: string): boolean {
   if (given === 'yes' || given === 'no') return given === 'yes'
-  throw new CliError(exitCodes.usage, '--make-repos takes yes or no')
+  throw usageError('--make-repos takes yes or no')
 }
 
 function passwordIn(file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch {
-    throw new CliError(exitCodes.usage, `${file} cannot be read`)
+    throw usageError(`${file} cannot be read`)
   }
 }
 
@@ -118,11 +109,7 @@ const remove: Command = {
     } catch (error) {
       if (!(error instanceof ApiError && error.code === codes.FAILED_PRECONDITION.number)) throw error
       const group = groupAbove(await upstream.find(await apiReader(terminal, options), String(options.which)))
-      throw new CliError(
-        exitCodes.failed,
-        `${error.message}\npinfold images repos following ${group} shows which`,
-        error,
-      )
+      throw failure(`${error.message}\npinfold images repos following ${group} shows which`, error)
     }
   },
 }

@@ -1,4 +1,5 @@
-import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { exitCodes, usageError } from '../shape/cli-error.ts'
+import { type Command, outputOption } from '../shape/command.ts'
 import { size } from '../shape/plain-text.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { requireStopped } from './stopped.ts'
@@ -18,7 +19,7 @@ its log, first: docs/guides/back-up-and-restore.md has both. The master key is i
     const config = configOf(terminal.env, options)
     const keep = options.keep === undefined ? undefined : Number(options.keep)
     if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= 10_000)) {
-      throw new CliError(exitCodes.usage, '--keep must be a number from 1 to 10000')
+      throw usageError('--keep must be a number from 1 to 10000')
     }
     const { backup } = await import('#maintenance/backup.ts')
     const made = await backup(config, {

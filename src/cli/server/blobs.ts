@@ -1,4 +1,5 @@
-import { type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
 import { size } from '../shape/plain-text.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { requireStopped } from './stopped.ts'

@@ -1,5 +1,6 @@
 import { settings } from '#config.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import type { Command } from '../shape/command.ts'
 import { withoutMarks } from '../shape/settings.ts'
 
 export const configSettings: Command = {

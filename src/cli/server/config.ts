@@ -1,5 +1,6 @@
 // What people set for their own commands, and the list of what is set for a server.
-import { CliError, type Command, type Commands, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type Command, type Commands, outputOption, type Terminal } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
 import { checked, type Preferences, preferenceKeys, readPreferences, writePreferences } from '../shape/preferences.ts'
@@ -56,7 +57,7 @@ function known(key: string, value: unknown): string {
   try {
     return checked(key, value)
   } catch (error) {
-    throw new CliError(exitCodes.usage, (error as Error).message, error)
+    throw usageError((error as Error).message, error)
   }
 }
 
@@ -106,14 +107,14 @@ const edit: Command = {
   async run(terminal) {
     const files = userFiles(terminal.env)
     const editor = terminal.env.VISUAL || terminal.env.EDITOR
-    if (!editor) throw new CliError(exitCodes.usage, `VISUAL and EDITOR name no program; the file is ${files.config}`)
+    if (!editor) throw usageError(`VISUAL and EDITOR name no program; the file is ${files.config}`)
     const problems: string[] = []
     // It has to be there, and may be wrong: that is why it is opened.
     if (Object.keys(readPreferences(files, problems)).length === 0 && problems.length === 0) writePreferences(files, {})
     const { spawnSync } = await import('node:child_process')
     // As git and crontab do: what stands in EDITOR is a command with its options.
     const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'sh', files.config], { stdio: 'inherit' })
-    if (status !== 0) throw new CliError(exitCodes.failed, `${editor} ended with ${status ?? 'a signal'}`)
+    if (status !== 0) throw failure(`${editor} ended with ${status ?? 'a signal'}`)
     readPreferences(files)
     return exitCodes.ok
   },

@@ -1,4 +1,5 @@
-import { CliError, type Command, exitCodes } from '../shape/command.ts'
+import { CliError, exitCodes } from '../shape/cli-error.ts'
+import type { Command } from '../shape/command.ts'
 import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
 export const consoleLink: Command = {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { CliError, type Command, exitCodes } from '../shape/command.ts'
+import { CliError, exitCodes } from '../shape/cli-error.ts'
+import type { Command } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 const limitMs = 4000

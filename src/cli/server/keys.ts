@@ -3,7 +3,8 @@ import { resealRows } from '#db/sealed-rows.ts'
 import { parseMasterKey, promoteMasterKey, stageMasterKey } from '#lib/crypto/master-key.ts'
 import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
 import { openExisting } from '#open-database.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { exitCodes, usageError } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { requireStopped, type Stopped } from './stopped.ts'
 
@@ -16,10 +17,10 @@ it again, or start the server, which takes the key that fits.`,
     const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
     const inFile = config.masterKey === ''
     if (!inFile && config.masterKeyNew === '') {
-      throw new CliError(exitCodes.usage, 'PINFOLD_MASTER_KEY_NEW must be the new key; openssl rand -hex 32 makes one')
+      throw usageError('PINFOLD_MASTER_KEY_NEW must be the new key; openssl rand -hex 32 makes one')
     }
     if (!inFile && parseMasterKey(config.masterKeyNew).equals(parseMasterKey(config.masterKey))) {
-      throw new CliError(exitCodes.usage, 'PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY; it must be another key')
+      throw usageError('PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY; it must be another key')
     }
     await using opened = new AsyncDisposableStack()
     // What finds no database must not make a folder for its lock.

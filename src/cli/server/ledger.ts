@@ -1,5 +1,6 @@
 import { findDeletedImage } from '../registry/deleted-images.ts'
-import { CliError, type Command, type Commands, exitCodes } from '../shape/command.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import type { Command, Commands } from '../shape/command.ts'
 import { organizationOf } from '../shape/names.ts'
 import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
@@ -21,10 +22,10 @@ ${operatorDetails}`,
           const body = await api.get(`${path}?${asked}`)
           return { items: (body[member] ?? []) as T[], more: false }
         }, name)
-        if (!found) throw new CliError(exitCodes.failed, `there is no deleted repository ${name}`)
+        if (!found) throw failure(`there is no deleted repository ${name}`)
         const about = `${name}, deleted on ${found.deleteTime}`
         if (options.yes !== true) {
-          throw new CliError(exitCodes.usage, `this would erase the history of ${about}; --yes does it`)
+          throw usageError(`this would erase the history of ${about}; --yes does it`)
         }
         const { paths, records } = await api.post('/control/v1/ledgers:erase', { repoUid: found.uid })
         terminal.print(`erased ${records} records of ${(paths as string[]).join(', ')}`)
@@ -43,10 +44,7 @@ ${operatorDetails}`,
   options: [...operatorOptions, { flags: '--yes', summary: 'Do it' }],
   async run(terminal, options) {
     if (options.yes !== true) {
-      throw new CliError(
-        exitCodes.usage,
-        'whoever has a policy of these logs needs a new one afterwards; --yes does it',
-      )
+      throw usageError('whoever has a policy of these logs needs a new one afterwards; --yes does it')
     }
     return withOperator(terminal, options, async (api) => {
       const { logs } = await api.post('/control/v1/ledgerLogs:resume', {})

@@ -1,4 +1,5 @@
-import { CliError, type Command, exitCodes } from '../shape/command.ts'
+import { CliError, exitCodes } from '../shape/cli-error.ts'
+import type { Command } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 export const migrate: Command = {

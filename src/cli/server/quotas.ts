@@ -1,13 +1,6 @@
 import { isUid } from '#lib/uid.ts'
-import {
-  type ArgumentSpec,
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  outputOption,
-} from '../shape/command.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type ArgumentSpec, type Command, type Commands, type OptionSpec, outputOption } from '../shape/command.ts'
 import { checkNamed } from '../shape/names.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
@@ -44,7 +37,7 @@ async function uidOf(api: OperatorApi, given: string): Promise<string> {
   if (isUid(given)) return given
   checkNamed(given, 'organisation')
   for await (const { uid } of organizations(api, { name: given })) return uid
-  throw new CliError(exitCodes.failed, `there is no organisation ${given}`)
+  throw failure(`there is no organisation ${given}`)
 }
 
 const list: Command = {
@@ -98,7 +91,7 @@ ${operatorDetails}`,
       const given = options[name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
       return given === undefined ? [] : [limitOf(name, String(given))]
     })
-    if (limits.length === 0) throw new CliError(exitCodes.usage, 'give at least one limit, such as --bytes 20GiB')
+    if (limits.length === 0) throw usageError('give at least one limit, such as --bytes 20GiB')
     return withOperator(
       terminal,
       options,
@@ -119,7 +112,7 @@ function limitOf(name: string, given: string): { name: string; limit?: string } 
   const match = /^(\d{1,15})(?:(K|M|G|T)iB)?$/.exec(given)
   const limit = match && Number(match[1]) * 1024 ** (match[2] === undefined ? 0 : ' KMGT'.indexOf(match[2]))
   if (!limit || !Number.isSafeInteger(limit) || (match[2] !== undefined && name !== 'bytes')) {
-    throw new CliError(exitCodes.usage, `--${name.replace('_', '-')} takes a number above 0, none or default`)
+    throw usageError(`--${name.replace('_', '-')} takes a number above 0, none or default`)
   }
   return { name, limit: String(limit) }
 }

@@ -13,10 +13,10 @@ import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { makeFolder } from '#lib/files/folders.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
-import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import type { Command, Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { giveBack, keepSmall } from './heap.ts'
-import { listenProblem } from './listen-problem.ts'
 
 export const serve: Command = {
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
@@ -74,11 +74,12 @@ Every setting that has no option here is an environment variable; see pinfold co
 
 /** Starts all but the answers, and leaves nothing behind where it fails. */
 async function startAll(config: Config, takePort: () => Port | undefined) {
-  const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }] = await Promise.all([
+  const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }, { listenProblem }] = await Promise.all([
     import('#create-app.ts'),
     import('#api/server.ts'),
     import('#workers.ts'),
     import('./demo.ts'),
+    import('./start-when-available.ts'),
   ])
   await using failing = new AsyncDisposableStack()
   const app = failing.adopt(await createApp(config), (open) => open.close())

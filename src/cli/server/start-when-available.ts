@@ -5,7 +5,6 @@ import type { Config } from '#config.ts'
 import { isUnavailable, whyRefused } from '#db/unavailable.ts'
 import { createLogger } from '#lib/log.ts'
 import { checkDatabase } from '../../open-database.ts'
-import { listenProblem } from './listen-problem.ts'
 
 const firstPauseMs = 250
 const longestPauseMs = 2000
@@ -80,4 +79,18 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
       log.flush()
     },
   }
+}
+
+/** Reasons why a server cannot use its address, by the code of the error. */
+const problems: Record<string, string> = {
+  EADDRINUSE: 'something else listens there; choose another address with --listen',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'this machine does not have that address',
+  EACCES: 'the system does not allow it, as is usual for ports below 1024',
+}
+
+/** The error of a listener with what to do about it. */
+export function listenProblem(error: unknown, { host, port }: { host: string; port: number }): unknown {
+  const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
+  return problem ? new Error(`cannot listen on ${host}:${port}: ${problem}`, { cause: error }) : error
 }

@@ -1,6 +1,7 @@
 import type { App } from '#app.ts'
 import { isUid, operatorUid } from '#lib/uid.ts'
-import { type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import type { Command, Options, Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 export const token: Command = {

@@ -1,5 +1,6 @@
 import type { Check, Finding, Verified } from '#maintenance/verify.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { exitCodes, usageError } from '../shape/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 /** How many findings are told; the rest is only counted. */
@@ -44,13 +45,13 @@ Checks: ${Object.keys(about).join(', ')}.`,
   async run(terminal, options) {
     if (options.image !== undefined) return verifyImage(terminal, options)
     if ([options.at, options.proof, options.policy].some((one) => one !== undefined)) {
-      throw new CliError(exitCodes.usage, 'name the image that the proof is about, with its tag and digest')
+      throw usageError('name the image that the proof is about, with its tag and digest')
     }
     const config = configOf(terminal.env, options)
     const { verify } = await import('#maintenance/verify.ts')
     const only = options.only as readonly Check[] | undefined
     const wrong = only?.find((one) => !Object.hasOwn(about, one))
-    if (wrong !== undefined) throw new CliError(exitCodes.usage, `there is no check ${wrong}`)
+    if (wrong !== undefined) throw usageError(`there is no check ${wrong}`)
     const share = options.content === undefined ? undefined : shareOf(String(options.content))
     const findings: Finding[] = []
     const verified = await verify(config, {
@@ -74,15 +75,12 @@ Checks: ${Object.keys(about).join(', ')}.`,
 function shareOf(text: string): number {
   const percent = Number(/^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1])
   if (percent > 0 && percent <= 100) return percent / 100
-  throw new CliError(exitCodes.usage, '--content must be a share above 0% and up to 100%, such as 1%')
+  throw usageError('--content must be a share above 0% and up to 100%, such as 1%')
 }
 
 async function verifyImage(terminal: Terminal, options: Options): Promise<number> {
   if ([options.repair, options.hash, options.content, options.only].some((one) => one !== undefined && one !== false)) {
-    throw new CliError(
-      exitCodes.usage,
-      '--repair, --hash, --content and --only are about the database, and not about an image',
-    )
+    throw usageError('--repair, --hash, --content and --only are about the database, and not about an image')
   }
   return (await import('../registry/tag-proofs.ts')).verifyProof(terminal, String(options.image), options)
 }

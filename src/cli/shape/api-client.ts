@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
-import { CliError, exitCodes } from './command.ts'
+import { CliError, exitCodes } from './cli-error.ts'
 import { httpCall } from './http-call.ts'
 import { plain } from './plain-text.ts'
 import { whyUnreachable } from './unreachable.ts'

@@ -6,8 +6,10 @@ import { codes } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import { ApiError, send } from './api-client.ts'
 import { type ApiReader, listPages, type Query } from './api-reader.ts'
-import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { CliError, exitCodes, usageError } from './cli-error.ts'
+import { type Command, keyOf, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { groupOf } from './names.ts'
+import { jsonText, plain, table } from './plain-text.ts'
 import { readPreferences } from './preferences.ts'
 import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
 import { whyUnreachable } from './unreachable.ts'
@@ -19,6 +21,66 @@ export const callerOptions: readonly OptionSpec[] = [
   { flags: '--database <url>', summary: 'The same, of a server with this database (PINFOLD_DATABASE)' },
   ...sessionOptions,
 ]
+
+/** The result of a command: `json` for programs, else lines of text, or rows below their heading. */
+export type Answer = {
+  /** Prints it in the format that was asked for, instead of all below. */
+  print?(terminal: Terminal, format: unknown): void
+  json?: unknown
+  /** The JSON is one line. */
+  dense?: true
+  text?: string | readonly string[]
+  head?: readonly string[]
+  rows?: readonly (readonly string[])[]
+  /** A line below the rows. */
+  below?: string
+  /** The list goes on after its limit. */
+  more?: boolean
+  /** Lines for standard error, after all else. */
+  notes?(say: (line: string) => void): void
+  /** The exit code; 0 unless given. */
+  code?: number
+}
+
+type ApiCommand = Omit<Command, 'run'> & {
+  /** Refuses options that are wrong, before anything else. */
+  check?(options: Options): void
+  run(api: ApiReader, options: Options, terminal: Terminal): Promise<Answer | undefined>
+}
+
+/** A command that calls the API as the caller, with the options that choose the caller. Its own options have priority. */
+export function apiCommand({ check, run, options: own, ...command }: ApiCommand, caller = callerOptions): Command {
+  const taken = new Set(own.map(({ flags }) => keyOf(flags)))
+  return {
+    ...command,
+    options: [...own, ...caller.filter(({ flags }) => !taken.has(keyOf(flags)))],
+    async run(terminal, options) {
+      check?.(options)
+      const ofCaller = Object.entries(options).filter(([name]) => !taken.has(name))
+      const api = await apiReader(terminal, Object.fromEntries(ofCaller))
+      return printAnswer(terminal, options, await run(api, options, terminal))
+    },
+  }
+}
+
+/** Returns the exit code. */
+export function printAnswer(
+  terminal: Terminal,
+  { output }: Options,
+  { print: printAll, json, dense, text, head, rows = [], below, more = false, notes, code = exitCodes.ok }: Answer = {},
+): number {
+  const { print, say } = terminal
+  if (printAll) printAll(terminal, output)
+  else if (output === 'json' && json !== undefined) print(jsonText(json, dense ? undefined : 2))
+  else if (text !== undefined) for (const line of [text].flat()) print(plain(line))
+  else {
+    for (const line of table(head ? [head, ...rows] : rows)) print(line)
+    if (below !== undefined) print(plain(below))
+  }
+  if (more) say('pinfold: there is more; --limit shows it')
+  notes?.(say)
+  return code
+}
 
 /**
  * In this order: the data folder or the database of an option, PINFOLD_TOKEN, whoever has signed in, and the data folder
@@ -107,10 +169,10 @@ export async function parentOf(api: ApiReader, given: unknown): Promise<string> 
   if (given !== undefined) {
     return groupOf(api, String(given)).catch((error: Error) => {
       const missing = error instanceof CliError && error.exitCode === exitCodes.failed && !(error instanceof ApiError)
-      throw missing ? new CliError(exitCodes.usage, `--parent: ${error.message}`, error) : error
+      throw missing ? usageError(`--parent: ${error.message}`, error) : error
     })
   }
   const subject = claimsOf(api.token)?.subject ?? ''
   if (subject.includes('/')) return rootOf(subject)
-  throw new CliError(exitCodes.usage, '--parent must name a group, since you belong to none')
+  throw usageError('--parent must name a group, since you belong to none')
 }

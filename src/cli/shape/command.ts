@@ -1,4 +1,5 @@
 import { CommanderError, Option, Command as Program } from 'commander'
+import { exitCodes } from './cli-error.ts'
 
 /** Where a command reads and writes; a test gives its own. */
 export type Terminal = {
@@ -34,6 +35,12 @@ export type OptionSpec = {
   choices?: readonly string[]
 }
 
+/** The option's name in camel case, as its value comes. */
+export function keyOf(flags: string): string {
+  const name = /--([a-z-]+)/.exec(flags)![1]!
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** What stands after the command without a dash, such as `<image>`, `[tag]` or `<file...>`; it comes with the options, by its name. */
 export type ArgumentSpec = { name: string; summary: string }
 
@@ -63,18 +70,6 @@ export type CommandTable = {
   /** The word that a group takes if the next word names none of its commands, such as `list` for `images tags acme/app`. */
   usual: Readonly<Record<string, string>>
   load(path: string): Promise<Command>
-}
-
-export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, refused: 77, config: 78 } as const
-
-/** A failure with its exit code; each line of the message stands for itself. Never holds a token. */
-export class CliError extends Error {
-  override name = 'CliError'
-  readonly exitCode: number
-  constructor(exitCode: number, message: string, cause?: unknown) {
-    super(message, { cause })
-    this.exitCode = exitCode
-  }
 }
 
 const exitHelp = `

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CliError, exitCodes } from './command.ts'
+import { failure } from './cli-error.ts'
 
 /** Nobody who works keeps it that long. */
 const staleMs = 150_000
@@ -14,7 +14,7 @@ export async function withLock<T>(file: string, work: () => Promise<T>): Promise
   writeFileSync(own, String(process.pid), { mode: 0o600, flag: 'wx' })
   try {
     for (const until = Date.now() + waitMs; !take(own, file); await sleep(20 + Math.random() * 40)) {
-      if (Date.now() > until) throw new CliError(exitCodes.failed, `another command has kept ${file} for too long`)
+      if (Date.now() > until) throw failure(`another command has kept ${file} for too long`)
       if (isLeft(file)) giveUp(file)
     }
     try {

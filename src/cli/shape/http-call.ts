@@ -7,7 +7,7 @@ const { request: requestPlain } = process.getBuiltinModule('node:http')
 /** What a response may be; lists come in pages of 200. */
 const maxBytes = 64 * 1024 * 1024
 
-export type HttpAnswer = { status: number; text: string }
+type HttpAnswer = { status: number; text: string }
 type Sent = { method: string; headers: Record<string, string>; body?: string | undefined; timeoutMs: number }
 
 /** Follows no redirect, so that a token goes nowhere else. Throws an error named TimeoutError where no answer comes in time. */

@@ -1,8 +1,8 @@
 // Resources by the names that people know them by. A uid is recognised by its shape and never looked up as a name.
 import { chunks } from '#lib/chunks.ts'
 import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
-import type { Lists } from './api-reader.ts'
-import { CliError, exitCodes } from './command.ts'
+import type { ApiReader, Lists } from './api-reader.ts'
+import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
 import type { Names } from './outputs.ts'
 import { plain } from './plain-text.ts'
 
@@ -24,7 +24,7 @@ export class NothingNamed extends CliError {
 export function checkNamed(given: string, what: string): void {
   if (given !== '' && !given.split('/').includes('')) return
   const wrong = given === '' ? 'its name or its uid is empty' : `a part of ${plain(given)} is empty`
-  throw new CliError(exitCodes.usage, `say which ${what}: ${wrong}`)
+  throw usageError(`say which ${what}: ${wrong}`)
 }
 
 /** The group that a path of names leads to, such as `acme` or `acme/team`. */
@@ -67,7 +67,7 @@ async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   })
   if (found.length < 2) return found[0]
   const lines = found.join('\n')
-  throw new CliError(exitCodes.failed, `${path} may be any of these, whose organisations you cannot see:\n${lines}`)
+  throw failure(`${path} may be any of these, whose organisations you cannot see:\n${lines}`)
 }
 
 /** The organisation of a name. */
@@ -138,10 +138,7 @@ export function onlyOf(
   }
   if (others.length === 0) return found.uid
   const lines = items.map(({ uid }) => uid).join('\n')
-  throw new CliError(
-    exitCodes.failed,
-    `several ${words[1]} are called ${name}; name one as ${place}/${name}, or by its uid:\n${lines}`,
-  )
+  throw failure(`several ${words[1]} are called ${name}; name one as ${place}/${name}, or by its uid:\n${lines}`)
 }
 
 /** The names of groups, roles and repos that uids mention, read at once. */
@@ -199,4 +196,34 @@ export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map
 /** The uid of the group that something is in; empty for what stands at the top. */
 export function groupAbove(uid: string): string {
   return uid.includes('/') ? above(uid) : ''
+}
+
+/** How many are looked at; where the name begins with a place, of those in it. */
+const looked = 2000
+
+/** By its uid, by what `nameOf` calls it, or by that after the name of what it is in, with a slash between them. */
+export function asListed<T extends { uid: string }>(
+  kind: Kind,
+  nameOf: (item: T) => string,
+  placeOf: (api: ApiReader, given: string) => Promise<string>,
+) {
+  return async (api: ApiReader, given: string): Promise<string> => {
+    if (isUid(given)) return given
+    if (given === '') checkNamed(given, kind.words[0])
+    const at = given.lastIndexOf('/')
+    const above = given.slice(0, Math.max(at, 0))
+    const place = above.split('/').includes('') ? undefined : await placeOf(api, above).catch(unlessNothing)
+    // Without such a place the slash is a part of the name.
+    const name = place === undefined ? given : given.slice(at + 1)
+    const { items } = await api.list<T>(kind.path, kind.member, { 'uidp.children_of': place }, looked)
+    return onlyOf(
+      items.filter((item) => nameOf(item) === name),
+      kind,
+      given,
+    )
+  }
+}
+
+function unlessNothing(error: unknown): undefined {
+  if (!(error instanceof NothingNamed)) throw error
 }

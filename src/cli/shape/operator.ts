@@ -6,11 +6,12 @@ import { baseUrl } from '#config/basics.ts'
 import type { Config } from '#config.ts'
 import { codes } from '#lib/errors.ts'
 import { makeFolder } from '#lib/files/folders.ts'
+import { ownNetwork } from '#lib/net/own-network.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { type Lists, listPages, type Query } from './api-reader.ts'
-import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
-import { type LocalFacts, localServer } from './local-server.ts'
+import { CliError, exitCodes } from './cli-error.ts'
+import type { OptionSpec, Options, Terminal } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
 
 /** The options of a command that runs `withOperator`. */
@@ -96,7 +97,7 @@ async function urlOfOther({ db }: App, { leaseMs }: Config): Promise<string | un
   return db.shared ? (await livingNode(db, () => true, leaseMs))?.url : undefined
 }
 
-export type OperatorToken = {
+type OperatorToken = {
   /** What clients call the server, and where it is from here. */
   url: string
   origin: string
@@ -207,4 +208,25 @@ function busy(data: string): CliError {
     exitCodes.unavailable,
     `the data folder ${data} is in use, but no server answers on it; try again in a moment`,
   )
+}
+
+type LocalServer = { origin: string; ownMachine: boolean }
+
+/** What the server has left there. */
+type LocalFacts = { origin: string | undefined; network: string | undefined; data: string }
+
+/**
+ * Nothing while no server is ready. What the folder says is an address of the server's own machine; from another network, such
+ * as that of a container, somebody else may listen there and would get the operator's token. `named` is what was said of
+ * where it is, if anything. Throws CliError where that is needed.
+ */
+function localServer({ origin, network, data }: LocalFacts, named: string): LocalServer | undefined {
+  if (!origin) return undefined
+  const here = ownNetwork()
+  if (!network || here === '' || network === here) return { origin, ownMachine: true }
+  if (named !== '') return { origin: baseUrl(named, '--api'), ownMachine: false }
+  const what = `the server of the data folder ${data} runs in another network than this command, as in a container`
+  const next =
+    'run the command where the server runs (docker exec CONTAINER pinfold …), or say by PINFOLD_API where it is from here'
+  throw new CliError(exitCodes.unavailable, `${what}\n${next}`)
 }

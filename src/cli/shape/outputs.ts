@@ -1,5 +1,6 @@
 // What a command has found, in the format that was asked for.
-import { CliError, exitCodes, type OptionSpec, type Terminal } from './command.ts'
+import { failure, usageError } from './cli-error.ts'
+import type { OptionSpec, Terminal } from './command.ts'
 import { jsonText, plain, table } from './plain-text.ts'
 
 export type Item = Readonly<Record<string, unknown>> & { uid: string }
@@ -125,10 +126,18 @@ function tree(paths: readonly string[]): string[] {
 export async function confirm(terminal: Terminal, yes: unknown, what: string): Promise<void> {
   if (yes === true) return
   if (!terminal.ask) {
-    throw new CliError(exitCodes.usage, `this would ${what}; nobody can be asked here, and --yes does it`)
+    throw usageError(`this would ${what}; nobody can be asked here, and --yes does it`)
   }
   const answer = await terminal.ask(`This will ${what}. Go on? [y/N] `)
-  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CliError(exitCodes.failed, 'nothing was changed')
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw failure('nothing was changed')
 }
 
 export const yesOption: OptionSpec = { flags: '-y, --yes', summary: 'Do it without asking' }
+
+const common: Readonly<Record<string, string>> = { uid: 'id', createTime: 'createdAt', updateTime: 'updatedAt' }
+
+/** An item of version 2 with the names of version 1; `more` are those of one resource. What has no name there keeps its own. */
+export function v1(more: Readonly<Record<string, string>> = {}): (item: object) => object {
+  const names = { ...common, ...more }
+  return (item) => Object.fromEntries(Object.entries(item).map(([name, value]) => [names[name] ?? name, value]))
+}

@@ -2,7 +2,7 @@
 // access tokens in the cache.
 import { codes } from '#lib/errors.ts'
 import { ApiError, send } from './api-client.ts'
-import { CliError, exitCodes } from './command.ts'
+import { CliError, exitCodes, failure } from './cli-error.ts'
 import { withLock } from './file-lock.ts'
 import { lockOfPerson, type Person, readPerson, removePerson, type UserFiles, writePerson } from './user-files.ts'
 
@@ -45,7 +45,7 @@ async function useRefreshToken(files: UserFiles, person: Person, wish: Wish): Pr
   })
   const [access, next] = [textOf(token), textOf(refreshToken)]
   if (access === undefined || next === undefined) {
-    throw new CliError(exitCodes.failed, `${person.api} answered the refresh without tokens`)
+    throw failure(`${person.api} answered the refresh without tokens`)
   }
   writePerson(files, { ...person, refreshToken: next })
   return access
@@ -56,6 +56,6 @@ function textOf(raw: unknown): string | undefined {
   return typeof token === 'string' && token !== '' ? token : undefined
 }
 
-export function sessionIsOver(): CliError {
+function sessionIsOver(): CliError {
   return new CliError(exitCodes.refused, 'not signed in: your session is over; run pinfold auth login')
 }

@@ -1,6 +1,6 @@
 // What people have set for their own commands, in a file of theirs: weaker than an option and the environment.
 import { baseUrl, ConfigError } from '#config/basics.ts'
-import { CliError, exitCodes } from './command.ts'
+import { CliError, exitCodes } from './cli-error.ts'
 import { readUserFile, type UserFiles, userFiles, writeUserFile } from './user-files.ts'
 
 const formats = ['table', 'wide', 'json', 'id', 'terse', 'csv', 'markdown', 'tree', 'env', 'none']

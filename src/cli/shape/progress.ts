@@ -1,7 +1,7 @@
 // How far a long command is, for whoever watches it on a terminal.
 import type { Terminal } from './command.ts'
 
-export type Progress = {
+type Progress = {
   /** So many of all are done. */
   at(done: number): void
   /** Takes the bar away; what comes after is the summary. */

@@ -3,7 +3,8 @@ import { baseUrl } from '#config/basics.ts'
 import { isUid } from '#lib/uid.ts'
 import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
 import { ApiError, checkToken, send } from './api-client.ts'
-import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { CliError, exitCodes, failure } from './cli-error.ts'
+import type { OptionSpec, Options, Terminal } from './command.ts'
 import { refreshPerson, type Wish } from './person-session.ts'
 import { plain } from './plain-text.ts'
 import { readPreferences } from './preferences.ts'
@@ -44,7 +45,7 @@ export type Session = {
 }
 
 /** What a token of ours says about itself; it is read, not verified, for it is our own. */
-export type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
+type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
 
 /** A profile counts for the server that it was made for, and its outside token for the identity that it was made for. */
 export function sessionOf({ env }: Terminal, options: Options): Session {
@@ -138,7 +139,7 @@ export async function exchange(
   url.searchParams.set('identity', identity)
   const { token } = await send('POST', url, outside.token)
   if (typeof token !== 'string' || !claimsOf(token)) {
-    throw new CliError(exitCodes.failed, `${api} answered the exchange without a token`)
+    throw failure(`${api} answered the exchange without a token`)
   }
   return token
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
-import { CliError, exitCodes } from './command.ts'
+import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
 
 /** A sign-in: where, as whom, and how to get the outside token again. */
 export type Profile = {
@@ -120,7 +120,7 @@ export function removeProfile({ profile, people }: UserFiles): void {
 function tokenFile({ tokens }: UserFiles, audience: string): string {
   const folder = audience.replaceAll('/', '-')
   if (!/^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(folder)) {
-    throw new CliError(exitCodes.usage, 'an audience is the URL of an API or the host of a registry')
+    throw usageError('an audience is the URL of an API or the host of a registry')
   }
   return join(tokens, folder, 'oidc-token')
 }
@@ -178,5 +178,5 @@ function removeIfEmpty(folder: string): void {
 function problemWith(path: string, what: string, error: unknown): CliError {
   if (error instanceof CliError) return error
   const { code, message } = error as NodeJS.ErrnoException
-  return new CliError(exitCodes.failed, `${path} cannot be ${what}: ${code ?? message}`, error)
+  return failure(`${path} cannot be ${what}: ${code ?? message}`, error)
 }

@@ -2,17 +2,10 @@
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { ApiError, withHint, withNameHint } from './api-client.ts'
-import { apiReader, callerOptions } from './api-pages.ts'
+import { type Answer, apiCommand, apiReader, callerOptions } from './api-pages.ts'
 import type { ApiReader, Query } from './api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  type Terminal,
-} from './command.ts'
+import { exitCodes, usageError } from './cli-error.ts'
+import { type Command, type Commands, keyOf, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { actorsOf, NothingNamed, namesOf } from './names.ts'
 import {
   confirm,
@@ -31,8 +24,8 @@ import {
 export type Field = {
   flags: string
   summary: string
-  /** Where the body has it, such as `oidc.clientId`. */
-  member: string
+  /** Where the body has it, such as `oidc.clientId`; unless given, under the name of the option. */
+  member?: string
   required?: true
   /** Cannot be changed, or cannot be given at first. */
   only?: 'create' | 'update'
@@ -76,25 +69,13 @@ export const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'At 
 export function limitOf({ limit }: Options): number {
   const count = Number(limit ?? 1000)
   if (Number.isInteger(count) && count > 0) return count
-  throw new CliError(exitCodes.usage, '--limit must be a whole number from 1 on')
+  throw usageError('--limit must be a whole number from 1 on')
 }
 
-/** The options of a verb with those that say who calls; where both have a name, such as --identity, it is the verb's. */
-function withCaller(own: readonly OptionSpec[]): OptionSpec[] {
-  const taken = new Set(own.map(({ flags }) => keyOf(flags)))
-  return [...own, ...callerOptions.filter(({ flags }) => !taken.has(keyOf(flags)))]
-}
-
-/** The API for options that `withCaller` has made. */
-function readerOf(terminal: Terminal, options: Options, own: readonly { flags: string }[]): Promise<ApiReader> {
-  const taken = new Set(own.map(({ flags }) => keyOf(flags)))
-  return apiReader(terminal, Object.fromEntries(Object.entries(options).filter(([name]) => !taken.has(name))))
-}
-
-/** The option's name in camel case, as its value comes. */
-export function keyOf(flags: string): string {
-  const name = /--([a-z-]+)/.exec(flags)![1]!
-  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+/** The resource in the format that was asked for. */
+export async function shownOne<T extends Item>(api: ApiReader, resource: Resource<T>, item: T): Promise<Answer> {
+  const names = await mentioned(api, resource, [item])
+  return { print: (terminal, format) => printOne(terminal, format, resource, item, names) }
 }
 
 /**
@@ -110,17 +91,16 @@ export function listOf<T extends Item>(
 ): Command {
   const { path, member, filters = [] } = resource
   const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Also what is in the folders below' }
-  return {
+  return apiCommand({
     ...(place.argument && { arguments: [{ name: place.argument, summary: place.summary }] }),
-    options: withCaller([
+    options: [
       ...(place.argument && !place.scope ? [recursive] : []),
       ...filters.map(({ query: _, ...option }) => option),
       limitOption,
       outputOf(listFormats),
-    ]),
-    async run(terminal, options) {
-      const limit = limitOf(options)
-      const api = await readerOf(terminal, options, filters)
+    ],
+    check: limitOf,
+    async run(api, options) {
       const given = place.argument === undefined ? undefined : options[place.argument.replace(/[<>[\]]/g, '')]
       const scope = place.scope ?? (options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of')
       let query: Query = {
@@ -131,82 +111,72 @@ export function listOf<T extends Item>(
         const value = options[keyOf(one.flags)]
         if (value !== undefined) query = { ...query, ...(await one.query(api, value)) }
       }
-      const listed = await api.list<T>(path, member, query, limit)
+      const listed = await api.list<T>(path, member, query, limitOf(options))
       const items = resource.keep ? listed.items.filter((item) => resource.keep!(item, options)) : listed.items
       const names = await mentioned(api, resource, options.output === 'json' || options.output === 'id' ? [] : items)
       const sorted = items.toSorted((a, b) => (resource.at(a, names) < resource.at(b, names) ? -1 : 1))
-      printList(terminal, options.output, resource, sorted, names)
-      if (listed.more) terminal.say('pinfold: there is more; --limit shows it')
-      return exitCodes.ok
+      return { print: (terminal, format) => printList(terminal, format, resource, sorted, names), more: listed.more }
     },
-  }
+  })
 }
 
 export function describeOf<T extends Item>(resource: Resource<T>): Command {
-  const { path } = resource
-  return {
+  return apiCommand({
     arguments: [argumentOf(resource)],
-    options: [outputOf(oneFormats), ...callerOptions],
-    async run(terminal, options) {
-      const api = await apiReader(terminal, options)
-      const item = (await api.call('GET', `${path}/${await resource.find(api, String(options.which))}`)) as T
-      printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
-      return exitCodes.ok
+    options: [outputOf(oneFormats)],
+    async run(api, options) {
+      const uid = await resource.find(api, String(options.which))
+      return shownOne(api, resource, (await api.call('GET', `${resource.path}/${uid}`)) as T)
     },
-  }
+  })
 }
 
-/** `place` names the option or the argument with what it is made in; without one it is made at the top. */
+/** `place` names the option with the group or other resource that it is made in; without one it is made at the top. */
 export function createOf<T extends Item>(
   resource: Resource<T>,
   { place, named = true }: { place?: OptionSpec; named?: boolean } = {},
 ): Command {
-  const { path } = resource
   const fields = resource.fields.filter(({ only }) => only !== 'update')
-  return {
+  return apiCommand({
     ...(named && { arguments: [{ name: '<name>', summary: 'What it is called' }] }),
-    options: withCaller([
-      ...(place ? [place] : []),
-      ...fields.map((field) => optionOf(field, 'create')),
-      outputOf(oneFormats),
-    ]),
-    async run(terminal, options) {
-      const api = await readerOf(terminal, options, fields)
+    options: [...(place ? [place] : []), ...fields.map((field) => optionOf(field)), outputOf(oneFormats)],
+    async run(api, options) {
       const parent = place ? await resource.parent(api, String(options[keyOf(place.flags)])) : ''
-      const body = await bodyOf(api, fields, options)
-      const asked = { ...(named && { name: options.name }), ...body }
-      const item = (await api.call('POST', `${path}/${parent}`, asked).catch((error: unknown) => {
+      const body = { ...(named && { name: options.name }), ...(await bodyOf(api, fields, options)) }
+      const item = await api.call('POST', `${resource.path}/${parent}`, body).catch((error: unknown) => {
         throw withHint(withNameHint(error), codes.ALREADY_EXISTS.number, resource.hints?.taken)
-      })) as T
-      printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
-      return exitCodes.ok
+      })
+      return shownOne(api, resource, item as T)
     },
-  }
+  })
 }
 
 export function updateOf<T extends Item>(resource: Resource<T>): Command {
-  const { path } = resource
   const fields = resource.fields.filter(({ only }) => only !== 'create')
-  return {
+  const givenIn = (options: Options) => fields.filter(({ flags }) => options[keyOf(flags)] !== undefined)
+  return apiCommand({
     arguments: [argumentOf(resource)],
-    options: withCaller([...fields.map((field) => optionOf(field, 'update')), outputOf(oneFormats)]),
-    async run(terminal, options) {
-      const given = fields.filter(({ flags }) => options[keyOf(flags)] !== undefined)
-      if (given.length === 0) {
-        const flags = fields.map((field) => /--[a-z-]+/.exec(field.flags)![0]).join(', ')
-        throw new CliError(exitCodes.usage, `say what changes, by one of ${flags}`)
-      }
-      const api = await readerOf(terminal, options, fields)
-      const uid = await resource.find(api, String(options.which))
-      const mask = given.map(({ member }) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).join(',')
-      const body = await bodyOf(api, given, options)
-      const item = (await api.call('PATCH', `${path}/${uid}?updateMask=${mask}`, body).catch((error: unknown) => {
-        throw withNameHint(error)
-      })) as T
-      printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
-      return exitCodes.ok
+    options: [...fields.map((field) => optionOf(field, 'update')), outputOf(oneFormats)],
+    check(options) {
+      if (givenIn(options).length > 0) return
+      const flags = fields.map((field) => /--[a-z-]+/.exec(field.flags)![0]).join(', ')
+      throw usageError(`say what changes, by one of ${flags}`)
     },
-  }
+    async run(api, options) {
+      const given = givenIn(options)
+      const uid = await resource.find(api, String(options.which))
+      const mask = given
+        .map((field) => memberOf(field).replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+        .join(',')
+      const body = await bodyOf(api, given, options)
+      const item = await api
+        .call('PATCH', `${resource.path}/${uid}?updateMask=${mask}`, body)
+        .catch((error: unknown) => {
+          throw withNameHint(error)
+        })
+      return shownOne(api, resource, item as T)
+    },
+  })
 }
 
 /** The verbs that every resource has. */
@@ -265,6 +235,8 @@ export async function unlessMissing(
   return exitCodes.ok
 }
 
+const memberOf = ({ member, flags }: Field): string => member ?? keyOf(flags)
+
 /** The body that the given options make. */
 export async function bodyOf(
   api: ApiReader,
@@ -275,7 +247,7 @@ export async function bodyOf(
   for (const field of fields) {
     const given = options[keyOf(field.flags)] ?? field.usual
     if (given === undefined) continue
-    const path = field.member.split('.')
+    const path = memberOf(field).split('.')
     let at = body
     for (const part of path.slice(0, -1)) {
       at[part] ??= {}
@@ -296,17 +268,17 @@ async function readValue(api: ApiReader, field: Field, given: NonNullable<Option
     return await Promise.all(texts.filter(Boolean).map((text) => read(api, text)))
   }
   if (field.map) return Object.fromEntries([given].flat().map((text) => pairOf(field.flags, String(text))))
-  return typeof given === 'boolean' ? given : await read(api, String(given))
+  return typeof given === 'boolean' && !field.read ? given : await read(api, String(given))
 }
 
 /** `name=value` or `name:value`, as an option is given it. */
 export function pairOf(flags: string, text: string): [string, string] {
   const at = text.search(/[=:]/)
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
-  throw new CliError(exitCodes.usage, `${/--[a-z-]+/.exec(flags)![0]} takes NAME=VALUE`)
+  throw usageError(`${/--[a-z-]+/.exec(flags)![0]} takes NAME=VALUE`)
 }
 
-export async function mentioned<T extends Item>(
+async function mentioned<T extends Item>(
   api: ApiReader,
   { mentions }: Pick<Resource<T>, 'mentions'>,
   items: readonly T[],
@@ -331,7 +303,11 @@ function argumentOf({
   return { name: '<which>', summary: `The ${one}: ${called}, or its uid` }
 }
 
-function optionOf({ flags, summary, required, list, map, choices }: Field, verb: 'create' | 'update'): OptionSpec {
+/** The option that sets the field. */
+export function optionOf(
+  { flags, summary, required, list, map, choices }: Field,
+  verb: 'create' | 'update' = 'create',
+): OptionSpec {
   const repeat = list || map
   return {
     flags,
@@ -345,8 +321,14 @@ function optionOf({ flags, summary, required, list, map, choices }: Field, verb:
 /** For resources that have no name. */
 export async function onlyUid(_api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
-  throw new CliError(
-    exitCodes.usage,
-    `${given} is no uid, and by nothing else can this be named; the list shows them with -o id`,
-  )
+  throw usageError(`${given} is no uid, and by nothing else can this be named; the list shows them with -o id`)
+}
+
+/** Reads what an option has been given as a whole number; what range it is in is for the server to judge. */
+export function wholeNumber(flags: string): (api: ApiReader, given: string) => number {
+  const [flag] = flags.split(' ')
+  return (_, given) => {
+    if (/^-?\d{1,15}$/.test(given)) return Number(given)
+    throw usageError(`${flag} takes a whole number, and not ${given}`)
+  }
 }

@@ -13,7 +13,7 @@ import {
   manifestType,
 } from '#sources/bundle.ts'
 import { listAt, objectAt, parseJson, WrongRecord } from '#sources/values.ts'
-import { CliError, exitCodes } from '../shape/command.ts'
+import { usageError } from '../shape/cli-error.ts'
 import { type Credentials, repositoryAt } from './registry-client.ts'
 
 export type BundlePlace = BundleContent & {
@@ -37,10 +37,7 @@ export async function bundlePlace(
   const isHost = /^[a-z0-9.-]+(?::\d{1,5})?$|^\[[0-9a-f:]+\](?::\d{1,5})?$/.test(registry)
   const refers = digest === undefined ? isTagName(tag ?? 'latest') : sha256Pattern.test(digest)
   if (!isHost || !named || !refers) {
-    throw new CliError(
-      exitCodes.usage,
-      `${text} is no place of a bundle: give HOST/PATH:TAG, or a folder such as ./bundle`,
-    )
+    throw usageError(`${text} is no place of a bundle: give HOST/PATH:TAG, or a folder such as ./bundle`)
   }
   return inRegistry(registry, path, digest ?? tag ?? 'latest', await credentialsFor(registry))
 }

@@ -12,7 +12,7 @@ const askMs = 30_000
 const copyMs = 600_000
 const maxToken = 64 * 1024
 
-export type Repository = {
+type Repository = {
   /** All of what is at this path below the repository, which has no more than `most` bytes. */
   read(path: string, most: number): Promise<Buffer>
   download(path: string, file: string, most: number): Promise<void>

@@ -1,8 +1,9 @@
 // What the commands about vulnerabilities and packages of images share.
 import { chunks } from '#lib/chunks.ts'
-import { findImage, imageNameOf, pathsOf, type Repo } from '../registry/image-names.ts'
+import { findImage, findTag, imageNameOf, pathsOf, type Repo } from '../registry/image-names.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
+import { failure } from '../shape/cli-error.ts'
+import type { OptionSpec, Options } from '../shape/command.ts'
 import { groupOf } from '../shape/names.ts'
 import { plain } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
@@ -16,17 +17,9 @@ export async function digestOf(api: ApiReader, text: string): Promise<{ repo: st
   const { path, tag = 'latest' } = imageNameOf(name, registryOf(api.session))
   const repo = await findImage(api, path)
   if (digest !== undefined) return { repo, digest }
-  const query = {
-    'uidp.children_of': repo,
-    name: tag,
-    include_referrers: 'true',
-    include_dates: 'true',
-    include_epochs: 'true',
-  }
-  const { items } = await api.list<{ digest: string }>('/registry/v2/tags', 'tags', query, 1)
-  const found = items[0]?.digest
+  const found = (await findTag(api, repo, tag))?.digest
   if (found) return { repo, digest: found }
-  throw new CliError(exitCodes.failed, `there is no tag ${tag} of ${path} that points to an image`)
+  throw failure(`there is no tag ${tag} of ${path} that points to an image`)
 }
 
 export const scopeOption: OptionSpec = {
@@ -66,7 +59,7 @@ export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = 
 export type Coverage = { state: string; unknownSeverity: number; summary: string }
 
 /** Images of which something is not known, and whether there may be more of them. */
-export type Unknown = { unknownImages: number; moreUnknownImages: boolean }
+type Unknown = { unknownImages: number; moreUnknownImages: boolean }
 
 /** Reads a list whose first page also says of how many images nobody knows what they contain. */
 export async function imagesOf<T extends FoundImage>(

@@ -4,8 +4,12 @@ import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
 import type { WrongRecord } from '#sources/values.ts'
 import { sourceUrl } from '../imports/library-sources.ts'
-import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
+import { dockerConfigFile, passwordFor, usesCredentialHelper } from '../registry/docker-config.ts'
+import { usageError } from '../shape/cli-error.ts'
+import type { OptionSpec, Options, Terminal } from '../shape/command.ts'
+import { accessToken, registryOf, sessionOf } from '../shape/session.ts'
 import { configOf } from '../shape/settings.ts'
+import type { Credentials } from './registry-client.ts'
 
 export const sourceOptions: readonly OptionSpec[] = [
   { flags: '--source <name>', summary: 'A source, such as osv/PyPI; may be repeated', repeat: true },
@@ -27,12 +31,22 @@ export function sourcesOf(terminal: Terminal, options: Options): { sources: Sour
 export function requireSource(name: string, mirror: string): Source {
   const source = sourceNamed(name, mirror)
   if (source) return source
-  throw new CliError(
-    exitCodes.usage,
-    `${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
-  )
+  throw usageError(`${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`)
 }
 
 export function messageOf(error: OutgoingError | WrongRecord): string {
   return error instanceof OutgoingError && error.status !== undefined ? `the answer was ${error.status}` : error.message
+}
+
+/** What docker would show to the registry: the password of its file, or a token of ours; nothing when it has neither. */
+export async function registryCredentials(
+  terminal: Terminal,
+  options: Options,
+  registry: string,
+): Promise<Credentials | undefined> {
+  const file = dockerConfigFile(terminal.env)
+  if (!usesCredentialHelper(file, registry)) return passwordFor(file, registry)
+  const session = sessionOf(terminal, options)
+  if (registryOf(session) !== registry) return undefined
+  return { user: '_token', password: await accessToken(terminal, session, registry) }
 }

@@ -1,6 +1,5 @@
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, exitCodes, outputOption } from '../shape/command.ts'
-import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { type Command, outputOption } from '../shape/command.ts'
 import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 type Package = { name: string; version: string; ecosystem: string }
@@ -18,45 +17,43 @@ type Comparison = {
   baseCoverage?: Coverage
 }
 
-export const vulnerabilitiesCompare: Command = {
+export const vulnerabilitiesCompare = apiCommand({
   details: `What is not known of either is said on standard error. What the base has, and of the image nobody knows, is unknown rather
 than resolved.`,
   arguments: [
     { name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' },
     { name: '<base>', summary: 'What it is compared with, such as acme/team/app:1.0' },
   ],
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [outputOption],
+  async run(api, options) {
     const image = await digestOf(api, String(options.image))
     const base = await digestOf(api, String(options.base))
     const query = new URLSearchParams({ base_digest: base.digest, base_repo_uid: base.repo })
     const path = `/registry/v2/repos/${image.repo}/digests/${image.digest}/comparison?${query}`
     const compared = (await api.call('GET', path)) as Comparison
     const { added = [], removed = [], changed = [], found = [], resolved = [], unknown = [] } = compared
-    if (options.output === 'json') terminal.print(jsonText(compared, 2))
-    else {
-      const rows = [
-        ...found.map((one) => ['found', ...cellsOf(one)]),
-        ...resolved.map((one) => ['resolved', ...cellsOf(one)]),
-        ...unknown.map((one) => ['unknown', ...cellsOf(one)]),
-        ...added.map(({ name, version, ecosystem }) => ['added', name, version, ecosystem]),
-        ...removed.map(({ name, version, ecosystem }) => ['removed', name, version, ecosystem]),
-        ...changed.map((one) => [
-          'changed',
-          one.package.name,
-          `${one.baseVersion} → ${one.package.version}`,
-          one.package.ecosystem,
-        ]),
-      ]
-      for (const line of table([['WHAT', 'NAME', 'VALUE', 'WHERE'], ...rows])) terminal.print(line)
-      if (found.length + resolved.length + unknown.length === 0) terminal.print(plain(noneText(compared)))
+    const rows = [
+      ...found.map((one) => ['found', ...cellsOf(one)]),
+      ...resolved.map((one) => ['resolved', ...cellsOf(one)]),
+      ...unknown.map((one) => ['unknown', ...cellsOf(one)]),
+      ...added.map(({ name, version, ecosystem }) => ['added', name, version, ecosystem]),
+      ...removed.map(({ name, version, ecosystem }) => ['removed', name, version, ecosystem]),
+      ...changed.map(({ package: { name, version, ecosystem }, baseVersion }) => {
+        return ['changed', name, `${baseVersion} → ${version}`, ecosystem]
+      }),
+    ]
+    return {
+      json: compared,
+      head: ['WHAT', 'NAME', 'VALUE', 'WHERE'],
+      rows,
+      ...(found.length + resolved.length + unknown.length === 0 && { below: noneText(compared) }),
+      notes(say) {
+        sayGaps(say, compared.gaps ?? [])
+        sayGaps(say, compared.baseGaps ?? [], ' of the base')
+      },
     }
-    sayGaps(terminal.say, compared.gaps ?? [])
-    sayGaps(terminal.say, compared.baseGaps ?? [], ' of the base')
-    return exitCodes.ok
   },
-}
+})
 
 /** The same, in the order in which other clients name the two. */
 export const imagesDiff: Command = {

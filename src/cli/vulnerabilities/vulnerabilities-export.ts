@@ -1,8 +1,7 @@
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
 import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
-export const vulnerabilitiesExport: Command = {
+export const vulnerabilitiesExport = apiCommand({
   details: `The document goes to standard output. What is accepted or suppressed is in it as such. What is not known of the image is in it
 too, and is said on standard error.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' }],
@@ -12,10 +11,8 @@ too, and is said on standard error.`,
       summary: 'cyclonedx (1.6, the default), openvex (0.2.0) or sarif (2.1.0)',
       choices: ['cyclonedx', 'openvex', 'sarif'],
     },
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  async run(api, options, terminal) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/findings/${options.format ?? 'cyclonedx'}`
     const answer = (await api.call('GET', path)) as { document: string; gaps?: Gap[]; coverage?: Coverage }
@@ -25,6 +22,5 @@ too, and is said on standard error.`,
     if (coverage && coverage.unknownSeverity > 0) {
       terminal.say(`findings of unknown severity: ${coverage.unknownSeverity}`)
     }
-    return exitCodes.ok
   },
-}
+})

@@ -1,26 +1,32 @@
-import { commonOptions, show } from '../registry/image-options.ts'
-import { apiReader } from '../shape/api-pages.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
+// Images with a vulnerability or a package, and the packages of an image.
+import { apiCommand, printAnswer } from '../shape/api-pages.ts'
+import { exitCodes } from '../shape/cli-error.ts'
+import { outputOption } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
-import { limitOf } from '../shape/verbs.ts'
-import { type FoundImage, imagesOf, namesOfImages, sayGaps, sayUnknown, scopeOf, scopeOption } from './scanned-image.ts'
+import { limitOf, limitOption } from '../shape/verbs.ts'
+import {
+  digestOf,
+  type FoundImage,
+  type Gap,
+  imagesOf,
+  namesOfImages,
+  sayGaps,
+  sayUnknown,
+  scopeOf,
+  scopeOption,
+} from './scanned-image.ts'
 
 type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
 
-export const vulnerabilitiesImages: Command = {
+export const vulnerabilitiesImages = apiCommand({
   details: `Nothing is scanned for it. An image that is not listed need not be free of it: the command says of how many images it is
 not known what they contain, and what was not compared. The exit code is 1 if no image is listed and not everything was compared.`,
   arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
-  options: [scopeOption, ...commonOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [scopeOption, limitOption, outputOption],
+  async run(api, options, terminal) {
     const query = { vulnerability: String(options.vulnerability), scope_uid: await scopeOf(api, options) }
-    const { items, more, unknown, coverage, gaps } = await imagesOf<Vulnerable>(
-      api,
-      '/registry/v2/vulnerableImages',
-      query,
-      limitOf(options),
-    )
+    const found = await imagesOf<Vulnerable>(api, '/registry/v2/vulnerableImages', query, limitOf(options))
+    const { items, more, unknown, coverage, gaps } = found
     const names = await namesOfImages(api, items)
     const rows = items.map(({ state, severity, purls, morePurls }, i) => [
       names[i]!,
@@ -28,8 +34,7 @@ not known what they contain, and what was not compared. The exit code is 1 if no
       severity,
       `${purls.join(' ')}${morePurls ? ' …' : ''}`,
     ])
-    const answer = { items, ...unknown, coverage, gaps }
-    show(terminal, options, answer, head, rows, more)
+    printAnswer(terminal, options, { json: { items, ...unknown, coverage, gaps }, head, rows, more })
     const isRead = unknown.unknownImages === 0 && !unknown.moreUnknownImages
     const isWhole = coverage ? coverage.state === 'COMPARED' : isRead
     const isSaid = items.length === 0 && options.output !== 'json'
@@ -42,8 +47,65 @@ not known what they contain, and what was not compared. The exit code is 1 if no
       sayUnknown(terminal.say, unknown)
       sayGaps(terminal.say, gaps)
     }
-    return items.length === 0 && !isWhole ? exitCodes.failed : exitCodes.ok
+    return { code: items.length === 0 && !isWhole ? exitCodes.failed : exitCodes.ok }
   },
-}
+})
 
 const head = ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES']
+
+type Package = { purl: string; name: string; version: string; ecosystem: string; origin: string }
+
+export const vulnerabilitiesPackages = apiCommand({
+  details: 'What could not be read is said on standard error: what is not listed may be there.',
+  arguments: [
+    { name: '<image>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; its tag latest without one' },
+  ],
+  options: [limitOption, outputOption],
+  async run(api, options) {
+    const { repo, digest } = await digestOf(api, String(options.image))
+    const path = `/registry/v2/repos/${repo}/digests/${digest}/packages`
+    const { items, more } = await api.list<Package>(path, 'packages', {}, limitOf(options))
+    const gaps = ((await api.call('GET', `${path}?page_size=1`)).gaps ?? []) as Gap[]
+    const sorted = items.sort((one, other) => (one.purl < other.purl ? -1 : 1))
+    const rows = sorted.map(({ name, version, ecosystem, origin }) => [name, version, ecosystem, origin])
+    const head = ['NAME', 'VERSION', 'ECOSYSTEM', 'FROM']
+    return { json: { items: sorted, gaps }, head, rows, more, notes: (say) => sayGaps(say, gaps) }
+  },
+})
+
+type WithPackage = FoundImage & { packages: { purl: string }[]; morePackages?: boolean; uncertain: boolean }
+
+const path = '/registry/v2/imagesWithPackage'
+
+export const vulnerabilitiesImagesWith = apiCommand({
+  details: `A name also stands for what packages were built from: openssl finds libssl3. Images of which it is not known what they
+contain are counted, not listed.`,
+  arguments: [{ name: '<package>', summary: 'Its name, or a package URL such as pkg:pypi/flask@2.0.0' }],
+  options: [
+    { flags: '--ecosystem <name>', summary: 'Only of this ecosystem, such as PyPI, Alpine or Alpine:v3.19' },
+    { flags: '--of <version>', summary: 'Only this version' },
+    { flags: '--range <range>', summary: 'Only versions in a range, such as ">=1.2.0,<1.2.7"' },
+    scopeOption,
+    limitOption,
+    outputOption,
+  ],
+  async run(api, options) {
+    const named = String(options.package)
+    const text = (name: string) => options[name] as string | undefined
+    const query = {
+      [named.startsWith('pkg:') ? 'purl' : 'name']: named,
+      ecosystem: text('ecosystem'),
+      version: text('of'),
+      version_range: text('range'),
+      scope_uid: await scopeOf(api, options),
+    }
+    const { items, more, unknown } = await imagesOf<WithPackage>(api, path, query, limitOf(options))
+    const names = await namesOfImages(api, items)
+    const rows = items.map(({ packages, morePackages, uncertain }, i) => {
+      const more = `${morePackages ? ' …' : ''}${uncertain ? ' (cannot be compared)' : ''}`
+      return [names[i]!, `${packages.map(({ purl }) => purl).join(' ')}${more}`]
+    })
+    const head = ['IMAGE', 'PACKAGES']
+    return { json: { items, ...unknown }, head, rows, more, notes: (say) => sayUnknown(say, unknown) }
+  },
+})

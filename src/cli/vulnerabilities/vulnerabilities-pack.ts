@@ -8,12 +8,12 @@ import type { Source } from '#sources/definitions.ts'
 import { fetchSource } from '#sources/fetch.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { type Problem, sayRefused } from '../imports/import-batches.ts'
-import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { exitCodes, failure } from '../shape/cli-error.ts'
+import { type Command, outputOption } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
 import { progressOf } from '../shape/progress.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
-import { registryCredentials } from './registry-credentials.ts'
-import { messageOf, sourceOptions, sourcesOf } from './source-options.ts'
+import { messageOf, registryCredentials, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesPack: Command = {
   details: `Reads all of the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source, from their own addresses or a mirror,
@@ -63,8 +63,7 @@ the one who is signed in where that file names pinfold as the helper.`,
         terminal.status?.('')
       }
       sayRefused(terminal, problems)
-      if (packed.length === 0)
-        throw new CliError(exitCodes.failed, 'there is no source to pack, so nothing was written')
+      if (packed.length === 0) throw failure('there is no source to pack, so nothing was written')
       const digest = await writeBundle(place, packed)
       if (options.output === 'json') {
         terminal.print(JSON.stringify({ place: place.url, digest, sources: packed, refused: problems.length }))
@@ -105,7 +104,7 @@ async function writeBundle(place: BundlePlace, packed: readonly PackedSource[]):
     await place.putDocument(config)
     await place.putManifest(manifest)
   } catch (error) {
-    throw error instanceof WrongRecord ? new CliError(exitCodes.failed, `${place.url}: ${error.message}`) : error
+    throw error instanceof WrongRecord ? failure(`${place.url}: ${error.message}`) : error
   }
   return digestOf(manifest)
 }

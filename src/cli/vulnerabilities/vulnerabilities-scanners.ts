@@ -1,10 +1,13 @@
-// Scanners elsewhere, as the operator sets them up.
+// External scanners: their settings, and requests to scan an image.
 import { readFileSync } from 'node:fs'
 import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
-import { CliError, type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { exitCodes, usageError } from '../shape/cli-error.ts'
+import { type Command, type Commands, outputOption } from '../shape/command.ts'
 import { groupOf, namesOf } from '../shape/names.ts'
 import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
+import { digestOf } from './scanned-image.ts'
 
 type Scanner = {
   name: string
@@ -96,13 +99,13 @@ ${operatorDetails}`,
   },
 }
 
-const oneOf = (one: string, other: string) => new CliError(exitCodes.usage, `${one} and ${other} exclude each other`)
+const oneOf = (one: string, other: string) => usageError(`${one} and ${other} exclude each other`)
 
 function textIn(file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch {
-    throw new CliError(exitCodes.usage, `${file} cannot be read`)
+    throw usageError(`${file} cannot be read`)
   }
 }
 
@@ -120,3 +123,24 @@ const remove: Command = {
 }
 
 export const vulnerabilitiesScanners: Commands = { list, set, remove }
+
+type Scan = { scanner: string; digest: string; problem?: string }
+
+export const vulnerabilitiesScan = apiCommand({
+  details: `What is known of packages needs no scan. Their reports come in the background, beside those that were handed in. It takes
+the capability vuln_report.create in the repo. The exit code is 1 where no scanner looks at it.`,
+  arguments: [{ name: '<image>', summary: 'acme/app:1.0 or acme/app@sha256:…' }],
+  options: [outputOption],
+  async run(api, options) {
+    const { repo, digest } = await digestOf(api, String(options.image))
+    const { scans = [] } = await api.call('POST', `/registry/v2/repos/${repo}/digests/${digest}/scans`, {})
+    const waiting = scans as Scan[]
+    const isNone = waiting.length === 0
+    const text = isNone ? 'no scanner looks at images there' : waiting.map(lineOf)
+    return { json: waiting, dense: true, text, code: isNone ? exitCodes.failed : exitCodes.ok }
+  },
+})
+
+function lineOf({ scanner, digest, problem = '' }: Scan): string {
+  return `${digest} waits for ${scanner}${problem === '' ? '' : `: ${problem}`}`
+}

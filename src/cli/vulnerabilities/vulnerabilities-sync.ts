@@ -17,14 +17,13 @@ import {
   sendSome,
 } from '../imports/import-batches.ts'
 import { ApiError } from '../shape/api-client.ts'
-import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { configOf } from '../shape/settings.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
-import { registryCredentials } from './registry-credentials.ts'
-import { requireSource, sourceOptions, sourcesOf } from './source-options.ts'
-import { rankRules, recordRules, toRank, toRecord } from './source-records.ts'
+import { registryCredentials, requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesSync: Command = {
   details: `Reads the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY of
@@ -45,7 +44,7 @@ ${operatorDetails}`,
   ],
   async run(terminal, options) {
     if (options.from !== undefined && options.mirror !== undefined) {
-      throw new CliError(exitCodes.usage, 'give --from or --mirror, not both')
+      throw usageError('give --from or --mirror, not both')
     }
     const { data } = configOf(terminal.env, options)
     const { sources, fetch } =
@@ -85,7 +84,7 @@ async function readPlace(place: BundlePlace): Promise<PackedSource[]> {
   try {
     return await readBundle(await place.manifest(), place)
   } catch (error) {
-    throw error instanceof WrongRecord ? new CliError(exitCodes.failed, `${place.url}: ${error.message}`) : error
+    throw error instanceof WrongRecord ? failure(`${place.url}: ${error.message}`) : error
   }
 }
 
@@ -172,4 +171,51 @@ async function ofReading<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof ApiError && error.violations.length > 0) throw new WrongRecord(error.message)
     throw error
   }
+}
+
+/** As the sources make it; the words of it are the API's. */
+type Given = {
+  id: string
+  publishTime: string
+  modifyTime: string
+  withdrawTime: string
+  affected: readonly { qualifiers: object }[]
+}
+
+/** How records of one reading are sent. */
+export function recordRules(run: unknown): Import {
+  return {
+    what: 'records',
+    path: '/control/v1/vulnerabilitySources:put',
+    request: (records: readonly object[]) => ({ run, records }),
+    member: 'records',
+  }
+}
+
+/** A record as the API takes it. */
+export function toRecord<R extends Given>(record: R, file: string): ImportRecord {
+  const { publishTime, modifyTime, withdrawTime, affected, ...rest } = record
+  const body = {
+    ...rest,
+    ...(publishTime === '' ? {} : { publishTime }),
+    ...(modifyTime === '' ? {} : { modifyTime }),
+    ...(withdrawTime === '' ? {} : { withdrawTime }),
+    affected: affected.map(({ qualifiers, ...one }) => ({ ...one, ...qualifiers })),
+  }
+  return { id: record.id, file: `${file}/${record.id}`, body, lineOf: () => 0 }
+}
+
+/** How ranks of one reading are sent. */
+function rankRules(run: unknown): Import {
+  return {
+    what: 'ranks',
+    path: '/control/v1/vulnerabilitySources:putRanks',
+    request: (ranks: readonly object[]) => ({ run, ranks }),
+    member: 'ranks',
+  }
+}
+
+/** A rank as the API takes it. */
+function toRank(rank: { cve: string }, file: string): ImportRecord {
+  return { id: rank.cve, file: `${file}/${rank.cve}`, body: rank, lineOf: () => 0 }
 }

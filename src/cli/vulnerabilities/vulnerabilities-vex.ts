@@ -1,11 +1,10 @@
-// What others say was made of the vulnerabilities in an image.
-import { momentOf } from '../registry/image-options.ts'
-import { printMade } from '../registry/place-options.ts'
-import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, type Commands, exitCodes, outputOption } from '../shape/command.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
+// VEX statements about the vulnerabilities in an image, and the signers who are trusted with them.
+import { readFile } from 'node:fs/promises'
+import { endGrant, listGrants, placeOptions, requiredPlaceOf, untilOf, untilOptions } from '../registry/rules.ts'
+import { apiCommand } from '../shape/api-pages.ts'
+import { usageError } from '../shape/cli-error.ts'
+import { type Commands, outputOption } from '../shape/command.ts'
 import { digestOf } from './scanned-image.ts'
-import { distrust, signers, trust } from './vulnerabilities-signers.ts'
 
 type Statement = {
   uid: string
@@ -17,29 +16,25 @@ type Statement = {
   author?: string
   signers?: string[]
 }
-type Risk = { uid: string; vulnerability: string; expireTime: string }
+type Signer = { uid: string; name: string; fingerprint: string; state: string; expireTime: string; actor: string }
 
 const imageArgument = { name: '<image>', summary: 'acme/app:1.0 or acme/app@sha256:…' }
 
 /** The server lists no more of one image. */
 const mostStatements = 5000
 
-const list: Command = {
+const list = apiCommand({
   details: `Documents in OpenVEX and CSAF, and the analyses of CycloneDX, come as reports do: by pinfold import scan-report, or pushed as a manifest that
 refers to the image, signed or not. They hide nothing until they are adopted, or whoever has signed them is trusted.`,
   arguments: [imageArgument],
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [outputOption],
+  async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/statements`
-    const { items: listed } = await api.list<Statement>(path, 'statements', {}, mostStatements)
-    if (options.output === 'json') terminal.print(jsonText(listed))
-    else if (listed.length === 0) terminal.print('nothing is said of the image')
-    else for (const one of listed) terminal.print(plain(lineOf(one)))
-    return exitCodes.ok
+    const { items } = await api.list<Statement>(path, 'statements', {}, mostStatements)
+    return { json: items, dense: true, text: items.length === 0 ? 'nothing is said of the image' : items.map(lineOf) }
   },
-}
+})
 
 function lineOf({
   uid,
@@ -57,28 +52,90 @@ function lineOf({
   return `${uid}: ${vulnerability} ${status}${of}, says ${author || 'somebody'}${signed}${why === '' ? '' : `: ${why}`}`
 }
 
-const adopt: Command = {
+const [reasonOption, untilOption] = untilOptions(366)
+
+const adopt = apiCommand({
   details: `It is a risk that is accepted, for a reason and until a day: see pinfold vulnerabilities risks. It takes the capability vuln.create
 in the repo. Only what is said to be not_affected or fixed can be adopted, and of no more than it is said of.`,
   arguments: [imageArgument, { name: '<statement>', summary: 'As pinfold vulnerabilities vex list shows it' }],
   options: [
-    { flags: '--reason <text>', summary: 'Why it is believed', required: true },
-    { flags: '--until <time>', summary: 'A day such as 2026-12-31, or a time; at most 366 days ahead', required: true },
+    { ...reasonOption!, summary: 'Why it is believed' },
+    untilOption!,
     { flags: '--package <purl>', summary: 'Which of the packages, where it is about several' },
     outputOption,
-    ...callerOptions,
   ],
-  async run(terminal, options) {
-    const expireTime = momentOf(String(options.until), '--until')
-    const api = await apiReader(terminal, options)
+  check: untilOf,
+  async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const { statement, reason, package: purl } = options
-    const made = (await api.call('POST', `/registry/v2/riskAcceptances/${repo}`, {
-      ...{ statement, digest, reason, expireTime },
-      ...(purl === undefined ? {} : { package: purl }),
-    })) as Risk
-    return printMade(terminal, options, made, `adopted ${made.vulnerability} until ${made.expireTime}: ${made.uid}`)
+    const body = { statement, digest, reason, expireTime: untilOf(options), package: purl }
+    const made = await api.call('POST', `/registry/v2/riskAcceptances/${repo}`, body)
+    return { json: made, text: `adopted ${made.vulnerability} until ${made.expireTime}: ${made.uid}` }
   },
+})
+
+const signerKind = { path: '/registry/v2/vexSigners', member: 'vexSigners' }
+
+const trust = apiCommand({
+  details: `What a statement that is signed with it says to be not_affected or fixed in an image does not count there, also where it was
+pushed before, to a server that knows of signers. It takes the capability vuln.create. Past reports stay as they were.`,
+  arguments: [{ name: '<name>', summary: 'Who that is, as it is shown with what is hidden' }],
+  options: [
+    ...placeOptions,
+    { flags: '--key <file>', summary: 'The public key in PEM, such as cosign.pub', required: true },
+    untilOption!,
+    { flags: '--reason <text>', summary: 'Why' },
+    outputOption,
+  ],
+  check: untilOf,
+  async run(api, options) {
+    const publicKey = await keyIn(String(options.key))
+    const place = await requiredPlaceOf(api, options)
+    const { name, reason = '' } = options
+    const body = { name, reason, expireTime: untilOf(options), publicKey }
+    const made = await api.call('POST', `${signerKind.path}/${place}`, body)
+    return { json: made, text: `${made.name} is trusted until ${made.expireTime}: ${made.uid}` }
+  },
+})
+
+/** More characters than the API takes. */
+const longest = 16_384
+
+async function keyIn(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw usageError(`${file} cannot be read: ${error.message}`)
+  })
+  // A private key must not leave this machine.
+  if (text.includes('PRIVATE KEY')) throw usageError(`${file} is a private key; give the public one`)
+  // Nor must a file that was named by mistake.
+  if (!/-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(text) || text.length > longest) {
+    throw usageError(`${file} is no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----`)
+  }
+  return text
 }
 
-export const vulnerabilitiesVex: Commands = { list, adopt, signers, trust, distrust }
+export const vulnerabilitiesVex: Commands = {
+  list,
+  adopt,
+  signers: listGrants<Signer>({
+    ...signerKind,
+    head: ['UID', 'NAME', 'KEY', 'STATE', 'UNTIL', 'BY'],
+    row: ({ uid, name, fingerprint, state, expireTime }, by) => [
+      ...[uid, name, fingerprint.slice(0, 16), state.toLowerCase()],
+      ...[expireTime, by],
+    ],
+  }),
+  trust,
+  distrust: endGrant<Signer>(signerKind, {
+    list: 'pinfold vulnerabilities vex signers',
+    argument: 'Of the signer, as signers shows it',
+    reason: true,
+    async text({ name, fingerprint }, api) {
+      // The same key can be trusted more than once, and then it still hides findings.
+      const { items } = await api.list<Signer>(signerKind.path, signerKind.member, {}).catch(() => ({ items: [] }))
+      const others = items.filter((one) => one.fingerprint === fingerprint).map(({ uid }) => uid)
+      const also = others.length === 0 ? '' : `; its key still is as ${others.join(', ')}`
+      return `${name} is trusted no longer${also}`
+    },
+  }),
+}

@@ -1,24 +1,15 @@
 // Plans of what rules of retention let go: made, read and applied.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUid } from '#lib/uid.ts'
-import { apiReader, callerOptions } from '../../shape/api-pages.ts'
+import { type Answer, apiCommand } from '../../shape/api-pages.ts'
 import type { ApiReader } from '../../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type Commands,
-  exitCodes,
-  type Options,
-  outputOption,
-  type Terminal,
-} from '../../shape/command.ts'
+import { failure } from '../../shape/cli-error.ts'
+import { type Commands, type Options, outputOption } from '../../shape/command.ts'
 import { groupAbove, NothingNamed, namesOf } from '../../shape/names.ts'
-import { confirm, yesOption } from '../../shape/outputs.ts'
-import { jsonText, plain, size } from '../../shape/plain-text.ts'
-import { v1 } from '../../shape/v1-names.ts'
+import { confirm, v1, yesOption } from '../../shape/outputs.ts'
+import { size } from '../../shape/plain-text.ts'
 import { limitOf, limitOption, listOf, type Resource } from '../../shape/verbs.ts'
-import { show } from '../image-options.ts'
-import { placeNamed } from '../rule-names.ts'
+import { placeNamed } from '../rules.ts'
 
 type Plan = {
   uid: string
@@ -106,33 +97,31 @@ async function settled(api: ApiReader, uid: string, busy: string): Promise<Plan>
     await sleep(pollMs)
   }
   const hint = `pinfold images retention deletions ${uid} shows how far it has got`
-  throw new CliError(exitCodes.failed, `the server is still at work on the plan\n${hint}`)
+  throw failure(`the server is still at work on the plan\n${hint}`)
 }
 
-const plan: Command = {
+const plan = apiCommand({
   details: `Nothing is deleted. What it prints is kept for a week as a plan, which apply carries out. Rules in dry-run are shown
 as if they were in force, and what only they let go is not deleted.`,
   arguments: [{ name: '<place>', summary: 'ORG, ORG/FOLDER, ORG/NAME, or a uid: it and all below' }],
-  options: [limitOption, outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [limitOption, outputOption],
+  async run(api, options) {
     const place = await placeNamed(api, String(options.place))
     const made = (await api.call('POST', `${path}/${place}`, {})) as Plan
-    return showPlan(terminal, api, options, await settled(api, made.uid, 'PLANNING'))
+    return answerOf(api, options, await settled(api, made.uid, 'PLANNING'))
   },
-}
+})
 
-const deletions: Command = {
+const deletions = apiCommand({
   arguments: planArgument,
-  options: [limitOption, outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [limitOption, outputOption],
+  async run(api, options) {
     const uid = await planNamed(api, String(options.plan))
-    return showPlan(terminal, api, options, (await api.call('GET', `${path}/${uid}`)) as Plan)
+    return answerOf(api, options, (await api.call('GET', `${path}/${uid}`)) as Plan)
   },
-}
+})
 
-async function showPlan(terminal: Terminal, api: ApiReader, options: Options, made: Plan): Promise<number> {
+async function answerOf(api: ApiReader, options: Options, made: Plan): Promise<Answer> {
   const { items, more } = await api.list<Deletion>(`${path}/${made.uid}/deletions`, 'deletions', {}, limitOf(options))
   const repos = [...new Set(items.map(({ repoUid }) => repoUid))]
   const names = options.output === 'json' ? undefined : await namesOf(api, repos.map(groupsOf), [], repos)
@@ -143,9 +132,9 @@ async function showPlan(terminal: Terminal, api: ApiReader, options: Options, ma
     size(one.bytes ?? 0),
     one.dryRun ? 'would go' : (outcomeWords[one.outcome ?? ''] ?? 'goes'),
   ])
-  const code = show(terminal, options, { plan: made, items }, ['IMAGE', 'DIGEST', 'WHY', 'BYTES', 'WHAT'], rows, more)
-  terminal.say(`pinfold: ${summaryOf(made)}`)
-  return code
+  const head = ['IMAGE', 'DIGEST', 'WHY', 'BYTES', 'WHAT']
+  const notes = (say: (line: string) => void) => say(`pinfold: ${summaryOf(made)}`)
+  return { json: { plan: made, items }, head, rows, more, notes }
 }
 
 const groupsOf = (repo: string): string => repo.slice(0, repo.lastIndexOf('/'))
@@ -179,21 +168,18 @@ function summaryOf(made: Plan): string {
   return `${manifests} manifests go, ${size(bytes)}${more}${dry}${unread}\npinfold images retention apply ${uid} deletes them`
 }
 
-const apply: Command = {
+const apply = apiCommand({
   details: `Each manifest is judged once more: what was tagged, held, listed or promised since the plan was made is left.`,
   arguments: planArgument,
-  options: [yesOption, outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
+  options: [yesOption, outputOption],
+  async run(api, options, terminal) {
     const uid = await planNamed(api, String(options.plan))
     const { manifests = '0', bytes = '0' } = (await api.call('GET', `${path}/${uid}`)) as Plan
     await confirm(terminal, options.yes, `delete ${manifests} manifests, ${size(bytes)}`)
     await api.call('POST', `${path}/${uid}:apply`, {})
     const applied = await settled(api, uid, 'APPLYING')
-    if (options.output === 'json') terminal.print(jsonText(applied, 2))
-    else terminal.print(plain(summaryOf(applied)))
-    return exitCodes.ok
+    return { json: applied, text: summaryOf(applied) }
   },
-}
+})
 
 export const planCommands: Commands = { plan, plans, deletions, apply }
