@@ -10,6 +10,7 @@ import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Skew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
+import type { AdvisoriesParts } from './domains/advisories/parts.ts'
 import type { EventsParts } from './domains/events/parts.ts'
 import type { IamParts } from './domains/iam/parts.ts'
 import type { LedgerParts } from './domains/ledger/parts.ts'
@@ -17,12 +18,12 @@ import type { MirrorsParts } from './domains/mirrors/parts.ts'
 import type { PolicyParts } from './domains/policy/parts.ts'
 import type { RegistryParts } from './domains/registry/parts.ts'
 import type { ScanningParts } from './domains/scanning/parts.ts'
-import type { VulnerabilitiesParts } from './domains/vulnerabilities/parts.ts'
 import type { Hooks } from './hooks.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { ProviderDirectory } from './issuer/people/directory.ts'
 import type { ScannerPull } from './issuer/scanner-token.ts'
+import type { FailureLog } from './lib/batches/failure-log.ts'
 import type { Budgets } from './lib/budgets/budgets.ts'
 import type { ThreadTime } from './lib/budgets/thread-time.ts'
 import type { Buffers } from './lib/buffers.ts'
@@ -33,7 +34,6 @@ import type { Vendor } from './lib/naming/vendor.ts'
 import type { ClientRanges } from './lib/net/client-ranges.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
-import type { FailureLog } from './lib/noted/failure-log.ts'
 import type { Resource } from './lib/resource.ts'
 import type { Metrics } from './metrics.ts'
 import type { Tracer } from './tracing/tracer.ts'
@@ -97,7 +97,7 @@ export type Parts = IamParts &
   RegistryParts &
   EventsParts &
   LedgerParts &
-  VulnerabilitiesParts &
+  AdvisoriesParts &
   ScanningParts &
   PolicyParts &
   MirrorsParts

@@ -1,7 +1,7 @@
 // A command line from its words to its exit code: the whole program except the process around it.
 import { commands } from './cli/commands.ts'
-import { CliError, exitCodes } from './cli/shape/cli-error.ts'
-import { runProgram, type Terminal } from './cli/shape/command.ts'
+import { CliError, exitCodes } from './cli/framework/cli-error.ts'
+import { runProgram, type Terminal } from './cli/framework/command.ts'
 import { isUnavailable, whyRefused } from './db/unavailable.ts'
 import { version } from './version.ts'
 

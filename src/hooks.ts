@@ -1,10 +1,11 @@
 // Lifecycle hooks: each of them is declared by the domain that calls it, in its hooks.ts, and implemented by higher domains in
 // files that end in .hooks.ts. They run in the transaction of the caller, in the order of the layers.
+
+import type { AdvisoryHooks } from './domains/advisories/hooks.ts'
 import type { IamHooks } from './domains/iam/hooks.ts'
 import type { RegistryHooks } from './domains/registry/hooks.ts'
-import type { VulnerabilityHooks } from './domains/vulnerabilities/hooks.ts'
 
-type Declared = IamHooks & RegistryHooks & VulnerabilityHooks
+type Declared = IamHooks & RegistryHooks & AdvisoryHooks
 
 /** The hooks that a domain implements. */
 export type DomainHooks = Partial<Declared>

@@ -1,8 +1,8 @@
 // From the command line to a command; the only file that may end the process.
 
-import { exitCodes } from './cli/shape/cli-error.ts'
-import type { Terminal } from './cli/shape/command.ts'
-import { visible } from './cli/shape/plain-text.ts'
+import { exitCodes } from './cli/framework/cli-error.ts'
+import type { Terminal } from './cli/framework/command.ts'
+import { visible } from './cli/framework/plain-text.ts'
 import { runCommandLine } from './command-line.ts'
 
 let isOutputLost = false
@@ -16,7 +16,7 @@ const terminal: Terminal = {
   say: (text) => void process.stderr.write(`${text.split('\n').map(visible).join('\n')}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
-  preferred: async () => (await import('./cli/shape/preferences.ts')).preferredOptions(process.env),
+  preferred: async () => (await import('./cli/framework/preferences.ts')).preferredOptions(process.env),
   untilAsked: () =>
     new Promise((resolve) => {
       // Not only once: npm passes on the Ctrl-C that the terminal has sent us already.

@@ -5,7 +5,7 @@ import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import type { Metadata, ServiceError } from '@grpc/grpc-js'
 import { AppError, invalid } from '#lib/errors.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
-import { turnBytes, turns } from '#lib/turns/turns.ts'
+import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { MessageLimits } from './message-limits.ts'
 import { wireProblem } from './transcoding/wire-limits.ts'
 

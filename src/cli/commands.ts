@@ -1,5 +1,5 @@
 // The modules of all commands. A module is loaded if the command line names one of its commands.
-import type { Command, Commands, CommandTable } from './shape/command.ts'
+import type { Command, Commands, CommandTable } from './framework/command.ts'
 import { summaries } from './summaries.ts'
 
 /** The longest beginning of a path that is here finds its command, or commands by the words that are left. */

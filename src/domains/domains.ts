@@ -1,4 +1,5 @@
 import type { Domain } from '#domain.ts'
+import { advisories } from '#domains/advisories/domain.ts'
 import { events } from '#domains/events/domain.ts'
 import { iam } from '#domains/iam/domain.ts'
 import { ledger } from '#domains/ledger/domain.ts'
@@ -9,7 +10,6 @@ import { ping } from '#domains/ping/domain.ts'
 import { policy } from '#domains/policy/domain.ts'
 import { registry } from '#domains/registry/domain.ts'
 import { scanning } from '#domains/scanning/domain.ts'
-import { vulnerabilities } from '#domains/vulnerabilities/domain.ts'
 
 /** Every domain, the lowest layer first: a domain imports only domains before it. A new domain is one line here. */
 export const domains: readonly Domain[] = [
@@ -18,7 +18,7 @@ export const domains: readonly Domain[] = [
   registry,
   events,
   ledger,
-  vulnerabilities,
+  advisories,
   scanning,
   policy,
   mirrors,

@@ -2,7 +2,7 @@
 // all the right that it takes.
 
 import { isUnavailable } from '#db/unavailable.ts'
-import { rawReportPath } from '#domains/scanning/known/reports.model.ts'
+import { rawReportPath } from '#domains/scanning/image-findings/reports.model.ts'
 import { openRaw } from '#domains/scanning/reports/raw-reports.service.ts'
 import { answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'

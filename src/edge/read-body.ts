@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
 import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
-import { turnBytes, turns } from '#lib/turns/turns.ts'
+import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { HttpArrival } from './doors.ts'
 
 /** The limit of a body that arrives before the caller has shown a token of ours, such as a form. */

@@ -9,8 +9,8 @@ import { readFact, writeFact } from '#db/facts.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { contentsAfter, locationIsKnown, type StoredContent } from '#domains/registry/blobs/locations.store.ts'
 import { algorithmOf } from '#lib/digest.ts'
+import { eachAtOnce } from '#lib/scheduling/each-at-once.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
-import { eachAtOnce } from '#lib/turns/each-at-once.ts'
 import { openExisting } from '#open-database.ts'
 
 export type Copied = {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Part } from '#blobs/blobs.ts'
 import { ContentTooLarge, StoreFull } from '#blobs/blobs.ts'
-import { turnBytes, turns } from '#lib/turns/turns.ts'
+import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 

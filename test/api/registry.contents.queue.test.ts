@@ -8,7 +8,7 @@ import {
   unreadable as unreadableOutcome,
 } from '#domains/registry/images/image-contents.service.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { createReadTurns } from '#lib/turns/read-turns.ts'
+import { createReadTurns } from '#lib/scheduling/read-turns.ts'
 import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
 import { type Json, onPostgres, roleUids } from '../support/pinfold.ts'

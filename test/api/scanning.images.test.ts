@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
-import { createReadTurns } from '#lib/turns/read-turns.ts'
+import { createReadTurns } from '#lib/scheduling/read-turns.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'

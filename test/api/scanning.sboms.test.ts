@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
 import { readOsv } from '#sources/osv.ts'
 import { envelopeOf, keysOf, pushAttestations, refer, statementAbout } from '../support/attest.ts'
 import { runDuty } from '../support/duties.ts'

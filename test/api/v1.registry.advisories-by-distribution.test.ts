@@ -1,7 +1,7 @@
 // The advisories of the public organisation are about some distributions: packages of any other are not compared with them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { readAdvisories } from '../../src/cli/imports/advisory-yaml.ts'
 import { runDuty } from '../support/duties.ts'

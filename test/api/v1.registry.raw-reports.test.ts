@@ -1,7 +1,7 @@
 // Raw reports that are too long for an answer are fetched by a link, which is good for five minutes.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createReportMemory } from '#domains/scanning/outside/report-memory.service.ts'
+import { createReportMemory } from '#domains/scanning/scan-reports/report-memory.service.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { Scanner_Name, Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { runDuty } from '../support/duties.ts'

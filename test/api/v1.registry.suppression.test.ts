@@ -1,7 +1,7 @@
 // A package of a language that the distribution brought along does not count where the distribution has fixed it, and says so.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
+import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
 import { ok } from '../support/expect.ts'
 import type { LayerEntries } from '../support/layers.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'

@@ -2,13 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
-import { advisoryFields } from '#domains/vulnerabilities/advisories/advisories.model.ts'
-import {
-  countAdvisories,
-  type Limits,
-  listAdvisories,
-} from '#domains/vulnerabilities/advisories/advisory-search.store.ts'
-import { type AdvisoryFilter, facets } from '#domains/vulnerabilities/advisories/advisory-terms.model.ts'
+import { advisoryFields } from '#domains/advisories/advisories/advisories.model.ts'
+import { countAdvisories, type Limits, listAdvisories } from '#domains/advisories/advisories/advisory-search.store.ts'
+import { type AdvisoryFilter, facets } from '#domains/advisories/advisories/advisory-terms.model.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'

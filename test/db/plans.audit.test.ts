@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader } from '#db/sql.ts'
-import { lastEmpty } from '#domains/events/delivery/behind.store.ts'
+import { lastEmpty } from '#domains/events/delivery/backlog.store.ts'
 import { eventIdAt, eventsAfter, positionOf } from '#domains/events/stream/stream.store.ts'
 import type { AuditFilter } from '#domains/outbox/audit.model.ts'
 import { countEntries, deleteBefore, listEntries } from '#domains/outbox/audit.store.ts'

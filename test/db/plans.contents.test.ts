@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
+import { listAbout } from '#domains/advisories/advisories/publication.store.ts'
 import * as attached from '#domains/registry/images/attached.store.ts'
 import * as contents from '#domains/registry/images/image-contents.store.ts'
 import * as history from '#domains/registry/tags/tag-history.store.ts'
-import { listAbout } from '#domains/vulnerabilities/advisories/publication.store.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold

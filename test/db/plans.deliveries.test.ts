@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
-import * as behind from '#domains/events/delivery/behind.store.ts'
+import * as behind from '#domains/events/delivery/backlog.store.ts'
 import * as deliveries from '#domains/events/delivery/deliveries.store.ts'
 import * as sending from '#domains/events/delivery/sending.store.ts'
 import * as queues from '#domains/events/routing/queues.store.ts'

@@ -14,7 +14,7 @@ import * as locations from '#domains/registry/blobs/locations.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import * as ledgers from '#domains/registry/repos/ledgers.store.ts'
-import * as told from '#domains/registry/tags/told-moves.store.ts'
+import * as told from '#domains/registry/tags/upstream-history.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { raw, sql } from '#db/sql.ts'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
 import { queueMatches } from '#domains/scanning/queue/queue.store.ts'
 import { runDuty } from '../support/duties.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'

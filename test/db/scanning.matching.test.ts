@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
 import { ident, sql } from '#db/sql.ts'
-import { findKnown, findKnownNow } from '#domains/scanning/known/known.store.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
+import { findKnown, findKnownNow } from '#domains/scanning/image-findings/image-findings.store.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
-import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
 import {
   type AffectedPackage,
   beginSource,

@@ -38,7 +38,7 @@ const ruleFiles: Record<string, readonly string[]> = {
   ],
   own: [
     'events/delivery/attempt.ts',
-    'events/delivery/behind.ts',
+    'events/delivery/backlog.ts',
     'events/delivery/cloud-event.ts',
     'events/delivery/coalesced.ts',
     'events/delivery/deliver.ts',
@@ -70,8 +70,8 @@ const ruleFiles: Record<string, readonly string[]> = {
     'ledger/proofs/witnessing.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',
-    'vulnerabilities/advisories/advisory-checks.ts',
-    'vulnerabilities/reports/affected.ts',
+    'advisories/advisories/advisory-checks.ts',
+    'advisories/reports/affected.ts',
   ],
 }
 
@@ -197,7 +197,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     )
       return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/token-checks.ts'
-    const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
+    const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/framework/operator.ts'
     return operators && (['api', 'issuer', 'db', 'service', 'maintenance'].includes(to) || openers.includes(to))
   },
 }

@@ -1,8 +1,8 @@
 // Gates that deny what nobody can say do so, too, where more is found in an image than is kept or looked at.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
-import { ownSource } from '#domains/scanning/own/own-advisories.service.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { ownSource } from '#domains/scanning/own-advisories/own-advisories.service.ts'
 import { beginSource, putSlice, type SourceRecord } from '#domains/scanning/records/records.service.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'

@@ -1,7 +1,7 @@
 // Commands of the program in the process of the test: a process for each takes seconds.
 
-import type { Terminal } from '#cli/shape/command.ts'
-import { visible } from '#cli/shape/plain-text.ts'
+import type { Terminal } from '#cli/framework/command.ts'
+import { visible } from '#cli/framework/plain-text.ts'
 import { runCommandLine } from '#command-line.ts'
 
 export type Env = Record<string, string>
@@ -16,7 +16,7 @@ export function commandsIn(env: Env, input = ''): (...args: string[]) => Promise
       input: async () => input,
       print: (line) => void stdout.push(`${line}\n`),
       say: (text) => void stderr.push(`${text.split('\n').map(visible).join('\n')}\n`),
-      preferred: async () => (await import('#cli/shape/preferences.ts')).preferredOptions(env),
+      preferred: async () => (await import('#cli/framework/preferences.ts')).preferredOptions(env),
       untilAsked: () => new Promise(() => {}),
     }
     const code = await runCommandLine(terminal, ['node', 'pinfold', ...args])

@@ -1,7 +1,7 @@
 // Pushes images and lets sources speak of their packages, as the server does it in the background.
 import type { App } from '#app.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
 import { runDuty } from './duties.ts'
 import { pushLayers } from './images.ts'

@@ -1,6 +1,6 @@
 // How many connections one client may have open: each costs memory before it has asked for anything.
 import { networkOf } from '#lib/net/source-address.ts'
-import { connecting } from '#lib/turns/connecting.ts'
+import { connecting } from '#lib/scheduling/connecting.ts'
 
 export type Connections = {
   /** Whether one more may be opened from there; then `close` has to be called once it is closed. */

@@ -2,7 +2,7 @@
 // bring hundreds of thousands. Node reads up to 2 MiB of each connection in one turn of the event loop, so bodies take turns.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { IncomingMessage } from 'node:http'
-import { turns } from '#lib/turns/turns.ts'
+import { turns } from '#lib/scheduling/turns.ts'
 
 /** Chunks below `smallBytes` are counted. Clients that stream lines of a log stay far below the limit. */
 const smallBytes = 128

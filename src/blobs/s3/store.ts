@@ -1,7 +1,7 @@
 // Blobs as objects of a bucket: the key that is chosen when one begins is where it stays, so nothing is ever copied.
 import { randomBytes } from 'node:crypto'
 import { Newest } from '#lib/caches/newest.ts'
-import { createMemory } from '#lib/turns/memory.ts'
+import { createMemory } from '#lib/scheduling/memory.ts'
 import type { Blobs } from '../blobs.ts'
 import { ContentMissing, StoreAway } from '../blobs.ts'
 import type { Observe } from '../operations.ts'

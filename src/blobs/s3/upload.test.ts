@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createMemory } from '#lib/turns/memory.ts'
+import { createMemory } from '#lib/scheduling/memory.ts'
 import { ContentTooLarge, StoreAway } from '../blobs.ts'
 import type { Client } from './client.ts'
 import { createUpload, pieceBytes } from './upload.ts'

@@ -1,7 +1,7 @@
 // A content on its way to the bucket: one request while it is small, else pieces of one size, since some stores insist on
 // that, which grows with the content, since no store takes more than 10,000.
 import { createHash } from 'node:crypto'
-import type { Memory, Reserved } from '#lib/turns/memory.ts'
+import type { Memory, Reserved } from '#lib/scheduling/memory.ts'
 import { ContentTooLarge, type Part } from '../blobs.ts'
 import { type Client, Refused } from './client.ts'
 import { escaped, textOf } from './xml.ts'

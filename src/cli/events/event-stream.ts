@@ -1,9 +1,9 @@
 // Follows the stream of events of a server: reads server-sent events, and comes back after every break.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
-import { ApiError, errorOfStatus, stream } from '../shape/api-client.ts'
-import type { Terminal } from '../shape/command.ts'
-import { plain } from '../shape/plain-text.ts'
+import { ApiError, errorOfStatus, stream } from '../framework/api-client.ts'
+import type { Terminal } from '../framework/command.ts'
+import { plain } from '../framework/plain-text.ts'
 
 export type StreamedEvent = { id: string; attributes: Record<string, string>; data: string; token: string }
 

@@ -1,14 +1,14 @@
 // Subscriptions of events with their deliveries, and requests that the registry refused.
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
-import { ApiError } from '../shape/api-client.ts'
-import { apiCommand, parentOf } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
-import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../shape/command.ts'
-import { actorsOf, NothingNamed } from '../shape/names.ts'
-import { plain } from '../shape/plain-text.ts'
-import { sessionOptions } from '../shape/session.ts'
+import { ApiError } from '../framework/api-client.ts'
+import { apiCommand, parentOf } from '../framework/api-pages.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { actorsOf, NothingNamed } from '../framework/names.ts'
+import { plain } from '../framework/plain-text.ts'
+import { sessionOptions } from '../framework/session.ts'
 
 type Subscription = { uid: string; sink: string; createTime: string }
 type Settings = {

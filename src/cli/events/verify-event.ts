@@ -3,8 +3,8 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { digestOf } from '#lib/digest.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
-import { failure } from '../shape/cli-error.ts'
-import { plain } from '../shape/plain-text.ts'
+import { failure } from '../framework/cli-error.ts'
+import { plain } from '../framework/plain-text.ts'
 import type { StreamedEvent } from './event-stream.ts'
 
 /** Throws unless the event was signed by the server's published keys, for this group, and with this body. */

@@ -1,9 +1,9 @@
 // Who asks to get into an organisation, and how that is answered.
 import { isUid } from '#lib/uid.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import { type Commands, outputOption } from '../shape/command.ts'
-import { organizationOf } from '../shape/names.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import { type Commands, outputOption } from '../framework/command.ts'
+import { organizationOf } from '../framework/names.ts'
 import { findRole } from './resources.ts'
 
 type AccessRequest = { uid: string; identityUid: string; name?: string; email: string; askTime: string }

@@ -1,12 +1,12 @@
 // Which accounts at clouds belong to a group. A group has one association; each cloud is a part of it.
 import { codes } from '#lib/errors.ts'
-import { ApiError, type Body } from '../shape/api-client.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../shape/command.ts'
-import { confirm, oneFormats, outputOf, yesOption } from '../shape/outputs.ts'
-import { plain } from '../shape/plain-text.ts'
-import { describeOf, listOf, pairOf, removeOf, shownOne } from '../shape/verbs.ts'
+import { ApiError, type Body } from '../framework/api-client.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { confirm, oneFormats, outputOf, yesOption } from '../framework/outputs.ts'
+import { plain } from '../framework/plain-text.ts'
+import { describeOf, listOf, pairOf, removeOf, shownOne } from '../framework/verbs.ts'
 import { associations } from './resources.ts'
 
 const groupArgument = { name: '<group>', summary: 'ORG or ORG/FOLDER, or its uid' }

@@ -2,8 +2,8 @@
 // one of the server.
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
-import { send } from '../shape/api-client.ts'
-import { CliError, exitCodes, failure, usageError } from '../shape/cli-error.ts'
+import { send } from '../framework/api-client.ts'
+import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import {
   type Command,
   type Commands,
@@ -11,10 +11,10 @@ import {
   type Options,
   outputOption,
   type Terminal,
-} from '../shape/command.ts'
-import { withLock } from '../shape/file-lock.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
-import { readPreferences } from '../shape/preferences.ts'
+} from '../framework/command.ts'
+import { withLock } from '../framework/file-lock.ts'
+import { jsonText, table } from '../framework/plain-text.ts'
+import { readPreferences } from '../framework/preferences.ts'
 import {
   accessToken,
   apiOption,
@@ -30,7 +30,7 @@ import {
   type Session,
   sessionOf,
   sessionOptions,
-} from '../shape/session.ts'
+} from '../framework/session.ts'
 import {
   lockOfPerson,
   removePerson,
@@ -41,7 +41,7 @@ import {
   writePerson,
   writeProfile,
   writeToken,
-} from '../shape/user-files.ts'
+} from '../framework/user-files.ts'
 import { ambientToken, readTokenFile } from './outside-token.ts'
 
 const audienceOption: OptionSpec = {
@@ -205,7 +205,10 @@ expires; every other one is exchanged each time.`,
 async function scopesOf(terminal: Terminal, options: Options): Promise<string[]> {
   const given = listOf(options.scope)
   if (given.every(isUid)) return given
-  const [{ apiReader }, { groupOf }] = await Promise.all([import('../shape/api-pages.ts'), import('../shape/names.ts')])
+  const [{ apiReader }, { groupOf }] = await Promise.all([
+    import('../framework/api-pages.ts'),
+    import('../framework/names.ts'),
+  ])
   const api = await apiReader(terminal, options)
   return Promise.all(given.map((group) => groupOf(api, group)))
 }

@@ -1,9 +1,9 @@
 // Role bindings that a person has to accept before they count.
 import { isUid } from '#lib/uid.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import { type Command, type Commands, outputOption } from '../shape/command.ts'
-import { sessionOptions } from '../shape/session.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import { type Command, type Commands, outputOption } from '../framework/command.ts'
+import { sessionOptions } from '../framework/session.ts'
 
 type PendingBinding = {
   uid: string

@@ -1,11 +1,11 @@
 import { parentOf, top } from '#lib/uid.ts'
-import { send } from '../shape/api-client.ts'
-import { CliError, exitCodes } from '../shape/cli-error.ts'
-import type { Command } from '../shape/command.ts'
-import { withLock } from '../shape/file-lock.ts'
-import { confirm, yesOption } from '../shape/outputs.ts'
-import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'
-import { lockOfPerson, removePerson, removeProfile, removeTokens } from '../shape/user-files.ts'
+import { send } from '../framework/api-client.ts'
+import { CliError, exitCodes } from '../framework/cli-error.ts'
+import type { Command } from '../framework/command.ts'
+import { withLock } from '../framework/file-lock.ts'
+import { confirm, yesOption } from '../framework/outputs.ts'
+import { callerToken, sessionOf, sessionOptions } from '../framework/session.ts'
+import { lockOfPerson, removePerson, removeProfile, removeTokens } from '../framework/user-files.ts'
 
 export const deleteAccount: Command = {
   details: `For people; an identity of a workload is deleted with iam identities delete. The last owner of an organisation has to make

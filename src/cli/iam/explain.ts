@@ -1,13 +1,13 @@
 // Why somebody may do something somewhere, or may not, and who could change that.
 import { isUid } from '#lib/uid.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import { outputOption } from '../framework/command.ts'
+import { findIdentity, groupOf, NothingNamed } from '../framework/names.ts'
+import { plain, table } from '../framework/plain-text.ts'
+import { registryOf } from '../framework/session.ts'
 import { findImage, imageNameOf } from '../registry/image-names.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import { outputOption } from '../shape/command.ts'
-import { findIdentity, groupOf, NothingNamed } from '../shape/names.ts'
-import { plain, table } from '../shape/plain-text.ts'
-import { registryOf } from '../shape/session.ts'
 
 type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
 type Explanation = {

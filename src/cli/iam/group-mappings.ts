@@ -1,10 +1,10 @@
 // Mappings that give roles to the groups that a provider reports.
-import { apiReader } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { asListed, groupOf, type Kind } from '../shape/names.ts'
-import { confirm, type Item, v1 } from '../shape/outputs.ts'
-import { type Resource, removeOf, unlessMissing, verbsOf } from '../shape/verbs.ts'
+import { apiReader } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { asListed, groupOf, type Kind } from '../framework/names.ts'
+import { confirm, type Item, v1 } from '../framework/outputs.ts'
+import { type Resource, removeOf, unlessMissing, verbsOf } from '../framework/verbs.ts'
 import { findProvider } from './identity-providers.ts'
 import { findRole, more } from './resources.ts'
 

@@ -1,8 +1,8 @@
 // Organisations and folders.
-import type { OptionSpec } from '../shape/command.ts'
-import { groupAbove, groupOf, organizationOf } from '../shape/names.ts'
-import { type Item, v1 } from '../shape/outputs.ts'
-import type { Field, Resource } from '../shape/verbs.ts'
+import type { OptionSpec } from '../framework/command.ts'
+import { groupAbove, groupOf, organizationOf } from '../framework/names.ts'
+import { type Item, v1 } from '../framework/outputs.ts'
+import type { Field, Resource } from '../framework/verbs.ts'
 
 type Group = Item & { name: string; description?: string; createTime?: string; verified?: boolean }
 

@@ -1,9 +1,9 @@
 // Commands of organizations, folders, identities, role bindings and invites.
-import { apiReader, parentOf } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { confirm, type Item } from '../shape/outputs.ts'
-import { createOf, type Resource, removeOf, unlessMissing, verbsOf } from '../shape/verbs.ts'
+import { apiReader, parentOf } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { confirm, type Item } from '../framework/outputs.ts'
+import { createOf, type Resource, removeOf, unlessMissing, verbsOf } from '../framework/verbs.ts'
 import { folders, organizations, parentOption } from './groups.ts'
 import { identities, invites, roleBindings } from './resources.ts'
 

@@ -1,11 +1,11 @@
 // Why a token of somebody else would become an identity of the server, or not, claim by claim.
 import { parseClaims } from '#lib/json/claims.ts'
-import { apiReader } from '../shape/api-pages.ts'
-import { exitCodes, failure } from '../shape/cli-error.ts'
-import { type Command, outputOption } from '../shape/command.ts'
-import { findIdentity } from '../shape/names.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
-import { apiOption } from '../shape/session.ts'
+import { apiReader } from '../framework/api-pages.ts'
+import { exitCodes, failure } from '../framework/cli-error.ts'
+import { type Command, outputOption } from '../framework/command.ts'
+import { findIdentity } from '../framework/names.ts'
+import { jsonText, table } from '../framework/plain-text.ts'
+import { apiOption } from '../framework/session.ts'
 import { readTokenFile } from './outside-token.ts'
 
 type Check = { claim: string; wanted: string; got: string; matches: boolean }

@@ -1,10 +1,10 @@
 // New identities: by what their tokens must say, and shortcuts for the platforms that most people use.
-import { type Answer, apiCommand } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Command, Commands, OptionSpec, Options, Terminal } from '../shape/command.ts'
-import { oneFormats, outputOf } from '../shape/outputs.ts'
-import { bodyOf, type Field, optionOf, shownOne } from '../shape/verbs.ts'
+import { type Answer, apiCommand } from '../framework/api-pages.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Command, Commands, OptionSpec, Options, Terminal } from '../framework/command.ts'
+import { oneFormats, outputOf } from '../framework/outputs.ts'
+import { bodyOf, type Field, optionOf, shownOne } from '../framework/verbs.ts'
 import { parentOption } from './groups.ts'
 import { claimFields, findRole, identities } from './resources.ts'
 

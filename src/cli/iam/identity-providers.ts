@@ -1,8 +1,8 @@
 // Identity providers, with which members of an organization sign in.
-import type { ApiReader } from '../shape/api-reader.ts'
-import { findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
-import { v1 } from '../shape/outputs.ts'
-import { type Resource, verbsOf } from '../shape/verbs.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { findNamed, groupAbove, groupOf, type Kind } from '../framework/names.ts'
+import { v1 } from '../framework/outputs.ts'
+import { type Resource, verbsOf } from '../framework/verbs.ts'
 import { parentOption } from './groups.ts'
 import { at, description, findRole, group, more, type Named, rename } from './resources.ts'
 

@@ -1,8 +1,8 @@
 // The token that somebody else signed, which is exchanged for one of ours: from a file, or from the platform we run on.
 import { readFileSync } from 'node:fs'
-import { send } from '../shape/api-client.ts'
-import { CliError, exitCodes, failure } from '../shape/cli-error.ts'
-import type { Terminal } from '../shape/command.ts'
+import { send } from '../framework/api-client.ts'
+import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
+import type { Terminal } from '../framework/command.ts'
 
 /**
  * Where the guide projects a service account token that is meant for us. Never the default one: it is for the cluster's

@@ -1,10 +1,10 @@
 // The resources of access, a row each.
 import { isUid } from '#lib/uid.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { usageError } from '../shape/cli-error.ts'
-import { asListed, findIdentity, findNamed, groupAbove, groupOf, type Kind } from '../shape/names.ts'
-import { type Columns, type Item, type Names, v1 } from '../shape/outputs.ts'
-import type { Field, Resource } from '../shape/verbs.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { usageError } from '../framework/cli-error.ts'
+import { asListed, findIdentity, findNamed, groupAbove, groupOf, type Kind } from '../framework/names.ts'
+import { type Columns, type Item, type Names, v1 } from '../framework/outputs.ts'
+import type { Field, Resource } from '../framework/verbs.ts'
 
 export type Named = Item & { name: string; description?: string; createTime?: string }
 type Identity = Named & {

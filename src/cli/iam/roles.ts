@@ -1,8 +1,8 @@
-import { apiCommand, apiReader } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { listFormats, outputOf } from '../shape/outputs.ts'
-import { listOf, updateOf, verbsOf } from '../shape/verbs.ts'
+import { apiCommand, apiReader } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { listFormats, outputOf } from '../framework/outputs.ts'
+import { listOf, updateOf, verbsOf } from '../framework/verbs.ts'
 import { parentOption } from './groups.ts'
 import { roles } from './resources.ts'
 

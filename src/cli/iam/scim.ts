@@ -1,10 +1,10 @@
 // SCIM of an identity provider, and its token, which is shown once.
-import { apiCommand } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Command, Commands, OptionSpec, Options, Terminal } from '../shape/command.ts'
-import { confirm, yesOption } from '../shape/outputs.ts'
-import { plain, visible } from '../shape/plain-text.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Command, Commands, OptionSpec, Options, Terminal } from '../framework/command.ts'
+import { confirm, yesOption } from '../framework/outputs.ts'
+import { plain, visible } from '../framework/plain-text.ts'
 import { findProvider } from './identity-providers.ts'
 
 const providerArgument = { name: '<provider>', summary: 'The identity provider: its name, ORG/NAME, or its uid' }

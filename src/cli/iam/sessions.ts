@@ -1,11 +1,11 @@
 // Where somebody is signed in, and how that ends.
 import { isUid } from '#lib/uid.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { usageError } from '../shape/cli-error.ts'
-import { type Commands, type OptionSpec, type Options, outputOption } from '../shape/command.ts'
-import { organizationOf } from '../shape/names.ts'
-import { sessionOptions } from '../shape/session.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { usageError } from '../framework/cli-error.ts'
+import { type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { organizationOf } from '../framework/names.ts'
+import { sessionOptions } from '../framework/session.ts'
 
 type Session = {
   uid: string

@@ -1,12 +1,12 @@
 // Sends the records of an import to the server in batches that commit whole, and says what became of them.
 import { chunksByBytes } from '#lib/chunks.ts'
-import type { Body } from '../shape/api-client.ts'
-import { ApiError } from '../shape/api-client.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import type { Options, Terminal } from '../shape/command.ts'
-import type { OperatorApi } from '../shape/operator.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
-import { progressOf } from '../shape/progress.ts'
+import type { Body } from '../framework/api-client.ts'
+import { ApiError } from '../framework/api-client.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import type { Options, Terminal } from '../framework/command.ts'
+import type { OperatorApi } from '../framework/operator.ts'
+import { jsonText, plain } from '../framework/plain-text.ts'
+import { progressOf } from '../framework/progress.ts'
 
 /** Something that cannot be taken in, and where it stands. `field` is a path in the record; empty for all of it. */
 export type Problem = { file: string; line: number; field: string; description: string }

@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
-import { CliError, failure } from '../shape/cli-error.ts'
+import { CliError, failure } from '../framework/cli-error.ts'
 
 /** A text, under the name that errors call it by; `path` is the file on disk that it is in. */
 type InputFile = { name: string; path: string; text: string }

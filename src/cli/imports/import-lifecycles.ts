@@ -1,5 +1,5 @@
-import { type Command, outputOption } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { type Command, outputOption } from '../framework/command.ts'
+import { operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
 import { inputFiles } from './import-files.ts'
 import { readLifecycles } from './lifecycle-files.ts'

@@ -1,8 +1,8 @@
 // Reads files of libraries: `ecosystem`, and `packages` with their versions. A version is its text, or an object with what
 // is known of it; of Java each file of a version may stand for itself.
 import { parseUniqueJson } from '#lib/unique-json.ts'
-import { lineIn, linesOf } from '../shape/json-lines.ts'
-import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../shape/json-values.ts'
+import { lineIn, linesOf } from '../framework/json-lines.ts'
+import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } from './library-record.ts'
 

@@ -1,8 +1,8 @@
 // Where a copy of libraries comes from: one index of Python packages, or one Maven repository.
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { projectName, projectNamePattern } from '#versions/pep503.ts'
-import { usageError } from '../shape/cli-error.ts'
-import { WrongValue } from '../shape/json-values.ts'
+import { usageError } from '../framework/cli-error.ts'
+import { WrongValue } from '../framework/json-values.ts'
 import type { LibraryRecord } from './library-record.ts'
 import { metadataPath, readMetadata } from './maven-repository.ts'
 import { indexFormat, readProject, readProjects } from './python-index.ts'

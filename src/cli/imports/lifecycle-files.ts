@@ -1,6 +1,6 @@
 // Reads how long products live, as endoflife.date publishes it: what /api/v1/products/full or the address of one product
 // answers, or the records that its pages are made from.
-import { type Json, listAt, objectAt, textAt, WrongValue } from '../shape/json-values.ts'
+import { type Json, listAt, objectAt, textAt, WrongValue } from '../framework/json-values.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
 /** The products of a text, and what is wrong with the others. */

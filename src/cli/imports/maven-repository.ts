@@ -1,6 +1,6 @@
 // What a Maven repository says of the versions of an artifact: https://maven.apache.org/ref/current/maven-repository-metadata/
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { WrongValue } from '../shape/json-values.ts'
+import { WrongValue } from '../framework/json-values.ts'
 import type { LibraryRecord } from './library-record.ts'
 
 const versionPath = 'metadata.versioning.versions.version'

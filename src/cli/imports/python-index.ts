@@ -1,7 +1,7 @@
 // What an index of Python packages says: PEP 691 with the sizes and times of PEP 700.
 import { pep440Key } from '#versions/pep440.ts'
 import { projectName, projectNamePattern } from '#versions/pep503.ts'
-import { listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../shape/json-values.ts'
+import { listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
 import { type LibraryRecord, type VersionFile, versionOf } from './library-record.ts'
 
 export const indexFormat = 'application/vnd.pypi.simple.v1+json'

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
-import { exitCodes } from '../shape/cli-error.ts'
-import type { Command, Options, Terminal } from '../shape/command.ts'
-import { registryOf, sessionOf, sessionOptions } from '../shape/session.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import type { Command, Options, Terminal } from '../framework/command.ts'
+import { registryOf, sessionOf, sessionOptions } from '../framework/session.ts'
 import { checkDockerConfig, dockerConfigFile, savePassword, useCredentialHelper } from './docker-config.ts'
 import { createOptions, createPullToken, pushRole } from './pull-token.ts'
 

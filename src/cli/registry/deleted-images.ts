@@ -1,8 +1,8 @@
 // Repositories that are gone: whoever may read the audit log of their group finds them by the path that they had.
 import { isUid } from '#lib/uid.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { failure } from '../shape/cli-error.ts'
-import { checkNamed } from '../shape/names.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { failure } from '../framework/cli-error.ts'
+import { checkNamed } from '../framework/names.ts'
 
 type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { CliError, exitCodes, failure } from '../shape/cli-error.ts'
+import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
 
 type DockerConfig = Record<string, unknown> & {
   credHelpers?: Record<string, string>

@@ -2,9 +2,9 @@
 // input, the answer goes to standard output, and so does what went wrong.
 
 import { subdomainOf } from '#lib/net/subdomain.ts'
-import { CliError, exitCodes, usageError } from '../shape/cli-error.ts'
-import type { Command, Options, Terminal } from '../shape/command.ts'
-import { accessToken, registryOf, sessionOf } from '../shape/session.ts'
+import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
+import type { Command, Options, Terminal } from '../framework/command.ts'
+import { accessToken, registryOf, sessionOf } from '../framework/session.ts'
 
 /** By this text docker knows that it may go on without a credential. */
 const nothingFound = 'credentials not found in native keychain'

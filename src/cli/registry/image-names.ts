@@ -3,10 +3,10 @@
 import { chunks } from '#lib/chunks.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { failure, usageError } from '../shape/cli-error.ts'
-import { NothingNamed } from '../shape/names.ts'
-import { registryOf } from '../shape/session.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { failure, usageError } from '../framework/cli-error.ts'
+import { NothingNamed } from '../framework/names.ts'
+import { registryOf } from '../framework/session.ts'
 
 export type Repo = { uid: string; name: string; description: string; updateTime: string }
 type ImageName = { path: string; tag: string | undefined }

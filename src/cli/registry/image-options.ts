@@ -1,11 +1,11 @@
 // What the commands about images share.
 import { isDigest } from '#lib/digest.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Options } from '../shape/command.ts'
-import { keyOf } from '../shape/command.ts'
-import { registryOf } from '../shape/session.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Options } from '../framework/command.ts'
+import { keyOf } from '../framework/command.ts'
+import { registryOf } from '../framework/session.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 
 /** `acme/app@sha256:…`, as images are pinned, names the digest as `--digest` does. */

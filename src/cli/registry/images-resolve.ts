@@ -1,8 +1,8 @@
-import { apiCommand } from '../shape/api-pages.ts'
-import { exitCodes, usageError } from '../shape/cli-error.ts'
-import { outputOption, type Terminal } from '../shape/command.ts'
-import { findIdentity } from '../shape/names.ts'
-import { plain, table } from '../shape/plain-text.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
+import { outputOption, type Terminal } from '../framework/command.ts'
+import { findIdentity } from '../framework/names.ts'
+import { plain, table } from '../framework/plain-text.ts'
 import { imageOf, timeOf } from './image-options.ts'
 import { pullRuleNamed } from './pull-rules.ts'
 

@@ -1,11 +1,19 @@
 // The protocol of the kubelet's credential providers: a request as JSON on standard input, the answer on standard output.
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid } from '#lib/uid.ts'
+import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
+import type { Command, Options, Terminal } from '../framework/command.ts'
+import { plain } from '../framework/plain-text.ts'
+import {
+  apiOption,
+  claimsOf,
+  exchange,
+  outsideToken,
+  registryOf,
+  type Session,
+  sessionOf,
+} from '../framework/session.ts'
 import { type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
-import { CliError, exitCodes, usageError } from '../shape/cli-error.ts'
-import type { Command, Options, Terminal } from '../shape/command.ts'
-import { plain } from '../shape/plain-text.ts'
-import { apiOption, claimsOf, exchange, outsideToken, registryOf, type Session, sessionOf } from '../shape/session.ts'
 
 /** The kubelet wants to be answered in the version that it asks in; all have the same members. */
 const versions = ['v1', 'v1beta1', 'v1alpha1'].map((version) => `credentialprovider.kubelet.k8s.io/${version}`)

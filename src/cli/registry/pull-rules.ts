@@ -1,9 +1,9 @@
 // Pull rules: the minimum age of tags that identities can pull.
-import type { ApiReader } from '../shape/api-reader.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Commands, Options } from '../shape/command.ts'
-import { actorsOf, findIdentity, groupOf, namesOf } from '../shape/names.ts'
-import type { Field } from '../shape/verbs.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Commands, Options } from '../framework/command.ts'
+import { actorsOf, findIdentity, groupOf, namesOf } from '../framework/names.ts'
+import type { Field } from '../framework/verbs.ts'
 import { exceptionCommands, ruleCommands, ruleNamed } from './rules.ts'
 
 type Rule = {

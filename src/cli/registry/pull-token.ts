@@ -2,10 +2,10 @@
 // public half of a key that nobody keeps; the server never sees the token before it is used.
 import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
-import type { Body } from '../shape/api-client.ts'
-import { apiCommand, apiReader, callerOptions, parentOf } from '../shape/api-pages.ts'
-import type { ApiReader, Query } from '../shape/api-reader.ts'
-import { exitCodes, usageError } from '../shape/cli-error.ts'
+import type { Body } from '../framework/api-client.ts'
+import { apiCommand, apiReader, callerOptions, parentOf } from '../framework/api-pages.ts'
+import type { ApiReader, Query } from '../framework/api-reader.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
 import {
   type Command,
   type Commands,
@@ -13,11 +13,11 @@ import {
   type Options,
   outputOption,
   type Terminal,
-} from '../shape/command.ts'
-import { checkNamed, groupOf, onlyOf } from '../shape/names.ts'
-import { shellWord } from '../shape/outputs.ts'
-import { jsonText, table, visible } from '../shape/plain-text.ts'
-import { registryOf } from '../shape/session.ts'
+} from '../framework/command.ts'
+import { checkNamed, groupOf, onlyOf } from '../framework/names.ts'
+import { shellWord } from '../framework/outputs.ts'
+import { jsonText, table, visible } from '../framework/plain-text.ts'
+import { registryOf } from '../framework/session.ts'
 
 /** The issuer in the tokens, by which their identities are told from others with keys of their own. */
 const issuer = 'pinfold-pull-token'

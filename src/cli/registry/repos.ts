@@ -1,12 +1,12 @@
 // Repositories by their paths.
 import { isUid } from '#lib/uid.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import type { Commands } from '../shape/command.ts'
-import { groupAbove, groupOf } from '../shape/names.ts'
-import { type Item, oneFormats, outputOf, v1 } from '../shape/outputs.ts'
-import { registryOf } from '../shape/session.ts'
-import { bodyOf, describeOf, type Field, listOf, type Resource, shownOne, updateOf } from '../shape/verbs.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import type { Commands } from '../framework/command.ts'
+import { groupAbove, groupOf } from '../framework/names.ts'
+import { type Item, oneFormats, outputOf, v1 } from '../framework/outputs.ts'
+import { registryOf } from '../framework/session.ts'
+import { bodyOf, describeOf, type Field, listOf, type Resource, shownOne, updateOf } from '../framework/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 
 type Repo = Item & {

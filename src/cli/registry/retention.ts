@@ -1,9 +1,18 @@
 // What is kept, which tags never move, and what is held or not to be pulled.
-import { apiCommand } from '../shape/api-pages.ts'
-import type { Command, Commands, OptionSpec } from '../shape/command.ts'
-import { findIdentity, groupAbove } from '../shape/names.ts'
-import { type Item, type Names, oneFormats, outputOf, v1 } from '../shape/outputs.ts'
-import { createOf, type Field, listOf, onlyUid, type Resource, shownOne, verbsOf, wholeNumber } from '../shape/verbs.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import type { Command, Commands, OptionSpec } from '../framework/command.ts'
+import { findIdentity, groupAbove } from '../framework/names.ts'
+import { type Item, type Names, oneFormats, outputOf, v1 } from '../framework/outputs.ts'
+import {
+  createOf,
+  type Field,
+  listOf,
+  onlyUid,
+  type Resource,
+  shownOne,
+  verbsOf,
+  wholeNumber,
+} from '../framework/verbs.ts'
 import { planCommands } from './kept/retention-plans.ts'
 import { endedOption, placeNamed, ruleNamed } from './rules.ts'
 

@@ -2,12 +2,12 @@
 import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
-import { ApiError } from '../shape/api-client.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import type { ApiReader, Query } from '../shape/api-reader.ts'
-import { type CliError, failure, usageError } from '../shape/cli-error.ts'
-import type { Command, Commands, OptionSpec, Options } from '../shape/command.ts'
-import { namesOf } from '../shape/names.ts'
+import { ApiError } from '../framework/api-client.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import type { ApiReader, Query } from '../framework/api-reader.ts'
+import { type CliError, failure, usageError } from '../framework/cli-error.ts'
+import type { Command, Commands, OptionSpec, Options } from '../framework/command.ts'
+import { namesOf } from '../framework/names.ts'
 import {
   type Columns,
   confirm,
@@ -20,9 +20,9 @@ import {
   type View,
   v1,
   yesOption,
-} from '../shape/outputs.ts'
-import { plain } from '../shape/plain-text.ts'
-import { limitOf, limitOption } from '../shape/verbs.ts'
+} from '../framework/outputs.ts'
+import { plain } from '../framework/plain-text.ts'
+import { limitOf, limitOption } from '../framework/verbs.ts'
 import { findTag } from './image-names.ts'
 import { imageOf, sinceOf } from './image-options.ts'
 import { proof, proofPolicy } from './tag-proofs.ts'

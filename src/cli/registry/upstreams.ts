@@ -1,13 +1,13 @@
 // Registries elsewhere that repositories follow.
 import { readFileSync } from 'node:fs'
 import { codes } from '#lib/errors.ts'
-import { ApiError } from '../shape/api-client.ts'
-import { apiReader } from '../shape/api-pages.ts'
-import { failure, usageError } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { findNamed, groupAbove, groupOf } from '../shape/names.ts'
-import { type Item, v1 } from '../shape/outputs.ts'
-import { type Resource, removeOf, verbsOf, wholeNumber } from '../shape/verbs.ts'
+import { ApiError } from '../framework/api-client.ts'
+import { apiReader } from '../framework/api-pages.ts'
+import { failure, usageError } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { findNamed, groupAbove, groupOf } from '../framework/names.ts'
+import { type Item, v1 } from '../framework/outputs.ts'
+import { type Resource, removeOf, verbsOf, wholeNumber } from '../framework/verbs.ts'
 
 type Upstream = Item & {
   name: string

@@ -1,7 +1,7 @@
-import { exitCodes, usageError } from '../shape/cli-error.ts'
-import { type Command, outputOption } from '../shape/command.ts'
-import { size } from '../shape/plain-text.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
+import { type Command, outputOption } from '../framework/command.ts'
+import { size } from '../framework/plain-text.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 import { verifyCommand } from './verify.ts'
 

@@ -1,7 +1,7 @@
-import { exitCodes } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { size } from '../shape/plain-text.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { size } from '../framework/plain-text.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 
 /** How many damaged contents are named. */

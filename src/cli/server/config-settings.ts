@@ -1,7 +1,7 @@
 import { settings } from '#config.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import type { Command } from '../shape/command.ts'
-import { withoutMarks } from '../shape/settings.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import type { Command } from '../framework/command.ts'
+import { withoutMarks } from '../framework/settings.ts'
 
 export const configSettings: Command = {
   options: [],

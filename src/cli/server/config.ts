@@ -1,10 +1,16 @@
 // What people set for their own commands, and the list of what is set for a server.
-import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
-import { type Command, type Commands, outputOption, type Terminal } from '../shape/command.ts'
-import { confirm, yesOption } from '../shape/outputs.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
-import { checked, type Preferences, preferenceKeys, readPreferences, writePreferences } from '../shape/preferences.ts'
-import { removeUserFile, userFiles } from '../shape/user-files.ts'
+import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import { type Command, type Commands, outputOption, type Terminal } from '../framework/command.ts'
+import { confirm, yesOption } from '../framework/outputs.ts'
+import { jsonText, table } from '../framework/plain-text.ts'
+import {
+  checked,
+  type Preferences,
+  preferenceKeys,
+  readPreferences,
+  writePreferences,
+} from '../framework/preferences.ts'
+import { removeUserFile, userFiles } from '../framework/user-files.ts'
 
 const keyArgument = { name: '<key>', summary: `One of ${Object.keys(preferenceKeys).join(', ')}` }
 

@@ -1,6 +1,6 @@
-import { CliError, exitCodes } from '../shape/cli-error.ts'
-import type { Command } from '../shape/command.ts'
-import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { CliError, exitCodes } from '../framework/cli-error.ts'
+import type { Command } from '../framework/command.ts'
+import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 
 export const consoleLink: Command = {
   details: `The link is good once, for five minutes, and for the browser that opens it first; the session ends after an hour. The

@@ -1,7 +1,7 @@
-import type { Body } from '../shape/api-client.ts'
-import type { Command, Terminal } from '../shape/command.ts'
-import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { size } from '../shape/plain-text.ts'
+import type { Body } from '../framework/api-client.ts'
+import type { Command, Terminal } from '../framework/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { size } from '../framework/plain-text.ts'
 import { withReadingOperator } from './reading-operator.ts'
 
 export const gc: Command = {

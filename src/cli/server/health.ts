@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { CliError, exitCodes } from '../shape/cli-error.ts'
-import type { Command } from '../shape/command.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { CliError, exitCodes } from '../framework/cli-error.ts'
+import type { Command } from '../framework/command.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 
 const limitMs = 4000
 

@@ -3,9 +3,9 @@ import { resealRows } from '#db/sealed-rows.ts'
 import { parseMasterKey, promoteMasterKey, stageMasterKey } from '#lib/crypto/master-key.ts'
 import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
 import { openExisting } from '#open-database.ts'
-import { exitCodes, usageError } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped, type Stopped } from './stopped.ts'
 
 const rotateMaster: Command = {

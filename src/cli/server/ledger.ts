@@ -1,8 +1,8 @@
+import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import type { Command, Commands } from '../framework/command.ts'
+import { organizationOf } from '../framework/names.ts'
+import { listsOf, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { findDeletedImage } from '../registry/deleted-images.ts'
-import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
-import type { Command, Commands } from '../shape/command.ts'
-import { organizationOf } from '../shape/names.ts'
-import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
 const erase: Command = {
   details: `The history of a repository outlives it; this is the one way to get rid of it. It is written into the audit log. A

@@ -1,6 +1,6 @@
-import { CliError, exitCodes } from '../shape/cli-error.ts'
-import type { Command } from '../shape/command.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { CliError, exitCodes } from '../framework/cli-error.ts'
+import type { Command } from '../framework/command.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 
 export const migrate: Command = {
   details: `Servers may run meanwhile, where all that there is to do expands the database or fills what was added. What takes something away that

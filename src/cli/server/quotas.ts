@@ -1,9 +1,9 @@
 import { isUid } from '#lib/uid.ts'
-import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
-import { type ArgumentSpec, type Command, type Commands, type OptionSpec, outputOption } from '../shape/command.ts'
-import { checkNamed } from '../shape/names.ts'
-import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { jsonText, table } from '../shape/plain-text.ts'
+import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import { type ArgumentSpec, type Command, type Commands, type OptionSpec, outputOption } from '../framework/command.ts'
+import { checkNamed } from '../framework/names.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { jsonText, table } from '../framework/plain-text.ts'
 import { readingDetails, withReadingOperator } from './reading-operator.ts'
 
 type Quota = { name: string; limit?: string; used?: string; own?: boolean }

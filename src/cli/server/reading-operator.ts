@@ -1,6 +1,6 @@
 // Commands of the operator that only read: they make nothing, and ask the server that the environment names.
-import type { Options, Terminal } from '../shape/command.ts'
-import { type OperatorApi, withOperator } from '../shape/operator.ts'
+import type { Options, Terminal } from '../framework/command.ts'
+import { type OperatorApi, withOperator } from '../framework/operator.ts'
 
 /** For the help of such a command. */
 export const readingDetails = `Calls the server that runs on the data folder; when none runs, opens the folder itself. It never makes one. If PINFOLD_API or PINFOLD_TOKEN is
@@ -14,7 +14,7 @@ export async function withReadingOperator<T>(
   work: (api: OperatorApi) => Promise<T>,
 ): Promise<T> {
   if (!namesServer(terminal, options)) return withOperator(terminal, options, work, { served: true })
-  const { apiReader } = await import('../shape/api-pages.ts')
+  const { apiReader } = await import('../framework/api-pages.ts')
   const { call, session } = await apiReader(terminal, options)
   return work({
     url: async () => session.api,

@@ -13,9 +13,9 @@ import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { makeFolder } from '#lib/files/folders.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import type { Command, Terminal } from '../shape/command.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import type { Command, Terminal } from '../framework/command.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 import { giveBack, keepSmall } from './heap.ts'
 
 export const serve: Command = {

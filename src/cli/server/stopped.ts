@@ -4,7 +4,7 @@ import type { Config } from '#config.ts'
 import { livingNode, nodeBeats, startedSince } from '#db/nodes.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
-import { CliError, exitCodes } from '../shape/cli-error.ts'
+import { CliError, exitCodes } from '../framework/cli-error.ts'
 
 export type Stopped = {
   /** A transaction of any size in which no server can start. Throws where one has started since, and is there. */

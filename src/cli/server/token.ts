@@ -1,8 +1,8 @@
 import type { App } from '#app.ts'
 import { isUid, operatorUid } from '#lib/uid.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import type { Command, Options, Terminal } from '../shape/command.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import type { Command, Options, Terminal } from '../framework/command.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 
 export const token: Command = {
   details: `Works beside a running server, and after the first start without one. The token names the URL that was last
@@ -27,7 +27,7 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
     ])
     const app = await openIssuer(config).catch(async (error: Error) => {
       if (error.name !== 'NotServedYet') throw error
-      const { NothingServed } = await import('../shape/operator.ts')
+      const { NothingServed } = await import('../framework/operator.ts')
       throw new NothingServed(config, error.message)
     })
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
@@ -62,8 +62,8 @@ async function identityNamed(
     return (await identityExists(db, given)) ? given : undefined
   }
   const [{ listsOf, withOperator }, { findIdentity, NothingNamed }] = await Promise.all([
-    import('../shape/operator.ts'),
-    import('../shape/names.ts'),
+    import('../framework/operator.ts'),
+    import('../framework/names.ts'),
   ])
   return withOperator(terminal, options, (api) => findIdentity(listsOf(api), given)).catch((error: unknown) => {
     if (!(error instanceof NothingNamed)) throw error

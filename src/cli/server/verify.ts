@@ -1,7 +1,7 @@
 import type { Check, Finding, Verified } from '#maintenance/verify.ts'
-import { exitCodes, usageError } from '../shape/cli-error.ts'
-import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
-import { configOf, settingOptions } from '../shape/settings.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
+import { configOf, settingOptions } from '../framework/settings.ts'
 
 /** How many findings are told; the rest is only counted. */
 const mostTold = 1000

@@ -13,7 +13,7 @@ import {
   manifestType,
 } from '#sources/bundle.ts'
 import { listAt, objectAt, parseJson, WrongRecord } from '#sources/values.ts'
-import { usageError } from '../shape/cli-error.ts'
+import { usageError } from '../framework/cli-error.ts'
 import { type Credentials, repositoryAt } from './registry-client.ts'
 
 export type BundlePlace = BundleContent & {

@@ -3,8 +3,8 @@
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { WrongRecord } from '#sources/values.ts'
-import { checkDestination } from '../shape/api-client.ts'
-import { whyUnreachable } from '../shape/unreachable.ts'
+import { checkDestination } from '../framework/api-client.ts'
+import { whyUnreachable } from '../framework/unreachable.ts'
 
 export type Credentials = { user: string; password: string }
 

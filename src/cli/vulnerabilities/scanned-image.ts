@@ -1,12 +1,12 @@
 // What the commands about vulnerabilities and packages of images share.
 import { chunks } from '#lib/chunks.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { failure } from '../framework/cli-error.ts'
+import type { OptionSpec, Options } from '../framework/command.ts'
+import { groupOf } from '../framework/names.ts'
+import { plain } from '../framework/plain-text.ts'
+import { registryOf } from '../framework/session.ts'
 import { findImage, findTag, imageNameOf, pathsOf, type Repo } from '../registry/image-names.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { failure } from '../shape/cli-error.ts'
-import type { OptionSpec, Options } from '../shape/command.ts'
-import { groupOf } from '../shape/names.ts'
-import { plain } from '../shape/plain-text.ts'
-import { registryOf } from '../shape/session.ts'
 
 export type Gap = { reason: string; subject: string; message: string }
 export type FoundImage = { repoUid: string; digest: string; tags: string[]; moreTags: boolean }

@@ -1,5 +1,5 @@
-import { apiCommand } from '../shape/api-pages.ts'
-import { type Command, outputOption } from '../shape/command.ts'
+import { apiCommand } from '../framework/api-pages.ts'
+import { type Command, outputOption } from '../framework/command.ts'
 import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 type Package = { name: string; version: string; ecosystem: string }

@@ -1,4 +1,4 @@
-import { apiCommand } from '../shape/api-pages.ts'
+import { apiCommand } from '../framework/api-pages.ts'
 import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesExport = apiCommand({

@@ -1,10 +1,11 @@
 // Gates: admission policies for images that are pulled.
+
+import { apiCommand } from '../framework/api-pages.ts'
+import type { ApiReader } from '../framework/api-reader.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
+import { type Commands, outputOption } from '../framework/command.ts'
+import { type Field, limitOf, limitOption } from '../framework/verbs.ts'
 import { exceptionCommands, placeOf, placeOptions, ruleCommands } from '../registry/rules.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import { exitCodes, usageError } from '../shape/cli-error.ts'
-import { type Commands, outputOption } from '../shape/command.ts'
-import { type Field, limitOf, limitOption } from '../shape/verbs.ts'
 import { digestOf, type FoundImage, namesOfImages } from './scanned-image.ts'
 
 type Gate = {

@@ -1,9 +1,9 @@
 // Images with a vulnerability or a package, and the packages of an image.
-import { apiCommand, printAnswer } from '../shape/api-pages.ts'
-import { exitCodes } from '../shape/cli-error.ts'
-import { outputOption } from '../shape/command.ts'
-import { plain } from '../shape/plain-text.ts'
-import { limitOf, limitOption } from '../shape/verbs.ts'
+import { apiCommand, printAnswer } from '../framework/api-pages.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import { outputOption } from '../framework/command.ts'
+import { plain } from '../framework/plain-text.ts'
+import { limitOf, limitOption } from '../framework/verbs.ts'
 import {
   digestOf,
   type FoundImage,

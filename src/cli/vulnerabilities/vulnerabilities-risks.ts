@@ -1,7 +1,8 @@
 // Accepted risks.
+
+import { apiCommand } from '../framework/api-pages.ts'
+import { type Commands, outputOption } from '../framework/command.ts'
 import { endGrant, listGrants, placeOptions, requiredPlaceOf, untilOf, untilOptions } from '../registry/rules.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { type Commands, outputOption } from '../shape/command.ts'
 
 type Risk = {
   uid: string

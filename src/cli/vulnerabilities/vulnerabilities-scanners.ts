@@ -1,12 +1,12 @@
 // External scanners: their settings, and requests to scan an image.
 import { readFileSync } from 'node:fs'
+import { apiCommand } from '../framework/api-pages.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
+import { type Command, type Commands, outputOption } from '../framework/command.ts'
+import { groupOf, namesOf } from '../framework/names.ts'
+import { listsOf, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { jsonText, plain } from '../framework/plain-text.ts'
 import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { exitCodes, usageError } from '../shape/cli-error.ts'
-import { type Command, type Commands, outputOption } from '../shape/command.ts'
-import { groupOf, namesOf } from '../shape/names.ts'
-import { listsOf, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
 import { digestOf } from './scanned-image.ts'
 
 type Scanner = {

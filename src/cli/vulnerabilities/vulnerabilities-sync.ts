@@ -8,6 +8,12 @@ import type { Source } from '#sources/definitions.ts'
 import { type Fetched, fetchSource } from '#sources/fetch.ts'
 import { type RecordSink, type Refused, type Synced, syncSource } from '#sources/sync-source.ts'
 import { WrongRecord } from '#sources/values.ts'
+import { ApiError } from '../framework/api-client.ts'
+import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { jsonText, plain } from '../framework/plain-text.ts'
+import { configOf } from '../framework/settings.ts'
 import {
   type Import,
   type ImportRecord,
@@ -16,12 +22,6 @@ import {
   sayRefused,
   sendSome,
 } from '../imports/import-batches.ts'
-import { ApiError } from '../shape/api-client.ts'
-import { exitCodes, failure, usageError } from '../shape/cli-error.ts'
-import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
-import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
-import { configOf } from '../shape/settings.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { registryCredentials, requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 

@@ -1,7 +1,7 @@
+import { type Command, outputOption } from '../framework/command.ts'
+import { operatorOptions } from '../framework/operator.ts'
+import { jsonText, plain } from '../framework/plain-text.ts'
 import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
-import { type Command, outputOption } from '../shape/command.ts'
-import { operatorOptions } from '../shape/operator.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
 
 const mostShown = 1000
 

@@ -1,9 +1,9 @@
 // VEX statements about the vulnerabilities in an image, and the signers who are trusted with them.
 import { readFile } from 'node:fs/promises'
+import { apiCommand } from '../framework/api-pages.ts'
+import { usageError } from '../framework/cli-error.ts'
+import { type Commands, outputOption } from '../framework/command.ts'
 import { endGrant, listGrants, placeOptions, requiredPlaceOf, untilOf, untilOptions } from '../registry/rules.ts'
-import { apiCommand } from '../shape/api-pages.ts'
-import { usageError } from '../shape/cli-error.ts'
-import { type Commands, outputOption } from '../shape/command.ts'
 import { digestOf } from './scanned-image.ts'
 
 type Statement = {

@@ -1,7 +1,7 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
-import { longTurns } from '#lib/turns/long-turns.ts'
+import { longTurns } from '#lib/scheduling/long-turns.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard, type Outcome, type Steps } from '../guard.ts'
 import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'

@@ -1,9 +1,9 @@
 // Writers wait here for the one connection that writes, and share commits: those that wait run one after the other, each in
 // a savepoint, and one commit answers them all. Callers that have used less time of the thread go first. A long batch is spread
 // over several turns of the event loop, in which requests that only read are answered.
-import { connecting } from '#lib/turns/connecting.ts'
-import { chargeBackground, FairQueue } from '#lib/turns/fair-queue.ts'
-import { createYielder } from '#lib/turns/yielder.ts'
+import { connecting } from '#lib/scheduling/connecting.ts'
+import { chargeBackground, FairQueue } from '#lib/scheduling/fair-queue.ts'
+import { createYielder } from '#lib/scheduling/yielder.ts'
 import type { createCommits } from '../changes.ts'
 import type { Outcome } from '../guard.ts'
 import type { Change, DbCounts } from '../sql.ts'

@@ -1,9 +1,9 @@
 // Events of the registry's own protocol: what was pushed and pulled, by whom, and what was refused.
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { createBatchWriter } from '#lib/batches/batch-writer.ts'
 import { type Cause, pushTokenIssuer } from '#lib/cause.ts'
 import type { Resource } from '#lib/events/event-body.ts'
-import { createBatchWriter } from '#lib/noted/batch-writer.ts'
 import { rootOf } from '#lib/uid.ts'
 import { emit, type NewEvent, newEvent, queueEvents } from './emit.ts'
 import {

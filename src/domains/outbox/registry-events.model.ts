@@ -1,6 +1,6 @@
+import type { BatchWriter } from '#lib/batches/batch-writer.ts'
 import type { Cause } from '#lib/cause.ts'
 import { kindOf } from '#lib/events/event-body.ts'
-import type { BatchWriter } from '#lib/noted/batch-writer.ts'
 
 /** How the client named the repository, with the view that it read it in. `subdomain` is empty for the registry's own host. */
 export type Origin = { host: string; subdomain: string; repository: string; view?: string }

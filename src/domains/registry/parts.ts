@@ -1,6 +1,6 @@
 import type { Lapsing } from '#lib/caches/lapsing.ts'
+import type { ReadTurns } from '#lib/scheduling/read-turns.ts'
 import type { Signal } from '#lib/signal.ts'
-import type { ReadTurns } from '#lib/turns/read-turns.ts'
 import type { ManifestCache } from './manifests/manifest-cache.ts'
 import type { PathCache } from './repos/repos.model.ts'
 import type { TagCache } from './tags/tag-cache.ts'

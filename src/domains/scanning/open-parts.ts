@@ -1,10 +1,10 @@
 import type { Ground } from '#app.ts'
 import { createOutgoing } from '#lib/net/outgoing.ts'
 import { privateAddresses } from '#lib/net/private-addresses.ts'
+import { createReadTurns, reportTurnLimits } from '#lib/scheduling/read-turns.ts'
 import { createSignal } from '#lib/signal.ts'
-import { createReadTurns, reportTurnLimits } from '#lib/turns/read-turns.ts'
-import { createReportMemory } from './outside/report-memory.service.ts'
 import type { ScanningParts } from './parts.ts'
+import { createReportMemory } from './scan-reports/report-memory.service.ts'
 
 export function openScanning({ config, db, monotonic }: Ground): ScanningParts {
   const scans = createSignal()

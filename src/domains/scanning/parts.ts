@@ -1,7 +1,7 @@
 import type { Outgoing } from '#lib/net/outgoing.ts'
+import type { Memory } from '#lib/scheduling/memory.ts'
+import type { ReadTurns } from '#lib/scheduling/read-turns.ts'
 import type { Signal } from '#lib/signal.ts'
-import type { Memory } from '#lib/turns/memory.ts'
-import type { ReadTurns } from '#lib/turns/read-turns.ts'
 
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type ScanningParts = {

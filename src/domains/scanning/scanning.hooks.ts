@@ -3,14 +3,14 @@ import { isScannable } from '#domains/registry/images/scannable.service.ts'
 import { attestedByTag } from '#domains/registry/tags/tags.model.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { completeList, prepareList } from './lists/lists.service.ts'
+import { queueAdvisories } from './own-advisories/own-advisories.service.ts'
 import {
   forgetReports,
   forgetReportsOf,
   mayBeReport,
   queueAttestations,
   queuePushed,
-} from './outside/report-queue.service.ts'
-import { queueAdvisories } from './own/own-advisories.service.ts'
+} from './scan-reports/report-queue.service.ts'
 import { deleteJobsOf, deleteJobsOfImage } from './scanners/scan-jobs.store.ts'
 import { queueScans } from './scanners/scan-queue.service.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { arriving } from '../turns/shares.ts'
+import { arriving } from '../scheduling/shares.ts'
 import { type BudgetOptions, createBudgets, type Sender } from './budgets.ts'
 
 const usual = { callerPercent: 50, organizationPercent: 75, burstMs: 1000 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Newest } from '../caches/newest.ts'
 import { AppError } from '../errors.ts'
 import { networkOf } from '../net/source-address.ts'
-import { arriving, createShare, type Share, type Shares } from '../turns/shares.ts'
+import { arriving, createShare, type Share, type Shares } from '../scheduling/shares.ts'
 import { rootOf } from '../uid.ts'
 import type { Spender } from './thread-time.ts'
 

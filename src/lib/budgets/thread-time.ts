@@ -2,7 +2,7 @@
 // between two switches belongs to the request that ran in between.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { promiseHooks } from 'node:v8'
-import type { Shares } from '../turns/shares.ts'
+import type { Shares } from '../scheduling/shares.ts'
 
 /** A request, or something else that pays for the time that it uses. */
 export type Spender = {

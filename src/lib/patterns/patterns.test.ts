@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RE2JS } from 're2js'
 import { generatePatterns } from '../../../test/support/generated-patterns.ts'
-import { createYielder } from '../turns/yielder.ts'
+import { createYielder } from '../scheduling/yielder.ts'
 import { estimateCost } from './pattern-cost.ts'
 import { createPatterns, limitsFor, overLimit, storedProblem } from './patterns.ts'
 

@@ -1,7 +1,7 @@
 // Regular expressions that users write, in RE2 syntax: checked, compiled, cached and matched here and nowhere else.
 import { RE2JS } from 're2js'
 import type { FieldViolation } from '../errors.ts'
-import type { Yielder } from '../turns/yielder.ts'
+import type { Yielder } from '../scheduling/yielder.ts'
 import { estimateCost, type PatternCost } from './pattern-cost.ts'
 
 export { estimateCost as costOf } from './pattern-cost.ts'

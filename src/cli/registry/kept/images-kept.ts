@@ -1,11 +1,11 @@
 // What keeps a manifest, and the way to delete it all the same.
 import { isDigest } from '#lib/digest.ts'
-import { apiCommand } from '../../shape/api-pages.ts'
-import type { ApiReader } from '../../shape/api-reader.ts'
-import { failure, usageError } from '../../shape/cli-error.ts'
-import { outputOption } from '../../shape/command.ts'
-import { confirm, yesOption } from '../../shape/outputs.ts'
-import { registryOf } from '../../shape/session.ts'
+import { apiCommand } from '../../framework/api-pages.ts'
+import type { ApiReader } from '../../framework/api-reader.ts'
+import { failure, usageError } from '../../framework/cli-error.ts'
+import { outputOption } from '../../framework/command.ts'
+import { confirm, yesOption } from '../../framework/outputs.ts'
+import { registryOf } from '../../framework/session.ts'
 import { findImage, findTag, imageNameOf } from '../image-names.ts'
 
 type Kept = { reason?: string; until?: string; rule?: string; tags?: string[]; keptWith?: string; digest: string }

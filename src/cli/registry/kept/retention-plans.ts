@@ -1,14 +1,14 @@
 // Plans of what rules of retention let go: made, read and applied.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUid } from '#lib/uid.ts'
-import { type Answer, apiCommand } from '../../shape/api-pages.ts'
-import type { ApiReader } from '../../shape/api-reader.ts'
-import { failure } from '../../shape/cli-error.ts'
-import { type Commands, type Options, outputOption } from '../../shape/command.ts'
-import { groupAbove, NothingNamed, namesOf } from '../../shape/names.ts'
-import { confirm, v1, yesOption } from '../../shape/outputs.ts'
-import { size } from '../../shape/plain-text.ts'
-import { limitOf, limitOption, listOf, type Resource } from '../../shape/verbs.ts'
+import { type Answer, apiCommand } from '../../framework/api-pages.ts'
+import type { ApiReader } from '../../framework/api-reader.ts'
+import { failure } from '../../framework/cli-error.ts'
+import { type Commands, type Options, outputOption } from '../../framework/command.ts'
+import { groupAbove, NothingNamed, namesOf } from '../../framework/names.ts'
+import { confirm, v1, yesOption } from '../../framework/outputs.ts'
+import { size } from '../../framework/plain-text.ts'
+import { limitOf, limitOption, listOf, type Resource } from '../../framework/verbs.ts'
 import { placeNamed } from '../rules.ts'
 
 type Plan = {

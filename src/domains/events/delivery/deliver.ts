@@ -8,7 +8,7 @@ import { createTrust, type Heartbeats, type Trust, watchHeartbeats } from '#lib/
 import * as queueStore from '../routing/queues.store.ts'
 import { anyUnrouted } from '../routing/routing.store.ts'
 import { route } from '../routing/routing.ts'
-import { wakeLeftLanes } from './behind.store.ts'
+import { wakeLeftLanes } from './backlog.store.ts'
 import { type Coalesced, coalesced } from './coalesced.ts'
 import { createResults, type Results } from './results.ts'
 import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'

@@ -1,7 +1,7 @@
 // Depth of the queues, for metrics.
 import { type Reader, sql } from '#db/sql.ts'
-import { createYielder } from '#lib/turns/yielder.ts'
-import { countBehind, lastPosition } from './behind.store.ts'
+import { createYielder } from '#lib/scheduling/yielder.ts'
+import { countBehind, lastPosition } from './backlog.store.ts'
 
 export type QueueDepth = { count: number; ageSeconds: number }
 export type DepthState = 'ready' | 'blocked' | 'paused' | 'given_up'

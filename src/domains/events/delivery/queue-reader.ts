@@ -2,8 +2,8 @@
 // the queue. It also knows how far the queue has got, which is saved with the results of attempts: an event whose first
 // attempt has ended has a row, and all others are found again from the position of the queue and those of its subjects.
 import type { App } from '#app.ts'
-import { type Checkpoint, findProgress, type Progress } from './behind.store.ts'
-import { readEvents, readSubject } from './behind.ts'
+import { type Checkpoint, findProgress, type Progress } from './backlog.store.ts'
+import { readEvents, readSubject } from './backlog.ts'
 import type { Waiting } from './deliveries.model.ts'
 import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { scanSubject, scanWaiting } from './sending.store.ts'

@@ -9,7 +9,7 @@ import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } fro
 import { insertDeliveries, lockRouting } from '../routing/routing.store.ts'
 import { trimDeliveries } from '../subscriptions/retention.store.ts'
 import type { Outcome } from './attempt.ts'
-import { type Checkpoint, saveProgress } from './behind.store.ts'
+import { type Checkpoint, saveProgress } from './backlog.store.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { insertAttempts, isStored, markDelivered, markFailed, type Proof } from './sending.store.ts'
 

@@ -5,7 +5,7 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { limitsOf, requireRoom } from '#domains/iam/groups/limits.service.ts'
 import { failedPrecondition } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import * as store from './behind.store.ts'
+import * as store from './backlog.store.ts'
 
 /** Pending deliveries that a subscription may have whatever the quota of its organization, so none waits for another. */
 export const sureRoom = 16

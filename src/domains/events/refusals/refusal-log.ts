@@ -1,8 +1,8 @@
 // What the registry refuses, noted in memory and written by a duty. Whoever sends it may be anybody: so the same again only
 // adds to a number, no organisation takes the room of another, and no text is kept as it came.
 import type { Db } from '#db/sql.ts'
+import { type BatchWriter, createBatchWriter, inOrder } from '#lib/batches/batch-writer.ts'
 import { isDigest } from '#lib/digest.ts'
-import { type BatchWriter, createBatchWriter, inOrder } from '#lib/noted/batch-writer.ts'
 import { isTagName } from '#lib/oci-names.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import type { Refusal, RefusedAction } from './refusals.model.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createYielder } from '#lib/turns/yielder.ts'
+import { createYielder } from '#lib/scheduling/yielder.ts'
 import { matchesNames, namedTags, pathLimits, patternProblems, tagLimits, tagMatcher } from './tag-patterns.ts'
 import { maxAllowed, maxUpstreams } from './upstreams.model.ts'
 

@@ -2,7 +2,7 @@
 import type { FieldViolation } from '#lib/errors.ts'
 import { isTagName, maxPathLength, maxTagLength } from '#lib/oci-names.ts'
 import { limitsFor, type PatternLimits, patterns, storedProblem } from '#lib/patterns/patterns.ts'
-import { createYielder, type Yielder } from '#lib/turns/yielder.ts'
+import { createYielder, type Yielder } from '#lib/scheduling/yielder.ts'
 
 export const tagLimits = limitsFor(maxTagLength, { bytes: 512, allSteps: 5000, allCompile: 8000 })
 /** Those of a hundred upstreams fit into the cache, since one pull may ask all of them. */

@@ -3,7 +3,7 @@ import type { Call } from '#app.ts'
 import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
 import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
 import { tagForPull } from '#domains/registry/tags/tags.service.ts'
-import type { Gap } from '#domains/scanning/known/reports.model.ts'
+import type { Gap } from '#domains/scanning/image-findings/reports.model.ts'
 import { gapsOfImage } from '#domains/scanning/reports/image-gaps.service.ts'
 import {
   mostListedGaps,

@@ -13,8 +13,8 @@ import { wasAskedSince } from '#domains/registry/usage/digest-usage.store.ts'
 import { groupOfRow } from '#domains/rules/places.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { parentOf } from '#lib/uid.ts'
+import { LettingGo } from './deletable.service.ts'
 import { Look } from './kept.service.ts'
-import { LettingGo } from './letting-go.service.ts'
 import {
   aRetentionPlan,
   mostDeletions,

@@ -15,7 +15,7 @@ import { mostCounted } from './tag-history.model.ts'
 import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
 import { findTag, findTagNamed } from './tags.store.ts'
-import * as told from './told-moves.store.ts'
+import * as told from './upstream-history.store.ts'
 
 export type NamedRecord = store.EndedRecord & { actorName: string }
 const listIdentities = [capabilityNumber('identity.list')]

@@ -1,7 +1,7 @@
 // Who pulls what, counted: a pull adds to a number in memory, and a duty writes the numbers, so that a million pulls of one
 // digest are one row, and no pull waits for the disk.
 import type { Db, Tx } from '#db/sql.ts'
-import { type BatchWriter, createBatchWriter, inOrder } from '#lib/noted/batch-writer.ts'
+import { type BatchWriter, createBatchWriter, inOrder } from '#lib/batches/batch-writer.ts'
 import { maxCallers, nobody, others, type Usage } from './digest-usage.model.ts'
 import { addUsage, callersOf } from './digest-usage.store.ts'
 

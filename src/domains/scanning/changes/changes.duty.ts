@@ -1,6 +1,6 @@
 import type { Duty } from '#duty.ts'
 import { noteChanges } from './changes.service.ts'
-import { tellChanges, tellLater } from './tell-changes.service.ts'
+import { tellChanges, tellLater } from './emit-changes.service.ts'
 
 /** Tells of what was found and resolved in images that are there. */
 export const tellVulnerabilities: Duty = {

@@ -1,7 +1,7 @@
 // An image's vulnerabilities as SARIF 2.1.0, https://docs.oasis-open.org/sarif/sarif/v2.1.0: a rule for each vulnerability, and a
 // result for each package.
 import { hash } from 'node:crypto'
-import { levelName } from '../matching/severity.model.ts'
+import { levelName } from '../findings/severity.model.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { actionOf, gapText, type StatedImage, type Statement } from './exports.model.ts'
 

@@ -1,6 +1,6 @@
 // What is said of the vulnerabilities of one image, as documents of others say it.
 
-import type { Gap } from '../known/reports.model.ts'
+import type { Gap } from '../image-findings/reports.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
 import type { ResultCoverage } from '../reports/result-coverage.model.ts'
 

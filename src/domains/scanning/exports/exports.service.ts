@@ -1,7 +1,7 @@
 // The findings of an image as a document of some format.
 import type { Call } from '#app.ts'
 import { AppError, invalid } from '#lib/errors.ts'
-import { type Gap, maxRaw } from '../known/reports.model.ts'
+import { type Gap, maxRaw } from '../image-findings/reports.model.ts'
 import type { ResultCoverage } from '../reports/result-coverage.model.ts'
 import { toCycloneDx } from './exported-cyclone-dx.service.ts'
 import { toOpenVex } from './exported-openvex.service.ts'

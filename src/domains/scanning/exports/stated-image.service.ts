@@ -3,7 +3,7 @@ import type { Call } from '#app.ts'
 import { findRepoByUid, pathIn } from '#domains/registry/repos/paths.service.ts'
 import { found } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
-import { severityRank, worse } from '../matching/severity.model.ts'
+import { severityRank, worse } from '../findings/severity.model.ts'
 import { imageFindings, type ShownFinding, type UncertainFinding } from '../reports/findings.service.ts'
 import type { StatedImage, StatedStatus, Statement } from './exports.model.ts'
 

@@ -1,7 +1,7 @@
 // Brings in what images contained before their packages were rows, so that nothing has to be pushed again.
 import type { App } from '#app.ts'
 import { keptPackagesOf, nextContents } from '#domains/registry/images/image-contents.service.ts'
-import { Walk } from '#lib/turns/walk.ts'
+import { Walk } from '#lib/scheduling/walk.ts'
 import { listStates } from './lists.model.ts'
 import { completeList, prepareList } from './lists.service.ts'
 import { findList } from './lists.store.ts'

@@ -6,13 +6,21 @@ import { contentsOverTime } from '#domains/registry/images/past-contents.service
 import { type RepoNamed, reposNamed } from '#domains/registry/repos/paths.service.ts'
 import { listHistory } from '#domains/registry/tags/tag-history.store.ts'
 import { invalid } from '#lib/errors.ts'
-import { Walk } from '#lib/turns/walk.ts'
+import { Walk } from '#lib/scheduling/walk.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
-import { turnsOf } from '../known/known.model.ts'
-import { type CountReport, dayMs, maxCounted, maxDays, maxFindings, maxMoves, maxTags } from '../known/reports.model.ts'
-import { worse } from '../matching/severity.model.ts'
-import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
+import { worse } from '../findings/severity.model.ts'
+import { turnsOf } from '../image-findings/image-findings.model.ts'
+import {
+  type CountReport,
+  dayMs,
+  maxCounted,
+  maxDays,
+  maxFindings,
+  maxMoves,
+  maxTags,
+} from '../image-findings/reports.model.ts'
 import { hasAccepted } from '../risks/accepted.service.ts'
+import { createOutsideKnowledge, type OutsideKnowledge } from '../scan-reports/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
 

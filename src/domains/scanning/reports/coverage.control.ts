@@ -4,7 +4,7 @@ import {
   type ResultCoverage as CoverageMessage,
   ResultCoverage_State,
 } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
-import type { Gap } from '../known/reports.model.ts'
+import type { Gap } from '../image-findings/reports.model.ts'
 import type { ResultCoverage } from './result-coverage.model.ts'
 
 export const toGap = (gap: Gap): CoverageGap => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })

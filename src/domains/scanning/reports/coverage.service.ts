@@ -1,7 +1,7 @@
 // Coverage gaps of an image at a moment: packages that no data source covers, and data sources that were out of date.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
-import { dayMs, type Gap } from '../known/reports.model.ts'
+import { dayMs, type Gap } from '../image-findings/reports.model.ts'
 import type { SourceRead } from '../records/records.store.ts'
 
 /** How far sources reach that speak of some ecosystems. */

@@ -1,6 +1,6 @@
 // A report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json: the same bytes for the same report.
 import { hash } from 'node:crypto'
-import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from '../known/reports.model.ts'
+import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from '../image-findings/reports.model.ts'
 import { severityLevels } from '../records/records.model.ts'
 
 /** How CycloneDX calls severities. */

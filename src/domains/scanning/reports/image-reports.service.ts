@@ -6,7 +6,7 @@ import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
 import { isDigest, sha256Pattern } from '#lib/digest.ts'
 import { AppError, found, invalid, notFound } from '#lib/errors.ts'
-import { Walk } from '#lib/turns/walk.ts'
+import { Walk } from '#lib/scheduling/walk.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import {
   type ImageReport,
@@ -17,8 +17,8 @@ import {
   maxVulnerabilities,
   packagesLength,
   vulnReportType,
-} from '../known/reports.model.ts'
-import { newestOutside } from '../outside/scan-reports.service.ts'
+} from '../image-findings/reports.model.ts'
+import { newestOutside } from '../scan-reports/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
 import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
 

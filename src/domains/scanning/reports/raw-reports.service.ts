@@ -14,9 +14,9 @@ import {
   maxVulnerabilities,
   packagesLength,
   vulnReportType,
-} from '../known/reports.model.ts'
-import type { ReportFacts } from '../outside/scan-reports.model.ts'
-import { findKept, headOf } from '../outside/scan-reports.service.ts'
+} from '../image-findings/reports.model.ts'
+import type { ReportFacts } from '../scan-reports/scan-reports.model.ts'
+import { findKept, headOf } from '../scan-reports/scan-reports.service.ts'
 import { toCycloneDx } from './cyclone-dx.service.ts'
 import { findReport, type ReportKey, reportAgain } from './image-reports.service.ts'
 

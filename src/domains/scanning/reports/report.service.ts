@@ -2,7 +2,10 @@
 
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import { countedAt, type Known, textAt, turnsOf } from '../known/known.model.ts'
+import { orderOf } from '../findings/compare.service.ts'
+import { findingStates } from '../findings/findings.model.ts'
+import { unknownSeverity, worse } from '../findings/severity.model.ts'
+import { countedAt, type Known, textAt, turnsOf } from '../image-findings/image-findings.model.ts'
 import {
   type FixState,
   fixStates,
@@ -10,10 +13,7 @@ import {
   isUncovered,
   type ReportedVulnerability,
   sameChangeMs,
-} from '../known/reports.model.ts'
-import { findingStates } from '../matching/findings.model.ts'
-import { orderOf } from '../matching/matching.service.ts'
-import { unknownSeverity, worse } from '../matching/severity.model.ts'
+} from '../image-findings/reports.model.ts'
 import type { ImageKnowledge } from './image-knowledge.service.ts'
 
 /** When what is known of an image changed, the newest first; the first of all is when it was known at all. */

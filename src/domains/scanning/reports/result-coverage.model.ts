@@ -1,5 +1,5 @@
 // States of a result about vulnerabilities: whether everything was compared, and how many findings have no severity.
-import type { Gap } from '../known/reports.model.ts'
+import type { Gap } from '../image-findings/reports.model.ts'
 
 export type ResultCoverage = {
   state: 'COMPARED' | 'NOT_SCANNED'

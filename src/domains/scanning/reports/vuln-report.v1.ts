@@ -3,7 +3,7 @@ import type { Handlers } from '#app.ts'
 import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { VulnReportSchema } from '#gen/pinfold/tenant/v1/vuln_reports_pb.ts'
 import { messageOf } from '#lib/contract/messages.ts'
-import type { ReportedVulnerability } from '../known/reports.model.ts'
+import type { ReportedVulnerability } from '../image-findings/reports.model.ts'
 import { getVulnReport } from './image-reports.service.ts'
 
 const toMessage = messageOf(VulnReportSchema)

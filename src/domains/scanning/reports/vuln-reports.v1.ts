@@ -20,9 +20,9 @@ import {
   type ImageReport,
   type ReportedVulnerability,
   rawReportPath,
-} from '../known/reports.model.ts'
-import { listOutside } from '../outside/scan-reports.service.ts'
+} from '../image-findings/reports.model.ts'
 import { severityLevels } from '../records/records.model.ts'
+import { listOutside } from '../scan-reports/scan-reports.service.ts'
 import { listCounts } from './count-reports.service.ts'
 import { listReports, roomForReports } from './image-reports.service.ts'
 import { findRaw } from './raw-reports.service.ts'

@@ -2,9 +2,9 @@
 import { isMeant, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import type { Accepted, Known } from '../known/known.model.ts'
-import { type HidingStatement, hasSigned, hidingOf } from '../outside/signed-statements.store.ts'
+import type { Accepted, Known } from '../image-findings/image-findings.model.ts'
 import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
+import { type HidingStatement, hasSigned, hidingOf } from '../scan-reports/signed-statements.store.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 

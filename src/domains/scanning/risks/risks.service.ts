@@ -5,8 +5,8 @@ import { type EndingKind, problemOfReason, problemOfUntil } from '#domains/rules
 import { isDigest } from '#lib/digest.ts'
 import { AppError, type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import { canonicalName, problemOfName } from '../known/names.service.ts'
-import { adoptedStatement } from '../outside/statements.service.ts'
+import { canonicalName, problemOfName } from '../image-findings/vulnerability-names.service.ts'
+import { adoptedStatement } from '../scan-reports/statements.service.ts'
 import {
   anExpiredRisk,
   aRiskAcceptance,

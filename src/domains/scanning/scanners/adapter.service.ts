@@ -2,7 +2,7 @@
 // time, reads no more than it has to, and goes nowhere but to the scanner: no redirect is followed.
 import { asObject, type Json, objectsIn, textOf } from '#contents/json.ts'
 import { type Outgoing, type OutgoingAnswer, OutgoingError } from '#lib/net/outgoing.ts'
-import { maxReportBytes } from '../outside/scan-reports.model.ts'
+import { maxReportBytes } from '../scan-reports/scan-reports.model.ts'
 import { reportTypesAsked } from './scanners.model.ts'
 
 /** A scanner to ask: `headers` prove who asks. */

@@ -9,8 +9,8 @@ import {
   readerLimits,
   readOne,
   type Write,
-} from '../outside/read-reports.service.ts'
-import type { UncheckedReport, WaitingReport } from '../outside/scan-reports.model.ts'
+} from '../scan-reports/read-reports.service.ts'
+import type { UncheckedReport, WaitingReport } from '../scan-reports/scan-reports.model.ts'
 import { checkOne, dueChecks, lookForNew } from './check-signatures.service.ts'
 import { mostSigned } from './signers.model.ts'
 

@@ -1,7 +1,7 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Step } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
-import type { UncheckedReport } from '../outside/scan-reports.model.ts'
+import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
 
 /** Some of the documents below a place that may be signed, behind one of them, in order. */
 export async function signedBelow(reader: Reader, place: string, { after, most }: Step): Promise<number[]> {

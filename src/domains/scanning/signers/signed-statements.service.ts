@@ -5,9 +5,9 @@ import { keptPattern, type PackagePattern, patternOf } from '#contents/package-p
 import { aboutImage } from '#contents/reports/vex-about.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
-import { canonicalName } from '../known/names.service.ts'
-import type { StatedVulnerability } from '../outside/scan-reports.model.ts'
-import * as store from '../outside/signed-statements.store.ts'
+import { canonicalName } from '../image-findings/vulnerability-names.service.ts'
+import type { StatedVulnerability } from '../scan-reports/scan-reports.model.ts'
+import * as store from '../scan-reports/signed-statements.store.ts'
 import { mostSigned } from './signers.model.ts'
 
 /** A document as far as it is read: its number, who wrote it by its own word, when, and since when we have it. */

@@ -1,0 +1,161 @@
+// Joins the moves of tags with what the images contain and what is known to be vulnerable.
+import type { Call } from '#app.ts'
+import { isOfDistribution, type Package } from '#contents/packages.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { knownContents, packagesOf } from '#domains/registry/images/image-contents.service.ts'
+import { movesBefore, movesBetween } from '#domains/registry/tags/tag-history.store.ts'
+import { invalid } from '#lib/errors.ts'
+import { Walk } from '#lib/scheduling/walk.ts'
+import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { type Advisory, advisoriesAbout, publicPlace } from '../advisories/publication.service.ts'
+import { affects, namesOf } from './affected.ts'
+import { dayMs, maxMoves, movesBack, reportWalk } from './resolved-reports.model.ts'
+
+export type FollowedTag = { repo: { id: number; uid: string; ledger: number }; tag: string }
+
+/** A move to an image of which it is known what it contains: the hash of its list of packages. */
+type Step = { time: string; list: string }
+
+/** What moves of the tags on these days, in order and without gaps, resolved; days without anything are absent. */
+export async function resolvedByDay(
+  call: Call,
+  tags: readonly FollowedTag[],
+  { days, start, end }: { days: readonly string[]; start: string; end: string },
+): Promise<Map<string, Advisory[]>> {
+  const [first, last] = [days[0], days.at(-1)]
+  if (first === undefined || last === undefined) return new Map()
+  const lastMoment = new Date(Date.parse(last) + dayMs - 1).toISOString()
+  const from = start > first ? start : first
+  const to = end < lastMoment ? end : lastMoment
+  const resolved = new Map<string, Map<string, Advisory>>()
+  const knowledge = new Map<string, AdvisoriesOf>()
+  const walk = new Walk(reportWalk, call.signal, (limit) => {
+    const description = `their images list packages of more than ${limit}; name fewer of them, or ask for fewer days at once`
+    return invalid({ field: 'image_refs', description })
+  })
+  let left = maxMoves
+  for (const followed of tags) {
+    const root = rootOf(followed.repo.uid)
+    const known = knowledge.get(root) ?? new AdvisoriesOf(call, root)
+    knowledge.set(root, known)
+    const { before, steps, moves } = await stepsOf(call, followed, { from, to, most: left })
+    left -= moves
+    for await (const { day, gone } of resolvedSteps(call, { known, walk }, before, steps)) {
+      resolved.set(day, new Map([...(resolved.get(day) ?? []), ...gone]))
+    }
+  }
+  const sorted = (found: Map<string, Advisory>) => [...found.values()].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
+  return new Map([...resolved].map(([day, found]) => [day, sorted(found)]))
+}
+
+const idOf = ({ advisoryId, uid }: Advisory): string => `${advisoryId} ${uid}`
+
+/** For each day with moves what one of them took away and no later one of the day brought back. */
+async function* resolvedSteps(
+  call: Call,
+  { known, walk }: { known: AdvisoriesOf; walk: Walk },
+  before: string | undefined,
+  steps: readonly Step[],
+) {
+  let current = before === undefined ? undefined : await loadPackages(call, before, walk)
+  for (const [day, ofDay] of Map.groupBy(steps, ({ time }) => `${time.slice(0, 10)}T00:00:00.000Z`)) {
+    const gone = new Map<string, Advisory>()
+    for (const { list } of ofDay) {
+      if (list === current?.list) continue
+      // Long work on many images: before each of them others are served.
+      const next = await loadPackages(call, list, walk)
+      if (current) for (const advisory of await known.resolvedBetween(current, next)) gone.set(advisory.uid, advisory)
+      current = next
+    }
+    for (const [uid, advisory] of gone) if (isAffected(current!, advisory)) gone.delete(uid)
+    yield { day, gone }
+  }
+}
+
+/** The packages of one image, by themselves and by the names under which advisories may know them. */
+type PackageSet = { list: string; byKey: Map<string, Package>; byName: Map<string, Package[]> }
+
+async function loadPackages({ app: { db } }: Call, list: string, walk: Walk): Promise<PackageSet> {
+  const byKey = new Map<string, Package>()
+  const byName = new Map<string, Package[]>()
+  for (const one of (await packagesOf(db, list, walk)).filter(isOfDistribution)) {
+    byKey.set(Object.values(one).join('\0'), one)
+    for (const name of namesOf(one)) byName.set(name, [...(byName.get(name) ?? []), one])
+  }
+  return { list, byKey, byName }
+}
+
+function isAffected({ byName }: PackageSet, advisory: Advisory): boolean {
+  return (byName.get(advisory.artifactName) ?? []).some((one) => affects(advisory, one))
+}
+
+type Range = { from: string; to: string; most: number }
+
+/** What the tag pointed to before the range, and where it moved in it, as far as it is known what that contains. */
+async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from, to, most }: Range) {
+  const moves = await movesBetween(db, repo.ledger, tag, { from, to, most: most + 1 })
+  if (moves.length > most) {
+    const description = `their tags moved more than ${maxMoves} times; name fewer of them, or ask for fewer days at once`
+    throw invalid({ field: 'image_refs', description })
+  }
+  if (moves.length === 0) return { before: undefined, steps: [], moves: 0 }
+  const earlier = await movesBefore(db, repo.ledger, tag, { before: from, most: movesBack })
+  const lists = await knownContents(
+    db,
+    repo.id,
+    [...earlier, ...moves].map(({ digest }) => digest),
+  )
+  const before = earlier.map(({ digest }) => lists.get(digest)).find((list) => list !== undefined)
+  const steps = moves.flatMap(({ time, digest }): Step[] => {
+    const list = lists.get(digest)
+    return list === undefined ? [] : [{ time, list }]
+  })
+  return { before, steps, moves: moves.length }
+}
+
+const listAdvisories = capabilityNumber('advisories.list')
+
+/** The advisories that count for images of an organisation. Lives as long as a request and remembers what it has read. */
+class AdvisoriesOf {
+  readonly #call: Call
+  readonly #root: string
+  readonly #byName = new Map<string, Advisory[]>()
+  #places: readonly string[] | undefined
+
+  constructor(call: Call, root: string) {
+    this.#call = call
+    this.#root = root
+  }
+
+  /** Those that affect a package of one image and none of another. Only what changed has to be looked at. */
+  async resolvedBetween(before: PackageSet, after: PackageSet): Promise<Advisory[]> {
+    const gone = [...before.byKey].filter(([key]) => !after.byKey.has(key)).map(([, one]) => one)
+    await this.#read(gone.flatMap(namesOf))
+    const about = gone.flatMap((one) =>
+      namesOf(one).flatMap((name) => this.#byName.get(name)!.map((advisory) => ({ one, advisory }))),
+    )
+    return about
+      .filter(({ one, advisory }) => affects(advisory, one) && !isAffected(after, advisory))
+      .map(({ advisory }) => advisory)
+  }
+
+  async #read(names: readonly string[]): Promise<void> {
+    const unread = [...new Set(names)].filter((name) => !this.#byName.has(name))
+    if (unread.length === 0) return
+    this.#places ??= await this.#placesThatCount()
+    for (const name of unread) this.#byName.set(name, [])
+    for (const found of await advisoriesAbout(this.#call.app.db, this.#places, unread)) {
+      this.#byName.get(found.artifactName)!.push(found)
+    }
+  }
+
+  /** What is published counts for everybody, what the organisation keeps to itself for those who may list it. */
+  async #placesThatCount(): Promise<readonly string[]> {
+    const { app, caller } = this.#call
+    const published = await publicPlace(app)
+    const own = caller.rights.roots([listAdvisories]).flatMap((place) => {
+      return isAtOrBelow(this.#root, place) ? [this.#root] : isAtOrBelow(place, this.#root) ? [place] : []
+    })
+    return [...new Set([...(published === undefined ? [] : [published]), ...own])]
+  }
+}

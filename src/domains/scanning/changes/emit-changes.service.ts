@@ -1,0 +1,270 @@
+// Writes the events of changes, repo by repo: those of some repos and how far it has come commit together.
+
+import { setImmediate } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import { packageUrl } from '#contents/package-url.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
+import { type EventInput, emitEach } from '#domains/outbox/emit.ts'
+import { liveTags, reposOfLists, type TaggedImage } from '#domains/registry/images/image-lists.store.ts'
+import { pathIn } from '#domains/registry/repos/paths.service.ts'
+import { ownCause } from '#lib/cause.ts'
+import { chunks } from '#lib/chunks.ts'
+import { isAtOrBelow, parentOf, rootOf } from '#lib/uid.ts'
+import { findingStates } from '../findings/findings.model.ts'
+import { levelName, worse } from '../findings/severity.model.ts'
+import {
+  type FoundIn,
+  foundInList,
+  listsHashed,
+  listsOf,
+  listsWithAny,
+  type NamedList,
+} from '../images/images.store.ts'
+import { acceptedAt } from '../risks/accepted.service.ts'
+import { aFoundVulnerability, aResolvedVulnerability, type Change, type ToldChange } from './changes.model.ts'
+import * as store from './changes.store.ts'
+import * as later from './changes.store.ts'
+
+const reposAtOnce = 20
+const listsAtOnce = 500
+const componentsAtOnce = 1000
+/** How much of a vulnerability is looked at in one list, for everybody and for the organisation each. */
+const mostFound = 1000
+const shown = { tags: 100, purls: 20 }
+
+/** Tells of all changes that wait; answers with how many events that were. */
+export async function tellChanges(app: App, lease: Lease): Promise<number> {
+  let events = 0
+  while (lease.holds()) {
+    const change = await store.nextChange(app.db)
+    if (!change) break
+    // From now on whatever else is found of it is another change.
+    await lease.tx((tx) => store.beginChange(tx, change.changeNo))
+    events += await tellChange(app, lease, change)
+  }
+  return events
+}
+
+async function tellChange(app: App, lease: Lease, change: Change): Promise<number> {
+  const telling: Telling = {
+    ...change,
+    listsOf: (tags) => listsFor(app, change, tags),
+    // Not all is kept of it, or not all that was not kept has been looked for again.
+    isAtRest: async (list) => !list.isOver && !(await later.waitsForMatch(app.db, list.listNo)),
+    async note(tx, repo, lists) {
+      await later.noteLater(tx, change, lists.later)
+      await later.forgetLater(tx, change, lists.told)
+      await store.noteRepo(tx, change.changeNo, repo)
+    },
+  }
+  const events = await tellRepos(app, lease, telling, await reposOf(app, lease, change))
+  await lease.tx((tx) => store.endChange(tx, change.changeNo))
+  return events
+}
+
+/** What is told of a vulnerability, by which lists of packages, and up to which repo it was told before. */
+export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
+  listsOf(tags: readonly TaggedImage[]): Promise<Map<TaggedImage, NamedList>>
+  /** Whether it is known of a list that nothing of it is resolved but for what is said so. */
+  isAtRest(list: NamedList): Promise<boolean>
+  /** In the transaction of the events of the repos up to this one. */
+  note(tx: Tx, repo: number, lists: Resolved): Promise<void>
+}
+
+/** Lists in which something is resolved: of which that is told, and of which it is not known yet. */
+type Resolved = { told: Set<number>; later: Set<number> }
+
+/** Tells the repos, by number, that were not told; answers with how many events that were. */
+export async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
+  const name =
+    telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
+  const left = repos.filter(({ repo }) => repo > telling.lastRepo).sort((one, other) => one.repo - other.repo)
+  let events = 0
+  for (const some of chunks(left, reposAtOnce)) {
+    lease.check()
+    const inputs: EventInput[] = []
+    const lists: Resolved = { told: new Set(), later: new Set() }
+    for (const one of some) {
+      const told = await toldOf(app, telling, one, lists)
+      if (told) inputs.push(inputOf(telling, told))
+    }
+    await lease.tx(async (tx) => {
+      if (inputs.length > 0) await emitEach(tx, { app, cause: ownCause(app.clock) }, name, inputs)
+      await telling.note(tx, some.at(-1)!.repo, lists)
+    })
+    events += inputs.length
+  }
+  return events
+}
+
+export type RepoAt = { repo: number; repoUid: string; name: string }
+
+/** The repos that have an image with one of the packages. */
+async function reposOf({ db }: App, lease: Lease, change: Change): Promise<RepoAt[]> {
+  const repos = new Map<number, RepoAt>()
+  for (let after = 0; ; ) {
+    const components = await store.changedComponents(db, change.changeNo, { after, most: componentsAtOnce })
+    const last = components.at(-1)
+    if (last === undefined) break
+    after = last
+    for (let from = 0; ; ) {
+      lease.check()
+      const lists = await listsWithAny(db, components, from, listsAtOnce)
+      if (lists.length === 0) break
+      from = lists.at(-1)! + 1
+      const hashes = new Set((await listsOf(db, lists)).map(({ key }) => key.hash))
+      for (const one of await reposOfLists(db, [...hashes])) repos.set(one.repo, one)
+    }
+  }
+  return [...repos.values()].filter(({ repoUid }) => isWithin(change, repoUid))
+}
+
+export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boolean =>
+  place === '' || isAtOrBelow(repoUid, place)
+
+/** What there is to tell for one repo; nothing where no tag points to such an image, or nothing has changed there. */
+async function toldOf(app: App, change: Telling, at: RepoAt, resolved: Resolved): Promise<ToldChange | undefined> {
+  const { db } = app
+  const tags = await liveTags(db, at.repo)
+  const lists = await change.listsOf(tags)
+  if (lists.size === 0) return undefined
+  const told: { tag: TaggedImage; found: readonly FoundIn[] }[] = []
+  const byList = Map.groupBy(lists.keys(), (tag) => lists.get(tag)!)
+  for (const [list, tagged] of byList) {
+    const all: FoundIn[] = []
+    for (const place of ['', rootOf(at.repoUid)]) {
+      all.push(...(await foundInList(db, list.listNo, { name: change.vulnerability, place }, mostFound)))
+    }
+    if (change.kind === 'resolved') {
+      if (all.some(({ isSuppressed }) => !isSuppressed)) continue
+      const isAtRest = await change.isAtRest(list)
+      resolved[isAtRest ? 'told' : 'later'].add(list.listNo)
+      if (!isAtRest) continue
+    }
+    for (const tag of tagged) {
+      const found = await foundFor(app, change, all, { repoUid: at.repoUid, digest: tag.digest }, list)
+      if (found) told.push({ tag, found: found.slice(0, shown.purls) })
+    }
+    await setImmediate()
+  }
+  told.sort((one, other) => (one.tag.tag < other.tag.tag ? -1 : 1))
+  return told.length === 0 ? undefined : toTold(app, change, at, told)
+}
+
+/** What there is to tell of an image, the worst first: nothing, where that is so, of one in which it is resolved. */
+async function foundFor(
+  app: App,
+  change: Telling,
+  all: readonly FoundIn[],
+  image: { repoUid: string; digest: string },
+  list: NamedList,
+): Promise<FoundIn[] | undefined> {
+  if (change.kind === 'resolved') return []
+  const certain = all.filter(({ isSuppressed, state }) => !isSuppressed && state === findingStates.vulnerable)
+  const found = await withoutAccepted(app, change, certain, image, list)
+  return found.length === 0 ? undefined : found
+}
+
+/** The list of each tag's image that has one of the packages, and that was compared before the change. */
+async function listsFor(
+  { db }: App,
+  change: Change,
+  tags: readonly TaggedImage[],
+): Promise<Map<TaggedImage, NamedList>> {
+  const named = await listsHashed(db, [...new Set(tags.map(({ list }) => list.hash))])
+  const keyOf = ({ hash, distribution }: NamedList['key']) =>
+    JSON.stringify([hash, distribution.id, distribution.version])
+  const byKey = new Map(named.map((one) => [keyOf(one.key), one]))
+  const numbers = named.map(({ listNo }) => listNo)
+  const touched = await store.listsOfChange(db, change.changeNo, numbers)
+  return new Map(
+    tags.flatMap((tag): [TaggedImage, NamedList][] => {
+      const list = byKey.get(keyOf(tag.list))
+      return list && touched.has(list.listNo) ? [[tag, list]] : []
+    }),
+  )
+}
+
+async function withoutAccepted(
+  app: App,
+  change: Telling,
+  found: readonly FoundIn[],
+  image: { repoUid: string; digest: string },
+  { key }: NamedList,
+): Promise<FoundIn[]> {
+  const now = app.clock().toISOString()
+  const acceptedOf = await acceptedAt(app.db, found, image, key.distribution.id)
+  return found.filter((one) => {
+    return !acceptedOf(one).some((by) => by.vulnerability === change.vulnerability && by.untilTime > now)
+  })
+}
+
+async function toTold(
+  { db }: App,
+  { vulnerability }: Telling,
+  { repoUid, name }: RepoAt,
+  told: readonly { tag: TaggedImage; found: readonly FoundIn[] }[],
+): Promise<ToldChange> {
+  const purls = told.flatMap(({ tag, found }) =>
+    found.map(({ component }) => packageUrl(component, tag.list.distribution.id)),
+  )
+  const levels = told.flatMap(({ found }) => found.map(({ severity }) => severity))
+  return {
+    repository: await pathIn(db, parentOf(repoUid), name),
+    ...{ repoId: repoUid, vulnerability },
+    severity: levels.length === 0 ? '' : levelName(levels.reduce(worse)),
+    tags: told.slice(0, shown.tags).map(({ tag }) => ({ tag: tag.tag, digest: tag.digest })),
+    moreTags: told.length > shown.tags,
+    purls: [...new Set(purls)].sort().slice(0, shown.purls),
+  }
+}
+
+const inputOf = ({ kind }: Telling, told: ToldChange): EventInput => ({
+  subject: told.repoId,
+  group: parentOf(told.repoId),
+  resource: kind === 'found' ? aFoundVulnerability(told) : aResolvedVulnerability(told),
+  extensions: { vulnerability: told.vulnerability },
+})
+
+const atOnce = 200
+
+/** Answers with how many events that were. */
+export async function tellLater(app: App, lease: Lease): Promise<number> {
+  let events = 0
+  for (let after = 0; lease.holds(); ) {
+    const listNo = await store.nextLater(app.db, after)
+    if (listNo === undefined) break
+    after = listNo
+    const [list] = await listsOf(app.db, [listNo])
+    if (list && (list.isOver || (await store.waitsForMatch(app.db, listNo)))) continue
+    events += await tellList(app, lease, listNo, list)
+  }
+  return events
+}
+
+/** Nothing of a list that has gone. */
+async function tellList(app: App, lease: Lease, listNo: number, list: NamedList | undefined): Promise<number> {
+  const repos = list ? await reposOfLists(app.db, [list.key.hash]) : []
+  let events = 0
+  for (;;) {
+    const some = await store.laterOf(app.db, listNo, atOnce)
+    if (some.length === 0) return events
+    for (const one of some) {
+      const telling: Telling = {
+        ...{ ...one, kind: 'resolved' },
+        listsOf: async (tags) => new Map(list ? tags.filter(isOf(list)).map((tag) => [tag, list]) : []),
+        isAtRest: async () => true,
+        note: (tx, repo) => store.noteLaterRepo(tx, listNo, one, repo),
+      }
+      const within = repos.filter(({ repoUid }) => isWithin(one, repoUid))
+      events += await tellRepos(app, lease, telling, within)
+      await lease.tx((tx) => store.forgetLater(tx, one, [listNo]))
+    }
+  }
+}
+
+const isOf =
+  ({ key: { hash, distribution } }: NamedList) =>
+  ({ list }: { list: NamedList['key'] }): boolean =>
+    list.hash === hash && list.distribution.id === distribution.id && list.distribution.version === distribution.version

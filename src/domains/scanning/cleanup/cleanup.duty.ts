@@ -1,0 +1,21 @@
+import { forgetGone } from '#domains/registry/images/deleted-contents.service.ts'
+import type { Duty } from '#duty.ts'
+import { sweepComponents, sweepLists, sweepSigned } from './cleanup.service.ts'
+
+/** Forgets what is known of packages that no image has any more, and what was signed of images that are gone, in small steps. */
+export const sweepScanning: Duty = {
+  name: 'vulnerabilities.sweep',
+  everyMs: 60 * 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const check = (): void => {
+      lease.check()
+      lease.signal.throwIfAborted()
+    }
+    const sweeping = { app, tx: lease.tx, check }
+    // The newest contents of each organization stay.
+    await forgetGone(sweeping)
+    const [lists, packages] = [await sweepLists(sweeping), await sweepComponents(sweeping)]
+    return { lists, packages, signed: await sweepSigned(sweeping) }
+  },
+}

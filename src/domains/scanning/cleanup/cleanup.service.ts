@@ -1,0 +1,161 @@
+// Forgets what images contained that are gone: their lists of packages, and what was found in packages that only they had.
+
+import { setImmediate } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import type { Db, Tx } from '#db/sql.ts'
+import { bytesOfSigned, countBytes } from '#domains/registry/blobs/usage.service.ts'
+import { isInUse, organizationsWith } from '#domains/registry/images/past-contents.service.ts'
+import { forgetOpen } from '../findings/open-findings.store.ts'
+import { type ListKey, listStates } from '../lists/lists.model.ts'
+import { passOn } from '../lists/lists.service.ts'
+import * as lists from '../lists/lists.store.ts'
+import { type MatchItem, wholeList } from '../queue/queue.model.ts'
+import { queueMatches } from '../queue/queue.store.ts'
+import * as signed from '../scan-reports/signed-statements.store.ts'
+import * as store from './cleanup.store.ts'
+
+/** `tx` is that of the lease; `check` throws when it has ended. */
+export type Sweeping = { app: Pick<App, 'db' | 'clock' | 'config'>; tx: Db['tx']; check(): void }
+
+/** A list may be written some time before the image that has it. */
+const graceMs = 24 * 60 * 60_000
+const listsAtOnce = 200
+const rowsAtOnce = 200
+
+/** Deletes the lists that no image has, or had while its repo is there; answers with how many. */
+export async function sweepLists(sweeping: Sweeping): Promise<number> {
+  const { app, tx } = sweeping
+  const before = new Date(app.clock().getTime() - graceMs).toISOString()
+  let deleted = 0
+  for (let after = 0; ; ) {
+    const page = await store.listsAfter(app.db, after, listsAtOnce)
+    const last = page.at(-1)
+    if (!last) return deleted
+    after = last.listNo
+    await countLists(sweeping, page)
+    for (const { listNo, state, createTime, payer, isPlaced, isUncounted: _, ...key } of page) {
+      if (!isPlaced && state === listStates.complete) await noteEcosystems(sweeping, listNo)
+      if (state !== listStates.gone) {
+        if (createTime >= before) continue
+        if (await isInUse(app.db, key)) {
+          await chargeSomebody(sweeping, listNo, payer, key)
+          continue
+        }
+        const isBuried = await tx(async (within) => {
+          // Asked again, since an image may have come with the same packages.
+          if (await isInUse(within, key)) return false
+          await store.bury(within, listNo)
+          return true
+        })
+        if (!isBuried) continue
+      }
+      await deleteList(sweeping, listNo)
+      deleted++
+    }
+    await pause(sweeping)
+  }
+}
+
+/** Those that a server of before has compared, which does not count them so. */
+async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]): Promise<void> {
+  const items = page
+    .filter(({ isUncounted }) => isUncounted)
+    .map(({ listNo }): MatchItem => ({ kind: 'counts', place: '', item: wholeList(listNo) }))
+  if (items.length > 0) await tx((within) => queueMatches(within, items, app.clock().toISOString()))
+}
+
+/** Of a list of before nobody has noted them. */
+async function noteEcosystems({ app, tx }: Sweeping, listNo: number): Promise<void> {
+  const ecosystems = await lists.ecosystemsOfList(app.db, { listNo, ecosystems: undefined })
+  await tx((within) => lists.noteEcosystems(within, listNo, ecosystems))
+}
+
+/** Who has no image with it any more is not charged for it, but one of those who have. */
+async function chargeSomebody({ app, tx }: Sweeping, listNo: number, payer: string, key: ListKey): Promise<void> {
+  if (payer === '') return
+  const users = await organizationsWith(app.db, key)
+  const next = users.includes(payer) ? payer : (users[0] ?? payer)
+  if (next !== payer) await tx((within) => passOn(within, listNo, next))
+}
+
+async function deleteList(sweeping: Sweeping, listNo: number): Promise<void> {
+  for (;;) {
+    const emptied = await sweeping.tx((within) => store.emptyList(within, listNo, rowsAtOnce))
+    if (emptied === 0) break
+    await pause(sweeping)
+  }
+  await sweeping.tx(async (within) => {
+    await passOn(within, listNo, '')
+    await store.deleteList(within, listNo)
+  })
+}
+
+/** Deletes the packages that no list has, with all that was ever found in them; answers with how many. */
+export async function sweepComponents(sweeping: Sweeping): Promise<number> {
+  const { app } = sweeping
+  let components = 0
+  for (let after = 0; ; ) {
+    const page = await store.heldAfter(app.db, after, rowsAtOnce)
+    const last = page.at(-1)
+    if (!last) return components
+    after = last.componentNo
+    for (const { componentNo, isListed } of page) {
+      if (!isListed && (await deleteComponent(sweeping, componentNo))) components++
+    }
+    await pause(sweeping)
+  }
+}
+
+/** False when a list has it again; then it is compared anew, since it is still held. */
+async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise<boolean> {
+  for (;;) {
+    const step = await sweeping.tx(async (within): Promise<'more' | 'done' | 'kept'> => {
+      if (await store.isListed(within, componentNo)) return 'kept'
+      await forgetOpen(within, componentNo)
+      if (await deleteFindings(within, componentNo)) return 'more'
+      if ((await store.deleteTies(within, componentNo, rowsAtOnce)) > 0) return 'more'
+      await store.deleteComponent(within, componentNo)
+      return 'done'
+    })
+    if (step !== 'more') return step === 'done'
+    await pause(sweeping)
+  }
+}
+
+/** False when there were none. Who was charged for what was found is so no more. */
+async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
+  const deleted = await store.deleteFindings(tx, componentNo, rowsAtOnce)
+  for (const [place, found] of Map.groupBy(deleted, (one) => one.place)) {
+    const charged = found.reduce((sum, one) => sum + one.charged, 0)
+    if (charged > 0) await countBytes(tx, place, -charged)
+  }
+  return deleted.length > 0
+}
+
+/** Forgets what signers say of images that are gone, as servers of an earlier version leave it; answers with how many things. */
+export async function sweepSigned(sweeping: Sweeping): Promise<number> {
+  const { app, tx } = sweeping
+  let deleted = 0
+  for (let after = { repoUid: '', digest: '' }; ; ) {
+    const image = await signed.nextSigned(app.db, after)
+    if (!image) return deleted
+    after = image
+    for (let more = !image.isThere; more; ) {
+      const gone = await tx(async (within) => {
+        const gone = await signed.deleteSignedOfGone(within, image, rowsAtOnce)
+        if (gone > 0) await countBytes(within, image.repoUid, -gone * bytesOfSigned)
+        return gone
+      })
+      deleted += gone
+      more = gone === rowsAtOnce
+      await pause(sweeping)
+    }
+    await pause(sweeping)
+  }
+}
+
+/** Others have their turn. */
+async function pause({ check }: Sweeping): Promise<void> {
+  await setImmediate()
+  check()
+}

@@ -1,0 +1,252 @@
+// Works through what waits to be compared, item by item and place by place, in slices short enough for everybody else.
+
+import { setImmediate } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import { bringInLists } from '../lists/backfill.service.ts'
+import { listStates } from '../lists/lists.model.ts'
+import * as limits from '../lists/lists.store.ts'
+import { findListByNo, noteListMatched, unmatchedOf } from '../lists/lists.store.ts'
+import { openOwnSource, takeAdvisory } from '../own-advisories/own-advisories.service.ts'
+import { type DueMatch, readCountsItem, readPackageItem } from '../queue/queue.model.ts'
+import * as queue from '../queue/queue.store.ts'
+import { componentsNamed } from './findings.store.ts'
+import { countList, countPackages, spreadPage } from './open-findings.service.ts'
+import { createPace, type Doing, end, later, matchAll, pause, suppressAll } from './queue-items.service.ts'
+import { type PairCursor, pairsOfList, pairsTouching } from './suppressions.store.ts'
+
+export type MatchTaker = { node: string; isGone(node: string): boolean; after: string | undefined }
+
+/** How long an item goes on before the others of the queue have their turn. */
+const turnMs = 1000
+
+/** Takes an item that is due, or one whose taker is gone; `undefined` when there is none. Places take turns. */
+export async function claimMatch(app: App, { node, isGone, after }: MatchTaker): Promise<DueMatch | undefined> {
+  for (;;) {
+    const left = (await queue.ownedMatches(app.db)).find(({ owner }) => owner === node || isGone(owner))
+    const next = left ?? (await nextDue(app, after))
+    if (!next) return undefined
+    const claimed = await app.db.tx((tx) => queue.claimMatch(tx, next, node), { isolation: 'rowLocks', ...later })
+    if (claimed) return claimed
+  }
+}
+
+/** The first that is due of the next place behind `after`, beginning anew behind the last. */
+async function nextDue({ db, clock }: App, after: string | undefined): Promise<DueMatch | undefined> {
+  const now = clock().toISOString()
+  for (const [from, to] of after === undefined
+    ? [[undefined, undefined] as const]
+    : [[after, undefined] as const, [undefined, after] as const]) {
+    for (let last: string | undefined = from; ; ) {
+      const next = await queue.nextMatch(db, last)
+      if (!next || (to !== undefined && next.place > to)) break
+      if (next.dueTime <= now) return next
+      last = next.place
+    }
+  }
+  return undefined
+}
+
+/** Does what an item asks for. Throws when it should be tried again. */
+export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
+  const began = performance.now()
+  const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
+  await doers[item.kind](work)
+}
+
+export async function postponeMatch(app: App, item: DueMatch, ms: number): Promise<void> {
+  const dueTime = new Date(app.clock().getTime() + ms).toISOString()
+  await app.db.tx((tx) => queue.giveBackMatch(tx, item, dueTime))
+}
+
+const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
+  package: doPackage,
+  list: doList,
+  counts: doCounts,
+
+  async advisory({ app, item }) {
+    const sourceNo = await openOwnSource(app)
+    await app.db.tx(async (tx) => {
+      await takeAdvisory(app, tx, sourceNo, item.item)
+      await queue.endMatch(tx, item)
+    }, later)
+  },
+
+  async backfill(doing) {
+    const { app, item } = doing
+    const last = await bringInLists(app, item.item, doing.signal)
+    await app.db.tx(async (tx) => {
+      // Whoever takes it next goes on behind what is there.
+      if ((await queue.endMatch(tx, item)) && last !== undefined) {
+        await queue.queueMatches(tx, [{ ...item, item: last }], app.clock().toISOString())
+      }
+    }, later)
+  },
+}
+
+/**
+ * Of what is kept of one list a turn adds no more than this part, but for its last slice. Between two turns it is
+ * counted, so that of one in which too much is found no more than that is found until it is held.
+ */
+const turnsOfList = 5
+const touchedAtOnce = 256
+
+/**
+ * The components up to `after` are done, and those up to `upTo` are compared with what has a number up to `row`; when
+ * that is all, they are done with the pairs up to `pair`.
+ */
+type Progress = { after: number; upTo: number; row: number; pair: PairCursor | undefined }
+
+const start: Progress = { after: 0, upTo: Number.MAX_SAFE_INTEGER, row: 0, pair: undefined }
+
+export async function doPackage(doing: Doing): Promise<void> {
+  const { app, item } = doing
+  const { name } = readPackageItem(item.item)
+  const turn: Turn = { added: 0, most: app.config.findingsPerList / turnsOfList }
+  for (let at = item.progress === '' ? start : (JSON.parse(item.progress) as Progress); ; ) {
+    const most = at.upTo === start.upTo ? doing.pace.size : mostInProgress
+    const components = await componentsNamed(app.db, name, { after: at.after, upTo: at.upTo, most })
+    const last = components.at(-1)
+    if (!last) break
+    at = await advance(doing, turn, { ...at, upTo: last.componentNo }, components)
+    if (doing.isLate() || turn.added > turn.most) return pause(doing, JSON.stringify(at))
+  }
+  await end(doing)
+}
+
+/** What was begun together is not more than a slice takes. */
+const mostInProgress = 64
+
+type Turn = { added: number; most: number }
+
+/** Compares the components, then goes on with what is suppressed in them; as far as the turn allows. */
+async function advance(
+  doing: Doing,
+  turn: Turn,
+  at: Progress,
+  components: Parameters<typeof matchAll>[1],
+): Promise<Progress> {
+  if (!at.pair) {
+    const isEnough = ({ added }: { added: number }) => doing.isLate() || turn.added + added > turn.most
+    const { added, next } = await matchAll(doing, components, { after: at.row, isEnough })
+    turn.added += added
+    if (next !== undefined) return { ...at, row: next }
+  }
+  const numbers = components.map(({ componentNo }) => componentNo)
+  for (let pair = at.pair; ; ) {
+    const page = await pairsTouching(doing.app.db, numbers, { after: pair, most: touchedAtOnce })
+    await suppressAll(doing, page.pairs)
+    if (!page.next) return { ...start, after: at.upTo }
+    pair = page.next
+    if (doing.isLate()) return { ...at, pair }
+  }
+}
+
+const componentsAtOnce = 64
+const heldAtOnce = 200
+const pairsAtOnce = 500
+
+export async function doList(doing: Doing): Promise<void> {
+  const { app, item } = doing
+  const listNo = Number(item.item)
+  const list = await findListByNo(app.db, listNo)
+  if (!list || list.state === listStates.gone) return end(doing)
+  if (!list.isOver) {
+    await holdOrRelease(doing, listNo, false)
+    const outcome = await compare(doing, listNo)
+    if (outcome === 'late') return pause(doing)
+    if (outcome === 'over') {
+      await app.db.tx((tx) => limits.setOver(tx, listNo, app.clock().toISOString()), later)
+      await holdOrRelease(doing, listNo, true)
+    }
+  } else await holdOrRelease(doing, listNo, true)
+  for (let after = Number(item.progress || '0'); ; ) {
+    const pairs = await pairsOfList(app.db, listNo, { after, most: pairsAtOnce })
+    const last = pairs.at(-1)
+    if (!last) break
+    after = last.componentNo
+    await suppressAll(doing, pairs)
+    if (doing.isLate()) return pause(doing, String(after))
+  }
+  await countAll(doing, listNo)
+}
+
+/** Has lists follow what is found in a package now, or counts one as a whole. */
+export async function doCounts(doing: Doing): Promise<void> {
+  const what = readCountsItem(doing.item.item)
+  return 'listNo' in what ? countAll(doing, what.listNo) : spread(doing, what.componentNo)
+}
+
+/** From then on the list follows by what changes. */
+async function countAll(doing: Doing, listNo: number): Promise<void> {
+  const { app, item } = doing
+  await countPackages(doing, listNo)
+  await app.db.tx(async (tx) => {
+    const list = await findListByNo(tx, listNo)
+    if (list && list.state !== listStates.gone) {
+      await countList(tx, doing, listNo)
+      if (item.kind === 'list') await noteListMatched(tx, listNo, app.clock().toISOString())
+    }
+    await queue.endMatch(tx, item)
+  }, later)
+}
+
+async function spread(doing: Doing, componentNo: number): Promise<void> {
+  const { app, item, signal } = doing
+  for (;;) {
+    signal.throwIfAborted()
+    const isDone = await app.db.tx(async (tx) => {
+      if (await spreadPage(tx, doing, componentNo)) return false
+      await queue.endMatch(tx, item)
+      return true
+    }, later)
+    if (isDone) return
+    await setImmediate()
+    if (doing.isLate()) return pause(doing, '', item.dueTime)
+  }
+}
+
+/** Has the packages of a list follow whether it is over. */
+async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boolean): Promise<void> {
+  for (let after = 0; ; ) {
+    signal.throwIfAborted()
+    const page = { after, most: heldAtOnce }
+    const wrong = await limits.misheldOf(app.db, listNo, isOver, page)
+    const last = wrong.at(-1)
+    if (last === undefined) return
+    after = last
+    await app.db.tx((tx) => (isOver ? limits.hold : limits.release)(tx, listNo, wrong), later)
+    await setImmediate()
+  }
+}
+
+/** Compares what was not yet. What has been compared is noted with the packages, so whoever takes it next goes on there. */
+async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | 'over'> {
+  const most = doing.app.config.findingsPerList
+  let open = await countOpen(doing, listNo)
+  for (;;) {
+    if (open > most) return 'over'
+    const components = await unmatchedOf(doing.app.db, listNo, doing.pace.size)
+    if (components.length === 0) return 'all'
+    const before = open
+    const { addedForAll } = await matchAll(doing, components, {
+      isEnough: (so) => before + so.addedForAll > most,
+    })
+    open += addedForAll
+    if (doing.isLate() && open <= most) return 'late'
+  }
+}
+
+async function countOpen({ app, signal }: Doing, listNo: number): Promise<number> {
+  let total = 0
+  for (let after: number | undefined = 0; after !== undefined && total <= app.config.findingsPerList; ) {
+    signal.throwIfAborted()
+    const page: Awaited<ReturnType<typeof limits.countOpen>> = await limits.countOpen(app.db, listNo, {
+      after,
+      most: componentsAtOnce,
+    })
+    total += page.open
+    after = page.last
+    await setImmediate()
+  }
+  return total
+}

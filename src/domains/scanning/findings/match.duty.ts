@@ -1,0 +1,42 @@
+// Compares what images contain with what is known of vulnerabilities. What waits is in the database, so a server that ends
+// leaves nothing undone, and several servers share the work.
+import type { App } from '#app.ts'
+import type { Duty } from '#duty.ts'
+import { followSettings } from '../own-advisories/own-advisories.service.ts'
+import type { DueMatch } from '../queue/queue.model.ts'
+import { claimMatch, doMatch, postponeMatch } from './match-queue.service.ts'
+
+const backOffMs = 1000
+const longestBackOffMs = 3_600_000
+
+/** Works through all that is due. An item that fails is put back, and fails no run. */
+export const matchPackages: Duty = {
+  name: 'vulnerabilities.match',
+  everyMs: 30_000,
+  runsOn: 'every node',
+  wakeOn: ['insert match_queue'],
+  async run(app, lease) {
+    let items = 0
+    await followSettings(app, lease.signal)
+    let after: string | undefined
+    while (lease.holds()) {
+      const next = await claimMatch(app, { node: lease.node, isGone: (node) => lease.isGone(node), after })
+      if (!next) break
+      after = next.place
+      await matchOne(app, next, lease.signal)
+      items++
+    }
+    return { items }
+  },
+}
+
+async function matchOne(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
+  try {
+    await doMatch(app, item, signal)
+  } catch (error) {
+    if (signal.aborted) return postponeMatch(app, item, 0)
+    const { kind, place, attempts } = item
+    app.log.error('packages were not compared', { kind, place, item: item.item, attempts, error })
+    await postponeMatch(app, item, Math.min(backOffMs * 2 ** Math.min(attempts, 20), longestBackOffMs))
+  }
+}

@@ -1,0 +1,110 @@
+// A package of a language that the distribution brought along is the distribution's: what it says to have fixed there, or not
+// to be affected by, does not count, whatever the version looks like.
+import { withAllReleases } from '#contents/ecosystems.ts'
+import { isCleared, verdictOf } from '#contents/match.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
+import { orderOf } from './compare.service.ts'
+import * as store from './suppressions.store.ts'
+
+/** What is suppressed now, and what should be, of the findings in some pairs. */
+export type Suppressed = { open: (store.Suppression & { id: number })[]; wanted: store.Suppression[] }
+
+/** Brings what is suppressed to what is said now, of so many findings behind `after`; answers with where the next page begins. */
+export async function suppress(
+  tx: Tx,
+  pairs: readonly store.OwnedPair[],
+  { now, ...page }: { after: store.FoundCursor | undefined; most: number; now: string },
+): Promise<store.FoundCursor | undefined> {
+  const found = await store.foundIn(tx, [...new Set(pairs.map(({ componentNo }) => componentNo))], page)
+  const { open, wanted } = await suppressedOf(tx, pairs, found)
+  const stays = new Set(wanted.map(keyOf))
+  const there = new Set(open.map(keyOf))
+  const ended = open.filter((one) => !stays.has(keyOf(one)))
+  const begun = wanted.filter((one) => !there.has(keyOf(one)))
+  await store.endSuppressions(
+    tx,
+    ended.map(({ id }) => id),
+    now,
+  )
+  await store.beginSuppressions(tx, begun, now)
+  return found.length < page.most ? undefined : found.at(-1)
+}
+
+/** Names what is suppressed and should not be, or should be and is not. */
+export async function suppressionDifferences(reader: Reader, componentNo: number): Promise<string[]> {
+  const differences: string[] = []
+  for (let owner: number | undefined = 0; owner !== undefined; ) {
+    const pairs: store.OwnedPair[] = await store.pairsOfComponent(reader, componentNo, {
+      after: owner,
+      most: pairsAtOnce,
+    })
+    for (let after: store.FoundCursor | undefined; pairs.length > 0; ) {
+      const found: store.FoundIn[] = await store.foundIn(reader, [componentNo], { after, most: findingsAtOnce })
+      const { open, wanted } = await suppressedOf(reader, pairs, found)
+      const [stored, expected] = [new Set(open.map(keyOf)), new Set(wanted.map(keyOf))]
+      differences.push(
+        ...[...expected].flatMap((key) => (stored.has(key) ? [] : [`${key} is not suppressed`])),
+        ...[...stored].flatMap((key) => (expected.has(key) ? [] : [`${key} is suppressed without a reason`])),
+      )
+      after = found.at(-1)
+      if (found.length < findingsAtOnce) break
+    }
+    owner = pairs.length < pairsAtOnce ? undefined : pairs.at(-1)!.ownerNo
+  }
+  return differences
+}
+
+const pairsAtOnce = 16
+const findingsAtOnce = 500
+
+const keyOf = ({ findingNo, ownerNo, source, record }: store.Suppression): string =>
+  `finding ${findingNo} in package ${ownerNo} by ${source} ${record}`
+
+async function suppressedOf(
+  reader: Reader,
+  pairs: readonly store.OwnedPair[],
+  found: readonly store.FoundIn[],
+): Promise<Suppressed> {
+  if (found.length === 0) return { open: [], wanted: [] }
+  const isAsked = new Set(pairs.map(({ componentNo, ownerNo }) => `${componentNo} ${ownerNo}`))
+  const componentOf = new Map(found.map(({ findingNo, componentNo }) => [findingNo, componentNo]))
+  const all = await store.suppressedNow(
+    reader,
+    found.map(({ findingNo }) => findingNo),
+  )
+  const open = all.filter(({ findingNo, ownerNo }) => isAsked.has(`${componentOf.get(findingNo)} ${ownerNo}`))
+  const wanted: store.Suppression[] = []
+  const owners = await store.componentsOf(reader, [...new Set(pairs.map(({ ownerNo }) => ownerNo))])
+  for (const owner of owners) {
+    const owned = new Set(pairs.filter(({ ownerNo }) => ownerNo === owner.componentNo).map((one) => one.componentNo))
+    const those = found.filter(({ componentNo }) => owned.has(componentNo))
+    const ids = [...new Set(those.flatMap(({ record }) => namesOf(record)))]
+    const packages = { names: [owner.name, owner.origin], ecosystems: withAllReleases(owner.ecosystem) }
+    const said = owner.ecosystem === '' ? [] : await store.saidAbout(reader, packages, ids)
+    for (const { findingNo, record } of those) {
+      const by = clearedBy(owner, record, said)
+      if (by) wanted.push({ findingNo, ownerNo: owner.componentNo, source: by.source, record: by.record.id })
+    }
+  }
+  return { open, wanted }
+}
+
+const namesOf = ({ id, aliases, upstream }: NamedRecord): string[] => [...new Set([id, ...aliases, ...upstream])]
+
+/** The statement that clears the package of all vulnerabilities that the record is about; the first, by name. */
+function clearedBy(owner: StoredComponent, record: NamedRecord, said: readonly store.Said[]): store.Said | undefined {
+  const ids = vulnerabilityIds(record)
+  const order = orderOf(owner)
+  const clearing = ids.map((id) => {
+    // Only a record about one vulnerability has other names for it.
+    const names = new Set(ids.length > 1 ? [id] : namesOf(record))
+    const about = said.filter((one) => namesOf(one.record).some((name) => names.has(name)))
+    if (about.some((one) => verdictOf(owner, one, order) !== 'clear')) return undefined
+    return about.filter((one) => isCleared(owner, one, order)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))[0]
+  })
+  return clearing.every((one) => one !== undefined) ? clearing[0] : undefined
+}
+
+const nameOf = ({ source, record }: store.Said): string => `${source} ${record.id}`

@@ -1,0 +1,151 @@
+// Reads the reports that wait, one after the other, in a process of its own.
+import type { App } from '#app.ts'
+import { ContentMissing } from '#blobs/blobs.ts'
+import { Unreadable } from '#contents/packages.ts'
+import type { Reader } from '#contents/reader.ts'
+import type { ScanReport } from '#contents/reports/scan-report.ts'
+import type { Tx } from '#db/sql.ts'
+import { locationIn } from '#domains/registry/blobs/blobs.service.ts'
+import { charge, giveBack } from '#domains/registry/blobs/usage.service.ts'
+import { scannableIn } from '#domains/registry/images/scannable.service.ts'
+import { AppError } from '#lib/errors.ts'
+import { dueByOrganization } from '#lib/scheduling/read-turns.ts'
+import {
+  maxReportBytes,
+  type ReadReport,
+  reportOrigins,
+  scannerNumbers,
+  sizeOf,
+  type WaitingReport,
+} from './scan-reports.model.ts'
+import * as store from './scan-reports.store.ts'
+
+export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
+
+/** Writes where the duty still has its lease. */
+export type Write = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
+
+/** The report of each organization that is due first, beginning behind the given one. */
+export function dueReports({ db, clock }: App, after: string): AsyncGenerator<WaitingReport> {
+  return dueByOrganization((behind) => store.nextWaiting(db, behind), after, clock().toISOString())
+}
+
+const isPushed: ReadonlySet<number> = new Set([reportOrigins.referrer, reportOrigins.attestation])
+export const maxAttempts = 10
+const backOffMs = 10_000
+const longestBackOffMs = 6 * 3_600_000
+
+/** When to try again what has gone wrong so often. */
+export const laterTry = ({ clock }: App, attempts: number): string =>
+  new Date(clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)).toISOString()
+
+/** Reads one, and keeps what it says, or why it says nothing. Rejects only when the signal says so or the lease is lost. */
+export async function readOne(
+  app: App,
+  reader: Reader,
+  waiting: WaitingReport,
+  { write, signal }: { write: Write; signal: AbortSignal },
+): Promise<void> {
+  let read: ScanReport
+  try {
+    read = await reader.readReport(await opened(app, waiting), signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    return fail(app, waiting, error, write)
+  }
+  const elsewhere = await problemOfSubjects(app, waiting, read)
+  if (elsewhere) return write((tx) => ignore(tx, waiting, 'OTHER_SUBJECT', elsewhere))
+  await keep(app, waiting, read, write)
+}
+
+/** A statement of in-toto is about the image or one that it lists; one that is signed has to say so. */
+async function problemOfSubjects(
+  { db }: App,
+  { repo, digest }: WaitingReport,
+  { subjects, sealed }: ScanReport,
+): Promise<string | undefined> {
+  if (!subjects || (subjects.length === 0 && !sealed) || (await areOf(db, repo, digest, subjects))) return undefined
+  return 'the statement is about something else than what it refers to'
+}
+
+/** Whether one of the digests is that of an image or of something that it lists. */
+export async function areOf(
+  db: App['db'],
+  repo: number,
+  digest: string,
+  subjects: readonly string[],
+): Promise<boolean> {
+  if (subjects.includes(digest)) return true
+  return subjects.length > 0 && (await scannableIn(db, repo, digest)).some((one) => subjects.includes(one.digest))
+}
+
+/** What was handed in, to be read. Throws Unreadable where there is nothing, or too much. */
+export async function opened({ db, blobs }: App, { repo, rawDigest }: Pick<WaitingReport, 'repo' | 'rawDigest'>) {
+  const blob = await locationIn(db, repo, rawDigest)
+  if (!blob) throw new Unreadable('BLOB_MISSING', `the repo has no ${rawDigest}`)
+  if (blob.size > maxReportBytes) {
+    throw new Unreadable('LIMIT_EXCEEDED', `the report has more than ${maxReportBytes} bytes`)
+  }
+  return async (until: AbortSignal) => {
+    try {
+      const stream = (await blobs.read(blob)).stream()
+      if (until.aborted) stream.destroy()
+      until.addEventListener('abort', () => stream.destroy(), { once: true })
+      return stream
+    } catch (error) {
+      throw error instanceof ContentMissing ? new Unreadable('BLOB_MISSING', `the store has no ${rawDigest}`) : error
+    }
+  }
+}
+
+async function fail(app: App, waiting: WaitingReport, error: unknown, write: Write): Promise<void> {
+  const { id, repo, digest, origin } = waiting
+  const attempts = waiting.attempts + 1
+  const isFaulty = error instanceof Unreadable && error.reason !== 'BLOB_MISSING'
+  if (!isFaulty && attempts < maxAttempts) {
+    if (!(error instanceof Unreadable)) app.log.error('report was not read', { repo, digest, attempts, error })
+    return write((tx) => store.postponeReport(tx, id, attempts, laterTry(app, attempts)))
+  }
+  const [reason, message] =
+    error instanceof Unreadable ? [error.reason, error.message] : ['FAILED', 'it could not be read, again and again']
+  await write(async (tx) => {
+    // An SBOM in CycloneDX that names no vulnerabilities is no report that somebody has got wrong.
+    if (reason === 'UNSUPPORTED' && isPushed.has(origin)) return store.deleteReport(tx, id)
+    return ignore(tx, waiting, reason, message)
+  })
+}
+
+async function ignore(tx: Tx, { id, organization, repo, digest }: WaitingReport, reason: string, message: string) {
+  await store.ignoreReport(tx, id, reason, message)
+  await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
+}
+
+async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: Write): Promise<void> {
+  const { id, repo, digest, organization } = waiting
+  const { tool, format, vulnerabilities } = read
+  const buildTime = read.dbBuildTime || waiting.buildTime
+  const report: ReadReport = {
+    ...{ scanner: scannerNumbers[tool.name] ?? 0, tool: tool.name, toolVersion: tool.version, format, buildTime },
+    ...{ total: vulnerabilities.length, vulnerabilities: JSON.stringify(vulnerabilities) },
+    levels: JSON.stringify(vulnerabilities.map((one) => [one.id, one.severity])),
+    statements: read.statements ? JSON.stringify(read.statements) : '',
+    ...{ signatures: read.signatures ?? 0, note: read.note ?? '' },
+  }
+  try {
+    await write(async (tx) => {
+      const now = app.clock().toISOString()
+      const same = await store.findSame(tx, waiting, report)
+      if (same !== undefined) {
+        await store.noteSeen(tx, same, now)
+        return ignore(tx, waiting, 'SAME', `it says what report ${same} said`)
+      }
+      if (!(await store.finishReport(tx, id, report, now))) return
+      await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
+      await charge(tx, { app }, organization, sizeOf(report))
+    })
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
+    await write((tx) => ignore(tx, waiting, 'QUOTA_EXCEEDED', error.message))
+  }
+  app.log.info('report read', { repo, digest, tool: tool.name, format, vulnerabilities: vulnerabilities.length })
+}

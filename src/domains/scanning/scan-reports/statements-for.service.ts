@@ -1,0 +1,82 @@
+// Of what others say of an image, what is about each of its findings. Whoever hands in documents chooses how much that is, so no
+// more is told than a reader can use, and others have their turn meanwhile.
+import type { Call } from '#app.ts'
+import { patternOf } from '#contents/package-pattern.ts'
+import { aboutImage } from '#contents/reports/vex-about.ts'
+import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
+import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
+import { firstInBoth } from '#lib/first-in-both.ts'
+import { Walk } from '#lib/scheduling/walk.ts'
+import { listStatements, type Statement } from './statements.service.ts'
+
+/** How many are told with one finding, and with all of an image. */
+const most = { each: 20, all: 5000 }
+
+/** A vulnerability by all its names, in a package. */
+export type AskedFinding = { names: readonly string[]; component: { kind: string; name: string; version: string } }
+
+/** For each of the findings, in their order, the newest statements about it; the others are those of `listStatements`. */
+export async function statementsFor(
+  call: Call,
+  repoUid: string,
+  digest: string,
+  findings: readonly AskedFinding[],
+): Promise<Statement[][]> {
+  const all = findings.length === 0 ? [] : await listStatements(call, repoUid, digest)
+  if (all.length === 0) return findings.map(() => [])
+  const walk = new Walk({ steps: Number.POSITIVE_INFINITY, bytes: 0 }, call.signal, () => new Error('unlimited'))
+  const said = await indexOf(all, { digest, distribution: await distributionOf(call, repoUid, digest), walk })
+  const told: Statement[][] = []
+  let left = most.all
+  for (const { names, component } of findings) {
+    await walk.pause()
+    if (left === 0) {
+      told.push([])
+      continue
+    }
+    const named = names.flatMap((name) => said.named.get(name) ?? [])
+    const about = [
+      said.ofImage,
+      ...[component.version, ''].flatMap((version) => said.ofPackages.get(keyOf({ ...component, version })) ?? []),
+    ]
+    const numbers = firstInBoth(named, about, Math.min(most.each, left))
+    left -= numbers.length
+    told.push(numbers.map((number) => all[number]!))
+  }
+  return told
+}
+
+/** By their places in the list: those that name a vulnerability, that are about the image, and about a package of it. */
+type Said = { named: Map<string, Set<number>>; ofImage: Set<number>; ofPackages: Map<string, Set<number>> }
+
+async function indexOf(
+  all: readonly Statement[],
+  { digest, distribution, walk }: { digest: string; distribution: string; walk: Walk },
+): Promise<Said> {
+  const said: Said = { named: new Map(), ofImage: new Set(), ofPackages: new Map() }
+  for (const [number, one] of all.entries()) {
+    await walk.pause()
+    const { image, parts } = aboutImage(one, digest)
+    for (const name of [one.vulnerability, ...one.aliases]) addTo(said.named, name, number)
+    if (image) said.ofImage.add(number)
+    for (const part of parts) {
+      const pattern = patternOf(part)
+      if (pattern && (pattern.distribution === '' || pattern.distribution === distribution))
+        addTo(said.ofPackages, keyOf(pattern), number)
+    }
+  }
+  return said
+}
+
+const keyOf = ({ kind, name, version }: AskedFinding['component']): string => JSON.stringify([kind, name, version])
+
+function addTo(sets: Map<string, Set<number>>, key: string, number: number): void {
+  const set = sets.get(key) ?? new Set()
+  sets.set(key, set.add(number))
+}
+
+async function distributionOf({ app: { db } }: Call, repoUid: string, digest: string): Promise<string> {
+  const repo = await findRepoByUid(db, repoUid)
+  const [contents] = repo ? await contentsOf(db, repo.id, [digest]) : []
+  return contents?.distribution.id ?? ''
+}
