@@ -96,7 +96,7 @@ export type AccessExplanation = Message<"pinfold.control.iam.v1.AccessExplanatio
   allowed: boolean;
 
   /**
-   * Role bindings of the identity on the resource and above it. Those that grant the capability are first; 100 at most.
+   * Role bindings of the identity on the resource and above it. Bindings that grant the capability are first; 100 at most.
    * Empty if the identity has no role here or does not exist.
    *
    * @generated from field: repeated pinfold.control.iam.v1.ExplainedBinding bindings = 2;
@@ -134,7 +134,7 @@ export type AccessExplanationJson = {
   allowed?: boolean;
 
   /**
-   * Role bindings of the identity on the resource and above it. Those that grant the capability are first; 100 at most.
+   * Role bindings of the identity on the resource and above it. Bindings that grant the capability are first; 100 at most.
    * Empty if the identity has no role here or does not exist.
    *
    * @generated from field: repeated pinfold.control.iam.v1.ExplainedBinding bindings = 2;
