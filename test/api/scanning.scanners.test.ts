@@ -559,7 +559,7 @@ test('an address that the settings do not allow is not asked', async () => {
 })
 
 /** `PINFOLD_SCANS=1000` by hand. */
-const scans = Number(process.env.PINFOLD_SCANS ?? 60)
+const scans = Number(process.env.PINFOLD_SCANS ?? 24)
 test('of many scans of which a third goes wrong, none is lost', async () => {
   ok(await put())
   using _ = impatient(registry.app, 200)
