@@ -310,3 +310,15 @@ test('reviews at the same time all count', async () => {
   const id = `advisory_ids=${advisory.advisoryId}`
   assert.equal((await listed(`${id}&event_review_states=REVIEW_STATE_PENDING`)).totalCount, '0')
 })
+
+test('an advisory has at most 200 events, whether they are imported or added', async () => {
+  const events = Array.from({ length: 199 }, (_, i) => fixed(1, { fixed: { fixedVersion: `1.${i}` } }))
+  const { uid } = await imported({ events })
+  const add = () =>
+    editor.post(`/control/v1/advisories/${uid}/events`, { author: 'us', fixed: { fixedVersion: '2.0' } })
+  ok(await add())
+  assertInvalid(await add(), 'parent')
+  const more = [...events, fixed(2), fixed(3)]
+  assertInvalid(await send(org, sample({ events: more })), 'advisories[0].advisory.events')
+  assert.deepEqual(ok(await send(org, sample({ events: more.slice(1) }))), { created: 1, updated: 0, unchanged: 0 })
+})
