@@ -86,7 +86,7 @@ test('the list of settings names each with its default', async () => {
   const { code, stdout } = await runProcess(['config'])
   assert.equal(code, 0)
   assert.match(stdout, /^PINFOLD_LISTEN \(--listen\)\n {4}.*Default: 127\.0\.0\.1:8080\.$/m)
-  assert.match(stdout, /^PINFOLD_TRACES\n {4}.* See traces \(docs\/operations\.md\)\.$/m)
+  assert.match(stdout, /^PINFOLD_TRACES\n {4}.* See traces \(docs\/operations\/monitoring\.md\)\.$/m)
 })
 
 test('help and the list of settings are for a terminal, without the marks of a page', async () => {
@@ -94,7 +94,7 @@ test('help and the list of settings are for a terminal, without the marks of a p
   for (const { code, stdout } of printed) {
     assert.equal(code, 0)
     assert.doesNotMatch(stdout, /\]\(|`/)
-    assert.match(stdout.replace(/\s+/g, ' '), /a pooler \(docs\/scale\.md\)/)
+    assert.match(stdout.replace(/\s+/g, ' '), /a pooler \(docs\/operations\/scale\.md\)/)
   }
 })
 
