@@ -1,4 +1,4 @@
-// Deleting what was promised, with a reason that is audited, and asking what keeps a manifest.
+// Deletion of protected content, with a reason for the audit log, and the query for what protects a manifest.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { deleteManifest, deleteRepo, type InPlaceOfRules } from '#domains/registry/deletions/deletions.service.ts'
@@ -16,7 +16,10 @@ import { factsOf } from './promises.store.ts'
 import { aBrokenPromise, type BrokenPromise, type Kept, mostTagsNamed } from './retention.model.ts'
 import { problemsOfReason } from './retention.service.ts'
 
-/** Deletes a manifest of the repo, or all of it where the digest is empty. What a hold keeps it refuses all the same. */
+/**
+ * Deletes a manifest although a retention rule protects it, or the whole repository if `digest` is empty. Throws
+ * FAILED_PRECONDITION with the reason CONTENT_KEPT if a hold applies.
+ */
 export async function breakPromises(
   call: Call,
   { repo, digest, reason }: Pick<BrokenPromise, 'repo' | 'digest' | 'reason'>,
@@ -52,7 +55,10 @@ export async function breakPromises(
   return broken
 }
 
-/** What keeps a manifest of the repo, and where that is nothing, some of the tags that point to it. */
+/**
+ * Returns the protection of a manifest. If nothing protects it, `tags` has some of the tags that point to it. Throws NOT_FOUND if
+ * the repository does not have the manifest.
+ */
 export async function getPromise(
   call: Call,
   uid: string,

@@ -1,5 +1,5 @@
-// Which manifests rules let go. What no rule is about is kept, and so is whatever belongs to something that is kept: what an
-// index lists, and what is about something, such as a signature. Nothing that a tag points to goes.
+// Decides which manifests retention rules delete. A manifest with a tag stays, and so does one that no rule covers. The children
+// of an index and referrers, such as signatures, stay as long as their parent does.
 import { linkedFrom, storedManifests } from '#domains/registry/manifests/manifests.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import type { Look } from './kept.service.ts'
@@ -7,17 +7,17 @@ import { type LetGo, whys } from './plans.model.ts'
 import * as store from './promises.store.ts'
 import { type Dated, latestOf, mostMoves, type TagStay, untaggedUntil, untilAfter } from './retention.model.ts'
 
-/** How far up is gone from one manifest; what is below more stays. */
+/** Most levels of parents that are followed up from one manifest. A manifest with more levels stays. */
 const mostLevels = 50
-/** How many manifests may need a blob for it to be counted with what goes. */
+/** Limit on the manifests that need a blob. If as many or more need it, its bytes are not counted as freed. */
 const mostUsers = 200
 
 type Own = Omit<LetGo, 'level'>
 
-/** Judges the manifests of a repo in one look; what was found out is kept as long as that. */
+/** Judges the manifests of a repository within the row budget of one look, and caches the verdicts. */
 export class LettingGo {
   readonly look: Look
-  /** Those that stay because it would take too much to decide on them. */
+  /** Manifests that stay because a decision on them would need too many reads. */
   readonly undecided = new Set<string>()
   readonly #judged = new Map<string, LetGo | undefined>()
 
@@ -25,12 +25,12 @@ export class LettingGo {
     this.look = look
   }
 
-  /** `undefined` for what stays. */
+  /** Returns undefined if the manifest stays. */
   async of(digest: string, steps = 0): Promise<LetGo | undefined> {
     if (this.#judged.has(digest)) return this.#judged.get(digest)
     if (this.look.isOver) return undefined
     const found = steps > mostLevels ? undefined : await this.#decide(digest, steps)
-    // What was not looked at to the end stays.
+    // A manifest stays if the budget ran out before it was judged completely.
     const verdict = this.look.isOver ? undefined : found
     if (this.look.isOver || steps > mostLevels) this.undecided.add(digest)
     this.#judged.set(digest, verdict)
@@ -52,7 +52,7 @@ export class LettingGo {
     return partOf === '' ? undefined : { why: whys.PART, rule: '', until: '', partOf, level }
   }
 
-  /** What it belongs to, of that which is in the repo. */
+  /** Parents of the manifest that the repository has: its subjects, and the indexes that list it. */
   async #present(digest: string): Promise<string[]> {
     const { look } = this
     const { subjects, indexes } = await look.above(digest)
@@ -61,8 +61,8 @@ export class LettingGo {
   }
 
   /**
-   * What rules say of the manifest by itself, when all that it may be a part of has gone: `silent` where none is about it,
-   * which only what never was a tag can be and go.
+   * Verdict of the rules on the manifest alone, as if all of its parents were deleted. `silent` means that no rule covers it;
+   * only a manifest that never had a tag can be deleted with that verdict, as part of a parent.
    */
   async #own(digest: string): Promise<Own | 'kept' | 'silent'> {
     const { look } = this
@@ -86,7 +86,10 @@ export class LettingGo {
     return date ? expired(date) : 'silent'
   }
 
-  /** Each tag that it has had has to be let go by some rule. */
+  /**
+   * Every tag that the manifest has had must be covered by a rule with `keep_days_after` or `keep_last`. Otherwise the manifest
+   * stays.
+   */
   #left(stays: readonly TagStay[]): Own | 'kept' {
     const { rules } = this.look
     const dates: Dated[] = []
@@ -101,7 +104,7 @@ export class LettingGo {
     return date ? expired(date) : { why: whys.NOT_LAST, rule: notLast, until: '', partOf: '' }
   }
 
-  /** Whether it may go now that a plan has named it: nothing that it belongs to is left, and nothing keeps it by itself. */
+  /** True if a manifest that a plan names can be deleted now: all of its parents are gone, and nothing protects it directly. */
   async mayGo(digest: string, { partOf }: Pick<LetGo, 'partOf'>, isGone: (above: string) => Promise<boolean>) {
     if ((await this.#present(digest)).length > 0) return false
     const own = await this.#own(digest)
@@ -114,7 +117,9 @@ export class LettingGo {
     return true
   }
 
-  /** The bytes of a manifest that goes, and of the blobs that only what goes needs: each counts with the first that needs it. */
+  /**
+   * Bytes of a deleted manifest and of blobs that only deleted manifests need. A shared blob counts once, with the lowest digest.
+   */
   async bytesOf(digest: string): Promise<number> {
     const { reader, repo } = this.look
     let bytes = (await store.factsOf(reader, repo.id, digest))?.size ?? 0

@@ -1,5 +1,5 @@
-// What keeps a manifest, or anything in a repo. Whoever is about to delete something asks here, in the transaction of the
-// deletion. It goes up from the manifest, and what was found out is kept as long as the look.
+// Finds the retention rule, hold or tag rule that protects a manifest or a repository. Deletions call this in their own
+// transaction. The search goes from the manifest up to its parents, and one `Look` caches the results.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
@@ -24,19 +24,19 @@ import {
 
 type By = { app: Pick<App, 'laws'> }
 
-/** Of the parts of a manifest, and what it is a part of, so many are looked at; what has more is kept. */
+/** Most manifests that are visited for one search, parents included. A manifest with more parents counts as protected. */
 const mostAbove = 1000
 const movesAtOnce = 1000
-/** So many rows are read in one look, however many manifests it is about. */
+/** Row budget of one look, for all manifests together. */
 const mostRead = 20_000
-/** Manifests that are looked through for what never was a tag. */
+/** Manifests that one query scans for one that never had a tag. */
 const untaggedAtOnce = 500
 
-/** One look at what a repo has to keep. Where more would have to be read than it may, everything counts as kept. */
+/** Search in one repository with a budget of rows. If the budget runs out, the content counts as protected. */
 export class Look {
   readonly reader: Reader
   readonly law: Law
-  /** Those that are in force for this look. */
+  /** Retention rules that apply in this look. By default those in mode ENFORCE. */
   readonly rules: readonly Asked<RetentionRule>[]
   readonly repo: TagRepo
   readonly now: string
@@ -46,7 +46,7 @@ export class Look {
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
   #left: number
-  /** Another look that reads the moves of the ledger for both. */
+  /** Another look that reads the moves of the tag history for both. */
   readonly #reading: Look | undefined
 
   constructor(
@@ -65,7 +65,7 @@ export class Look {
     this.#reading = options.moves
   }
 
-  /** By what has been said until now, also on other nodes. */
+  /** Creates a look from the rules that the reader sees now, including changes on other nodes. */
   static async at(reader: Reader, by: By, repo: TagRepo, now: string): Promise<Look> {
     const law = await by.app.laws.of(reader, repo.uid, { fresh: true })
     return new Look(reader, lawAt(law, repo.uid), repo, now)
@@ -75,14 +75,14 @@ export class Look {
     return this.#left <= 0
   }
 
-  /** Each row that was read counts, and each time that one was looked for. */
+  /** Charges the budget for each row, and one more for the query. */
   async read<T>(rows: Promise<readonly T[]>): Promise<readonly T[]> {
     const found = await rows
     this.#left -= 1 + found.length
     return found
   }
 
-  /** The manifest, what lists it, what it is about, and so on up; `undefined` at the end where that is too much. */
+  /** Yields the manifest, then its indexes and subjects, level by level. Yields undefined at the end if there are too many. */
   async *withAbove(digest: string): AsyncGenerator<string | undefined> {
     const seen = new Set([digest])
     for (const one of seen) {
@@ -97,9 +97,9 @@ export class Look {
   }
 
   /**
-   * What lists the manifest, and what it is about, which may not be there: its subject, and what tags of cosign name that
-   * point to it or have pointed to it, where the first of all its tags was one of these: whoever moves such a tag to what was there
-   * before would have that kept for good.
+   * Returns the parents of a manifest: indexes that list it, and subjects, which the repository may not have. Subjects come from
+   * the manifest itself and from names of cosign tags that have pointed to it. Cosign tags count only if the first tag of the
+   * digest was one. Otherwise, moving a cosign tag to older content would protect that content for good.
    */
   async above(digest: string): Promise<{ subjects: readonly string[]; indexes: readonly string[] }> {
     const { reader, repo } = this
@@ -122,7 +122,7 @@ export class Look {
     return stays
   }
 
-  /** The moves of the ledger, the newest first; ends with `too many` where there are more than are looked at. */
+  /** Yields the moves of the tag history, the newest first. Yields `too many` at the end if more exist than the limit allows. */
   async *moves(): AsyncGenerator<store.LedgerMove | 'too many'> {
     if (this.#reading) return yield* this.#reading.moves()
     for (let at = 0; ; at++) {
@@ -144,7 +144,7 @@ export class Look {
     this.#areAllMoves = moves.length < movesAtOnce
   }
 
-  /** What keeps a manifest by itself. */
+  /** Protection of the manifest itself, without its parents. */
   async alone(digest: string): Promise<Kept | undefined> {
     if (this.#alone.has(digest)) return this.#alone.get(digest)
     const kept = await this.#keptAlone(digest)
@@ -160,7 +160,7 @@ export class Look {
     const hold = law.holds.find((one) => isHeld(one, digest, names))
     if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: digest }
     const present = await this.read(namesWith(reader, repo, digest, mostMoves))
-    // A rule may be about a tag that was not looked at.
+    // A rule may cover a tag that was not read.
     if (this.isOver || stays.length >= mostMoves || present.length >= mostMoves) return undecided(digest, tags)
     const immutable = law.tagRules.find(({ says, isAbout }) => says.immutable && present.some(isAbout))
     if (immutable) {
@@ -178,7 +178,7 @@ export class Look {
     return undefined
   }
 
-  /** The dates that count for a manifest: the one that it has, and those that rules give it or have given it. */
+  /** Dates until which a manifest is protected: the stored one, and those from current and former rules. */
   async #dates(digest: string, stays: readonly TagStay[]): Promise<Dated[]> {
     const { reader, repo, now, rules } = this
     const stored = await store.promiseOf(reader, repo.id, digest)
@@ -187,7 +187,7 @@ export class Look {
     return stored ? [stored, ...given] : given
   }
 
-  /** The last digests that such tags have had. */
+  /** The newest `keep_last` distinct digests of the tags that the rule covers. */
   async #lastOf(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { uid, says } = rule
     const known = this.#last.get(uid)
@@ -206,14 +206,16 @@ export class Look {
     return last
   }
 
-  /** The same, tag by tag: where other tags move all the time, the newest moves of the ledger do not reach far. */
+  /**
+   * Fallback that reads each tag by itself. If other tags move often, the newest moves of the history do not go back far enough.
+   */
   async #lastByTags(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { reader, repo } = this
     const most = rule.says.keepLast
     const names = await this.read(store.tagsOf(reader, repo.ledger, mostMoves))
     if (names.length >= mostMoves) return 'too many'
     const moves: { time: string; digest: string }[] = []
-    // Before this time some tag may have had more than was read of it.
+    // Before this time, a tag may have assignments that were not read.
     let sure = ''
     for (const tag of names.filter((one) => isCounted(rule, one))) {
       if (this.isOver) return 'too many'
@@ -239,14 +241,17 @@ export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string
   return hold.digest === '' ? names.some(hold.isAbout) : hold.digest === digest
 }
 
-/** Whether the last digests of a tag count for `keep_last`. What tags of cosign have is kept with what they name. */
+/**
+ * True if `keep_last` of the rule counts the digests of the tag. Cosign tags do not count, because their digests are protected
+ * with their subject.
+ */
 function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
   return isAbout(tag) && subjectOfTag(tag) === undefined
 }
 
 /**
- * What keeps the manifest now, if anything does: it itself, an index that lists it, or what it is a signature of, and so
- * on. A date counts also when the rule that gave it is gone.
+ * Returns the current protection of a manifest, if there is one: of itself, of an index that lists it, of the subject that it
+ * signs, and so on. A stored date counts even if its rule was deleted.
  */
 export async function keptOf(look: Look, digest: string): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
@@ -259,7 +264,10 @@ export async function keptOf(look: Look, digest: string): Promise<Kept | undefin
   return listedOf(look, digest)
 }
 
-/** The rule that keeps a manifest because an index lists it, directly or in an index below, that such a tag points to. */
+/**
+ * Tag rule with `keep_listed` that protects the manifest, because a covered tag points to an index that lists it, directly or
+ * through other indexes.
+ */
 async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
   const rules = look.law.tagRules.filter(({ says }) => says.keepListed)
   if (rules.length === 0) return undefined
@@ -281,12 +289,12 @@ async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
   return undefined
 }
 
-/** The hold that keeps the manifest, or what it is a part of, whatever else does: nobody breaks one by a call. */
+/** Returns the hold on the manifest or on one of its parents, whatever else protects them. A call cannot override a hold. */
 export async function heldOf(look: Look, digest: string): Promise<Kept | undefined> {
   const { holds } = look.law
   if (holds.length === 0) return undefined
   for await (const one of look.withAbove(digest)) {
-    // What has too many to be looked at is held, since it may be.
+    // With too many parents to check, the manifest counts as held.
     if (one === undefined) return undecided(digest, [], holds[0]!.uid)
     const stays = await look.stays(one)
     const names = [...new Set(stays.map(({ tag }) => tag))]
@@ -298,7 +306,7 @@ export async function heldOf(look: Look, digest: string): Promise<Kept | undefin
   return undefined
 }
 
-/** The same for anything in a repo. */
+/** Returns a hold on any manifest of the repository. */
 export async function heldIn(look: Look): Promise<Kept | undefined> {
   const { holds } = look.law
   const held = (rule: string, digest: string): Kept => ({ by: 'HELD', until: '', rule, tags: [], with: digest })
@@ -315,7 +323,9 @@ export async function heldIn(look: Look): Promise<Kept | undefined> {
   return undefined
 }
 
-/** Why a repo cannot be deleted: something in it is kept. Says so too where that would take too long to find out. */
+/**
+ * Returns the protection that prevents deletion of a repository. Also protected if the budget runs out before the search ends.
+ */
 export async function keptIn(look: Look): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
   const stored = await store.latestPromise(reader, repo.id, now)
@@ -329,7 +339,7 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
       found === 'too many' ? undecided('', [], (rules[0] ?? law.former[0])?.uid) : await look.alone(found.digest)
     if (kept) return kept
   }
-  // What never was a tag, where no row has its date: it came before its rule, or before that said so much.
+  // Manifests that never had a tag and have no stored date: they are older than the rule, or than its present number of days.
   const dated = [...rules.map((one) => ({ ...one, endTime: now })), ...law.former].filter(
     ({ says }) => says.untaggedDays > 0,
   )
@@ -342,7 +352,10 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
   return digest === undefined ? undefined : look.alone(digest)
 }
 
-/** One of the manifests that came within one of these times and that no tag has ever pointed to. */
+/**
+ * Returns a manifest that was pushed within one of the time ranges and never had a tag. Returns `too many` if the budget runs
+ * out.
+ */
 async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<string | undefined> {
   for (let behind = ''; ; ) {
     const slice = { behind, most: untaggedAtOnce }
@@ -355,7 +368,7 @@ async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<stri
   }
 }
 
-/** Each manifest that such a tag points to or has pointed to and that the repo still has, with one of these tags. */
+/** Yields each manifest in the repository that a matching tag points to or has pointed to, once, with one of these tags. */
 async function* digestsOf(
   look: Look,
   isNamed: (tag: string) => boolean,
@@ -375,7 +388,7 @@ async function* digestsOf(
       digests.add(digest)
       yield { tag: move.tag, digest }
     }
-    // Which of its digests are still here was not looked at to the end.
+    // Some digests of the tag were not read.
     if (found.length >= mostMoves) yield 'too many'
   }
 }

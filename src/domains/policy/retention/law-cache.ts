@@ -1,29 +1,31 @@
-// What organisations have said of what is kept, looked for at most twice a second as bindings are.
+// Cache of retention rules, tag rules, holds and quarantines, by organization. Reads their version at most twice a second.
 import type { Reader } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { type Law, lawFrom, noLaw, sizeOf } from './retention.model.ts'
 import { lawVersion, readLaw } from './retention.store.ts'
 
-/** How old an answer may be, so that a change on another node counts within a second. */
+/** Age limit of a cached answer in ms, so that a change on another node takes effect within a second. */
 const maxAgeMs = 500
-/** How much is remembered, in rules and patterns of all organisations. */
+/** Size limit of the cache, in rules and patterns of all organizations. */
 const maxSize = 200_000
 
-/** What organisations have said, at most half a second old. After a commit that changed something, only what has changed is read again. */
+/**
+ * Rules of organizations, at most 0.5 s stale. After a commit that changed rules, only the changed organizations are read again.
+ */
 export type LawCache = {
   /**
-   * What the organisation of a place has said; `fresh` for what the reader knows, however short ago it was asked. A transaction may ask with itself as the reader where it is not known. What
-   * it reads is not remembered, since it may be of the past, or never come to be.
+   * Returns the rules of the organization that contains `place`. With `fresh`, reads their version from the reader first. A
+   * transaction can pass itself as the reader. Its results are not cached, because it may see old data or be rolled back.
    */
   of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<Law>
-  /** Nobody has said anything, as was found a moment ago. */
+  /** True if a recent query found no rules, holds or quarantines in any organization. */
   isEmpty(): boolean
   clear(): void
 }
 
 type Entry = { law: Law; version: number; size: number; at: number; epoch: number }
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** `monotonic` returns the milliseconds of a clock that never goes back. */
 export function createLawCache(db: Reader, monotonic: () => number): LawCache {
   const entries = new Map<string, Entry>()
   let size = 0
@@ -52,7 +54,7 @@ export function createLawCache(db: Reader, monotonic: () => number): LawCache {
       if (!fresh && known && known.epoch === epoch && isFresh(known.at)) return known.law
       const [started, at] = [epoch, monotonic()]
       const { version, any } = await lawVersion(reader, organization)
-      // Read before what it is the version of, which may then be newer, and never older.
+      // The version is read before the rules, so the rules can be newer than their version but never older.
       const law =
         known?.version === version ? known.law : version === 0 ? noLaw : lawFrom(await readLaw(reader, organization))
       if (reader !== db) return law

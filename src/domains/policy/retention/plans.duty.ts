@@ -1,4 +1,5 @@
-// Makes and applies plans of retention. Organisations take turns, and whatever was done stays done.
+// Background job that computes and applies retention plans. Organizations take turns, and each slice of work is committed on its
+// own.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
@@ -6,7 +7,7 @@ import { type Plan, planStates } from './plans.model.ts'
 import * as store from './plans.store.ts'
 import { applySome, planSome } from './sweep.service.ts'
 
-/** How many slices one organisation has before the next one has its turn. */
+/** Slices of work for one organization before the next one has its turn. */
 const slicesInTurn = 20
 const forgottenAtOnce = 1000
 
@@ -26,7 +27,7 @@ export const sweepRetention: Duty = {
         sum.slices += slices
         sum.deleted += deleted
         if (error === undefined) continue
-        // The others need not wait for what goes wrong in one; the next run tries it again.
+        // An error in one organization does not delay the others. The next run tries it again.
         app.log.error('retention could not be planned or applied', { organization, error })
         failed.add(organization)
         sum.failed++
@@ -40,7 +41,7 @@ export const sweepRetention: Duty = {
 
 type Turn = { slices: number; deleted: number; error: unknown }
 
-/** Throws only where the lease is lost, or the server ends. */
+/** Throws only if the lease is lost, for example because the server stops. Other errors are in `error`. */
 async function turnOf(app: App, lease: Lease, organization: string): Promise<Turn> {
   const turn: Turn = { slices: 0, deleted: 0, error: undefined }
   try {

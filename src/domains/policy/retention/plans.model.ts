@@ -3,28 +3,28 @@ import { kindOf } from '#lib/events/event-body.ts'
 export const planStates = { PLANNING: 1, READY: 2, APPLYING: 3, APPLIED: 4 } as const
 export type PlanState = (typeof planStates)[keyof typeof planStates]
 
-/** What rules let go in a place, and what has become of it. */
+/** Retention plan: the manifests that retention rules would delete in a scope, and the progress of deleting them. */
 export type Plan = {
   id: number
   uid: string
-  /** A group, for all below it, or a repo. */
+  /** A group, for all repositories below it, or a repository. */
   scopeUid: string
   state: PlanState
   actor: string
-  /** Empty before somebody has applied it. */
+  /** Empty before the plan is applied. */
   appliedBy: string
   createTime: string
   /** Time of the last change of its state or counts. */
   updateTime: string
   expireTime: string
-  /** The repo that is being looked at, and the last manifest that was; empty at the start. */
+  /** Position of planning: the current repository and the last manifest that was judged. Empty at the start. */
   repo: string
   digest: string
   manifests: number
   bytes: number
   dryRunManifests: number
   dryRunBytes: number
-  /** Manifests that are kept since it would take too much to decide on them. */
+  /** Manifests that stay because a decision on them would need too many reads. */
   undecided: number
   truncated: number
   deleted: number
@@ -36,7 +36,7 @@ export type Why = (typeof whys)[keyof typeof whys]
 export const outcomes = { NONE: 0, DELETED: 1, KEPT: 2, GONE: 3 } as const
 export type Outcome = (typeof outcomes)[keyof typeof outcomes]
 
-/** That a manifest goes. `level` is higher than that of all that it belongs to. */
+/** Verdict that a manifest is to be deleted. `level` is higher than the levels of all of its parents. */
 export type LetGo = { why: Why; rule: string; until: string; partOf: string; level: number }
 
 /** A manifest that a plan deletes. */
@@ -45,7 +45,7 @@ export type PlannedDeletion = LetGo & {
   repoUid: string
   digest: string
   bytes: number
-  /** 1 where only rules in DRY_RUN let it go. */
+  /** 1 if only rules in DRY_RUN would delete the manifest. */
   dryRun: number
   outcome: Outcome
 }
@@ -53,9 +53,9 @@ export type PlannedDeletion = LetGo & {
 export const aRetentionPlan = kindOf<Plan>('retention-plan')
 export const retentionPlanType = 'registry.pinfold.dev/RetentionPlan'
 
-/** How long a plan can be read and applied. */
+/** Days until a plan expires. */
 export const planDays = 7
-/** How many an organisation may have at a time. */
+/** Plans that an organization can have at a time. */
 export const mostPlans = 20
-/** How many manifests one names. */
+/** Manifests that a plan can name. */
 export const mostDeletions = 100_000

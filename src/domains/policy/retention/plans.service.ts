@@ -1,4 +1,4 @@
-// Plans of what rules let go, as they are begun, read and applied; the work itself is done by a duty.
+// Creates, lists and applies retention plans. A background job does the work.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { groupOf, limitReached, listBelow } from '#domains/rules/places.service.ts'
@@ -17,7 +17,10 @@ import {
 import * as store from './plans.store.ts'
 import { daysAfter } from './retention.model.ts'
 
-/** Takes the place of the last plan for the same place, unless that is at work. Throws NOT_FOUND for a place that is not there. */
+/**
+ * Creates a plan, and ends earlier plans of the same scope unless they are in progress. Throws NOT_FOUND if the scope does not
+ * exist.
+ */
 export async function planRetention(call: Call, scope: string): Promise<Plan> {
   const uid = newUid(scope)
   const isRuled = await hasRules(call, scope)
@@ -43,7 +46,7 @@ export async function planRetention(call: Call, scope: string): Promise<Plan> {
   return plan
 }
 
-/** Without a rule that may let something go, there is nothing to look at. */
+/** Without an active rule there is nothing to plan. */
 async function hasRules({ app }: Call, scope: string): Promise<boolean> {
   const { rules } = await app.laws.of(app.db, scope)
   return rules.some(({ scopeUid, says }) => {
@@ -70,7 +73,7 @@ export async function listDeletions(call: Call, uid: string, page: Page): Promis
   return toListed(call, page, listed, await store.countDeletions(db, id))
 }
 
-/** Has the plan carried out. Throws FAILED_PRECONDITION where that is not its turn. */
+/** Starts the deletions of a plan. Throws FAILED_PRECONDITION if the plan is not ready, was applied before or has expired. */
 export async function applyRetention(call: Call, uid: string): Promise<Plan> {
   const plan = await call.app.db.tx(async (tx) => {
     const before = found(await store.findPlan(tx, uid), retentionPlanType, uid)

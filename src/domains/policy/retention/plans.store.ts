@@ -23,14 +23,14 @@ export async function insertPlan(
             ${createTime}, ${expireTime})`)
 }
 
-/** Those that have not ended. */
+/** Number of plans of the organization that have not expired. */
 export async function countPlans(reader: Reader, organization: string, now: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM retention_plans WHERE organization = ${organization} AND expire_time > ${now}`)
   return row!.total
 }
 
-/** Ends the plans of a place that nothing is done about. */
+/** Ends the plans of a scope that are not in progress. */
 export async function supersede(tx: Tx, scope: string, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE retention_plans SET expire_time = ${now}, update_time = ${now}
@@ -47,7 +47,7 @@ export const planList = madeList(
   () => [],
 )
 
-/** Organisations that have plans on which there is something to do. */
+/** Organizations with plans that are being computed or applied. */
 export async function busyOrganizations(reader: Reader): Promise<string[]> {
   const rows = await reader.all<{ organization: string }>(sql`
     SELECT DISTINCT organization FROM retention_plans WHERE ${open} ORDER BY organization`)
@@ -61,7 +61,7 @@ export async function nextOpen(reader: Reader, organization: string): Promise<Pl
     SELECT ${columns} FROM retention_plans t WHERE t.organization = ${organization} AND ${open} ORDER BY t.id LIMIT 1`)
 }
 
-/** Notes how far a plan has got, unless somebody else has got further. `false` then. */
+/** Stores the progress of a plan. Returns false if another server has changed the plan since `before`. */
 export async function noteProgress(tx: Tx, before: Plan, after: Plan, now: string): Promise<boolean> {
   const { state, appliedBy, repo, digest, manifests, bytes, dryRunManifests, dryRunBytes, truncated, undecided } = after
   const changed = await tx.run(sql`
@@ -87,7 +87,7 @@ export async function insertDeletions(tx: Tx, plan: number, deletions: readonly 
   }
 }
 
-/** A page of the deletions of a plan, by their positions, and one more. */
+/** One page of the planned deletions by position, and one more row. */
 export async function deletionPage(reader: Reader, plan: number, page: Page): Promise<PlannedDeletion[]> {
   const keys = [sql`position`]
   const past = pastCursor(page, keys, [Number(page.after?.uid ?? 0)])
@@ -103,7 +103,7 @@ export async function countDeletions(reader: Reader, plan: number): Promise<numb
   return row?.total ?? 0
 }
 
-/** What is to be deleted next: what others belong to comes before them. */
+/** Next manifests to delete. Parents come before their parts. */
 export async function nextDeletions(reader: Reader, plan: number, most: number): Promise<PlannedDeletion[]> {
   return reader.all<PlannedDeletion>(sql`
     SELECT ${deletionColumns} FROM planned_deletions WHERE plan_id = ${plan} AND outcome = 0 AND dry_run = 0
@@ -115,7 +115,7 @@ export async function setOutcome(tx: Tx, plan: number, position: number, outcome
     UPDATE planned_deletions SET outcome = ${outcome} WHERE plan_id = ${plan} AND position = ${position}`)
 }
 
-/** Whether the plan has deleted this manifest. */
+/** True if the plan has deleted this manifest. */
 export async function wasDeleted(reader: Reader, plan: number, repo: string, digest: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM planned_deletions
@@ -125,7 +125,7 @@ export async function wasDeleted(reader: Reader, plan: number, repo: string, dig
 
 export type PlannedRepo = { id: number; uid: string; ledger: number; name: string }
 
-/** The repos of a place from one on, in the order of their uids. */
+/** Repositories of a scope from the uid `from` on, ordered by uid. */
 export async function reposFrom(reader: Reader, place: string, from: string, most: number): Promise<PlannedRepo[]> {
   const begin: Sql = from > place ? sql`uid >= ${from}` : sql`uid >= ${place}`
   return reader.all<PlannedRepo>(sql`
@@ -138,7 +138,7 @@ export async function manifestsAfter(reader: Reader, repo: number, after: string
   return rows.map(({ digest }) => digest)
 }
 
-/** Forgets some of what belongs to plans that have ended; answers with how many rows that were. */
+/** Deletes some rows of an expired plan, and the plan itself at the end. Returns the number of deleted rows. */
 export async function forgetEnded(tx: Tx, now: string, most: number): Promise<number> {
   const plan = await tx.get<{ id: number }>(sql`
     SELECT id FROM retention_plans WHERE expire_time <= ${now} AND state <> ${planStates.APPLYING} ORDER BY expire_time LIMIT 1`)

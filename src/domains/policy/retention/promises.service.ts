@@ -1,4 +1,4 @@
-// The dates that moves of tags give, and what refuses a move. Every door that moves a tag asks here, in its transaction.
+// Retention dates that tag moves create, and the checks of tag rules and holds. Every tag move runs these in its own transaction.
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import type { TagAt } from '#domains/registry/hooks.ts'
@@ -26,13 +26,13 @@ import {
 
 type By = { app: Pick<App, 'laws'> }
 
-/** What people have said that holds in the repo. Asks the database nothing where it is known that nobody has. */
+/** Rules, holds and quarantines that apply in the repository. Does not query the database if the cache has no rules at all. */
 async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
   const law = await app.laws.of(reader, repo)
   return law === noLaw ? law : lawAt(law, repo)
 }
 
-/** A tag leaves the digest: from now on the date counts that the rules give. */
+/** Stores the retention date of a digest that a tag no longer points to. */
 export async function promiseLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt): Promise<void> {
   const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
   const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
@@ -40,28 +40,28 @@ export async function promiseLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt): P
 }
 
 /**
- * A tag comes to the digest. The times of a tag only grow, so it may come later than now; a rule that ends before that time
- * counts as if it had ended before the tag came, so its date is stored here.
+ * Stores retention dates when a tag is assigned to a digest. Times of a tag only grow, so the assignment can have a time in the
+ * future. The date of such a stay is stored now, because a rule that ends before that time would not count for it.
  */
 export async function promiseAssigned(tx: Tx, by: By, repo: TagRepo, assigned: TagAt, now: string): Promise<void> {
   await promiseFirstTag(tx, by, repo, assigned.digest, now)
   if (assigned.time > now) await promiseLeft(tx, by, repo, assigned)
 }
 
-/** A tag comes to the digest for the first time: until then it had the date of what never was a tag, and that stays. */
+/** Stores the date of a digest that gets its first tag, so that its protection as untagged content is not lost. */
 async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
   const law = await lawOf(by, tx, repo.uid)
   const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
   const former = law.former.filter(({ says }) => says.untaggedDays > 0)
   if (rules.length + former.length === 0) return
   const untaggedSince = await store.untaggedSince(tx, repo, digest)
-  // What comes with its tag was never without one.
+  // A digest that was pushed with its tag was never untagged.
   if (untaggedSince === undefined || untaggedSince >= now) return
   const latest = latestOf(datesOf({ rules, former }, { stays: [], untaggedSince }, now))
   if (latest) await store.extendPromise(tx, repo.id, digest, latest)
 }
 
-/** A manifest comes without a tag. */
+/** Stores the retention date of a manifest that was pushed without a tag. */
 export async function promiseUntagged(
   tx: Tx,
   by: By,
@@ -73,7 +73,7 @@ export async function promiseUntagged(
   if (latest) await store.extendPromise(tx, repo.id, digest, latest)
 }
 
-/** Throws unless the tag may take another digest, or be made: what never moves stays, and only movers move the others. */
+/** Throws TAG_IMMUTABLE if the tag exists and is immutable. Throws TAG_MOVERS if a tag rule names other identities as movers. */
 export async function requireMovable(
   tx: Tx,
   by: By,
@@ -83,7 +83,7 @@ export async function requireMovable(
   const { tagRules } = await lawOf(by, tx, repo.uid)
   const about = tagRules.filter(({ isAbout }) => isAbout(move.name))
   if (about.length === 0) return
-  // What an upstream has set it moves on; what it makes, whoever has the repo follow it makes.
+  // A mirror can move the tags that its upstream has set. It creates tags as the member who set up the mirror.
   if (move.previousDigest !== '' && (await isOfUpstream(tx, repo, move))) return
   for (const { uid, says } of about) {
     if (says.immutable && move.previousDigest !== '') throw immovable(move.name, uid)
@@ -92,8 +92,8 @@ export async function requireMovable(
 }
 
 /**
- * The same for its deletion, which an immutable tag and one that is held refuse as well, and so does a tag of cosign while
- * what it names is kept: without the tag nobody would find the signatures.
+ * Throws if the tag cannot be deleted. In addition to the checks of a move, a hold on the tag refuses it. A cosign tag stays
+ * while its subject is protected, because signatures cannot be found without their tag.
  */
 export async function requireDeletable(
   tx: Tx,
@@ -113,13 +113,13 @@ export async function requireDeletable(
     requireMover(says.movers, removal, uid)
   }
   if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
-  // What is not there any more keeps nothing.
+  // Subjects that the repository no longer has protect nothing.
   if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
   const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
   if (kept) throw refusal(kept, name)
 }
 
-/** Whether an upstream changes what it has set itself; what was set here is not its own to change. */
+/** True if a mirror changes a tag that its upstream has set. Tags that were set here are not the mirror's to change. */
 async function isOfUpstream(
   tx: Tx,
   repo: TagRepo,
@@ -128,7 +128,7 @@ async function isOfUpstream(
   return source === 'upstream' && (await lastSource(tx, repo.ledger, name)) === 'upstream'
 }
 
-/** Throws where the repo has tags that somebody else would move from now on although a rule or a hold forbids it. */
+/** Throws TAGS_GUARDED if the repository has tags that a tag rule or a hold protects, because an upstream would move them. */
 export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
   const { tagRules, holds } = await lawOf(by, tx, repo.uid)
   const guards = [
@@ -157,8 +157,8 @@ function guarded(why: string, rule: string, tag: string): AppError {
 }
 
 /**
- * Throws if a hold keeps the manifest, or without a digest anything in the repository. Returns what else keeps it. To be asked
- * in the transaction of the deletion.
+ * Throws if a hold protects the manifest or, without a digest, anything in the repository. Returns the other protection, if there
+ * is one. Must run in the transaction of the deletion.
  */
 export async function requireUnheld(
   tx: Tx,
@@ -172,7 +172,7 @@ export async function requireUnheld(
   return digest === undefined ? keptIn(look) : keptOf(look, digest)
 }
 
-/** The same, and throws if anything keeps it, or if tags go with it that the caller must not move. */
+/** Throws if anything protects the manifest or the repository, or if the deletion removes tags that the caller must not move. */
 export async function requireUnkept(
   tx: Tx,
   work: Pick<Work, 'app' | 'caller' | 'cause'>,
@@ -184,7 +184,7 @@ export async function requireUnkept(
   await requireMovers(tx, work, repo, actorOf(work), digest)
 }
 
-/** Throws where tags go with the manifest, or with the whole repo, that a rule lets only others delete. */
+/** Throws if the deletion of the manifest, or of the repository, removes tags that only other identities are allowed to move. */
 async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
   const rules = (await lawOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
   if (rules.length === 0) return
@@ -217,7 +217,7 @@ function immovable(tag: string, rule: string): AppError {
   })
 }
 
-/** Why `what` cannot be deleted. */
+/** Error for a deletion that is refused. `what` is a digest, a tag or the uid of a repository. */
 function refusal({ by, until, rule, tags, ...kept }: Kept, what: string): AppError {
   const part = kept.with === what || kept.with === '' || tags.includes(what) ? '' : `, as a part of ${kept.with}`
   const because = {
@@ -236,9 +236,9 @@ function refusal({ by, until, rule, tags, ...kept }: Kept, what: string): AppErr
 }
 
 /**
- * When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule has given dates. Nothing is said
- * of a digest that tags had more often than is looked at, and of what a rule may keep as one of the last: to find that out,
- * each pull would read the moves of other tags.
+ * Time after which a manifest can be deleted, if only a retention date protects it. Does not query manifests if no rule gives
+ * dates. Returns undefined if the digest had too many tags, or if `keep_last` may cover it: deciding that would read the moves of
+ * other tags on each pull.
  */
 export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
   const { db } = app
@@ -259,5 +259,5 @@ export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest
   return until === noEnd ? undefined : until
 }
 
-/** A pull looks at so many stays of what it asks for. */
+/** Most stays of a digest that a pull reads. */
 const mostStaysTold = 1000

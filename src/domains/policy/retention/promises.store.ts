@@ -1,9 +1,12 @@
-// The dates that were given, and what of the ledger and of a repo says what is kept.
+// Stored retention dates, and the queries on tag history and manifests that decide on protection.
 import { join, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import type { Dated, TagStay } from './retention.model.ts'
 
-/** Keeps the manifest until then, unless it is kept for longer. Does nothing when the repo does not have it. */
+/**
+ * Extends the protection of a manifest to this date. An earlier date changes nothing. Does nothing if the repository does not
+ * have the manifest.
+ */
 export async function extendPromise(tx: Tx, repo: number, digest: string, promise: Dated): Promise<void> {
   await tx.run(sql`
     INSERT INTO digest_promises (repo_id, digest, until_time, rule)
@@ -17,14 +20,14 @@ export async function promiseOf(reader: Reader, repo: number, digest: string): P
     SELECT until_time AS until, rule FROM digest_promises WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** The latest date of a repo that is yet to come. */
+/** The latest retention date of a repository that is in the future. */
 export async function latestPromise(reader: Reader, repo: number, now: string): Promise<Dated | undefined> {
   return reader.get<Dated>(sql`
     SELECT until_time AS until, rule FROM digest_promises
      WHERE repo_id = ${repo} AND until_time > ${now} ORDER BY until_time DESC LIMIT 1`)
 }
 
-/** A manifest that nothing but a date can keep: no tag points to it, nothing lists it, and it is about nothing. */
+/** Returns a manifest that only a date can protect: it has no tag, no index lists it, and it has no subject. */
 export async function loneManifest(reader: Reader, repo: { id: number; uid: string }, digest: string) {
   return reader.get<{ createTime: string }>(sql`
     SELECT m.create_time AS "createTime" FROM manifests m
@@ -39,7 +42,7 @@ const neverTagged = ({ ledger }: { ledger: number }): Sql => sql`
   NOT EXISTS (SELECT 1 FROM tag_history h
                WHERE h.repo_id = ${ledger} AND h.digest = m.digest AND h.event <> ${eventNumbers.deleted})`
 
-/** When a manifest came that is here and that no tag has ever pointed to. */
+/** Creation time of a manifest that never had a tag. Returns undefined if it had one, or if the repository does not have it. */
 export async function untaggedSince(reader: Reader, repo: { id: number; ledger: number }, digest: string) {
   const row = await reader.get<{ createTime: string }>(sql`
     SELECT m.create_time AS "createTime" FROM manifests m
@@ -49,7 +52,10 @@ export async function untaggedSince(reader: Reader, repo: { id: number; ledger: 
 
 export type Came = { after: string; until: string }
 
-/** Some of the manifests behind a digest, with whether each came within one of these times and no tag has ever pointed to it. */
+/**
+ * Up to `most` manifests after the digest `behind`. `isUntagged` is true if the manifest was pushed within one of the time ranges
+ * and never had a tag.
+ */
 export async function untaggedAmong(
   reader: Reader,
   repo: { id: number; ledger: number },
@@ -65,7 +71,7 @@ export async function untaggedAmong(
   return rows.map(({ digest, untagged }) => ({ digest, isUntagged: untagged === 1 }))
 }
 
-/** The stays of a digest under tags, at most so many. */
+/** Stays of a digest under tags, at most `most`. */
 export async function staysOf(reader: Reader, ledger: number, digest: string, most: number): Promise<TagStay[]> {
   return reader.all<TagStay>(sql`
     SELECT h.tag, h.time AS came, coalesce((SELECT n.time FROM tag_history n
@@ -78,7 +84,7 @@ export async function staysOf(reader: Reader, ledger: number, digest: string, mo
 
 export type LedgerMove = { tag: string; time: string; digest: string; previous: string }
 
-/** Rows of a ledger, the newest first, before this one. */
+/** Rows of the tag history before the given one, the newest first. */
 export async function movesBefore(
   reader: Reader,
   ledger: number,
@@ -100,7 +106,7 @@ export async function factsOf(reader: Reader, repo: number, digest: string): Pro
     SELECT subject, create_time AS "createTime", size FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** Some of the indexes of the repo that list the manifest. */
+/** Indexes of the repository that list the manifest, at most `most`. */
 export async function indexesOf(reader: Reader, repo: number, digest: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ manifest: string }>(sql`
     SELECT manifest FROM manifest_links
@@ -108,7 +114,7 @@ export async function indexesOf(reader: Reader, repo: number, digest: string, mo
   return rows.map(({ manifest }) => manifest)
 }
 
-/** What a tag points to and has pointed to, the newest first; `here` is 1 for what the repo still has. */
+/** Digests that a tag points to and has pointed to, the newest first. `here` is 1 if the repository still has the digest. */
 export async function digestsUnder(
   reader: Reader,
   repo: { id: number; ledger: number },
@@ -121,7 +127,7 @@ export async function digestsUnder(
       FROM tag_history h WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
 }
 
-/** The blobs that a manifest needs, or an index lists, and the repo has. */
+/** Blobs that a manifest needs or an index lists, if the repository has them. */
 export async function blobsOf(
   reader: Reader,
   repo: number,
@@ -134,7 +140,7 @@ export async function blobsOf(
      WHERE l.repo_id = ${repo} AND l.manifest = ${manifest} ORDER BY l.digest`)
 }
 
-/** The tags that a ledger has, or had, by their names. */
+/** Names of present and deleted tags in the tag history, in order. */
 export async function tagsOf(reader: Reader, ledger: number, most: number): Promise<string[]> {
   const next = (after: Sql): Sql =>
     sql`(SELECT tag FROM tag_history WHERE repo_id = ${ledger} AND tag > ${after} ORDER BY tag LIMIT 1)`
@@ -148,7 +154,7 @@ export async function tagsOf(reader: Reader, ledger: number, most: number): Prom
   return rows.map(({ tag }) => tag)
 }
 
-/** What a tag was set to, the newest first. */
+/** Assignments of a tag, the newest first. */
 export async function assignmentsOf(reader: Reader, ledger: number, tag: string, most: number) {
   return reader.all<{ time: string; digest: string }>(sql`
     SELECT time, digest FROM tag_history

@@ -1,4 +1,4 @@
-// What nobody is to pull: a digest in quarantine, and what nothing but it leads to.
+// Finds the quarantine that blocks a pull: of the digest itself, or of all manifests that contain it.
 import type { Work } from '#app.ts'
 import { linkedFrom } from '#domains/registry/manifests/manifests.store.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -6,14 +6,14 @@ import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { type Mark, quarantineOf } from './retention.model.ts'
 
-/** So many manifests that lead to a digest are looked at in all; where none of them is found to be clean, it is not served. */
+/** Most manifests that are checked for one digest. If none of them is found to be clean, the pull is refused. */
 const mostAbove = 200
 
 export type Wanted = { type: 'manifest' | 'blob'; digest: string }
 
 /**
- * The quarantine that keeps the digest from being pulled in the repo: its own, or that of all that leads to it, where it
- * has no tag of its own. Asks the database nothing where nothing is in quarantine.
+ * Returns the quarantine that blocks a pull of the digest. An untagged digest is also blocked if all manifests that contain it
+ * are in quarantine. Does not query the database if the repository has no quarantine.
  */
 export async function quarantinedAs(
   { app }: Pick<Work, 'app'>,
@@ -36,7 +36,10 @@ export async function quarantinedAs(
 
   const isTagged = async (one: string): Promise<boolean> => (await namesWith(app.db, repo, one, 1)).length > 0
 
-  /** Of what needs it: nothing where there is no such manifest, or where one of them may be pulled. */
+  /**
+   * Quarantine of all manifests that need the digest. Returns undefined if there is no such manifest, or if one of them can be
+   * pulled.
+   */
   async function above(one: string, kind?: 1): Promise<Mark | undefined> {
     let mark: Mark | undefined
     for (const manifest of await linkedFrom(app.db, repo.id, { digest: one, kind, most: mostAbove })) {

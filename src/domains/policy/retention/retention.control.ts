@@ -152,7 +152,7 @@ function quarantineMessage(mark: Mark): QuarantinedDigest {
   return { $typeName: 'pinfold.control.registry.v1.QuarantinedDigest', ...markFields(mark) }
 }
 
-/** Of what is kept for good, and of what nothing keeps, there is no time. */
+/** Content that is protected forever, or not at all, has no `until`. */
 const endOf = (until: string) => (until === '' || until === noEnd ? {} : { until: timestamp(until) })
 
 function brokenMessage({ repo, digest, reason, until, rule }: BrokenPromise): BrokenMessage {

@@ -6,55 +6,57 @@ import { isAtOrBelow } from '#lib/uid.ts'
 
 export type RetentionMode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 
-/** What a rule says of what is kept; 0 says nothing. */
+/** Settings of a retention rule. A number of 0 sets nothing. */
 export type Retention = {
   name: string
-  /** Patterns of tags; none for all. */
+  /** Patterns of tags. An empty list covers all tags. */
   tags: string[]
   exceptTags: string[]
-  /** After such a tag has left a digest. */
+  /** Days of protection after a matching tag has moved off a digest. */
   keepDaysAfter: number
-  /** Of the digests that such tags of a repo have had. */
+  /** Number of the newest digests of matching tags in a repository that are protected. */
   keepLast: number
   forever: boolean
-  /** For manifests that never were a tag. */
+  /** Days of protection for manifests that never had a tag. */
   untaggedDays: number
-  /** Empty where none was named. */
+  /** Empty if the request named no mode. */
   mode: RetentionMode | ''
 }
 
-/** Rule on tags: which never move, who may move others, and whether what their indexes list can be deleted. */
+/**
+ * Settings of a tag rule: immutable tags, identities that are allowed to move tags, and protection of the children of indexes.
+ */
 export type TagLaw = {
   name: string
   tags: string[]
   exceptTags: string[]
   immutable: boolean
-  /** Uids of identities; none for anybody who may otherwise. */
+  /** Uids of identities or groups. Empty if everybody with push permission is allowed to move the tags. */
   movers: string[]
-  /** Rules of earlier versions have none. */
+  /** Missing in rules of earlier versions. */
   keepListed?: boolean
 }
 
-/** A rule with what it says. */
+/** A rule with its settings. */
 export type Placed<T> = Rule & { says: T }
 export type RetentionRule = Placed<Retention>
 export type TagRule = Placed<TagLaw>
 
-/** What a rule in force said until it was changed or deleted: the dates that it had given by then stay. */
+/** Settings of an enforced rule until it was changed or deleted. The dates that the rule had given by then stay. */
 export type FormerRule = Pick<RetentionRule, 'uid' | 'scopeUid' | 'says'> & { endTime: string }
 
 /** A hold or a quarantine, until a member releases it. */
 export type Mark = Ending & {
-  /** Empty if it is about `tags`. */
+  /** Empty if the hold is on `tags`. */
   digest: string
   tags: string[]
 }
 export type NewMark = Pick<Mark, 'digest' | 'tags' | 'reason'>
 
-/** A rule as it is asked of tags. */
+/** A rule with its compiled tag patterns. */
 export type Asked<T> = T & { isAbout: IsAbout }
 
-/** What an organisation has said of what is kept. */
+/** Retention rules, tag rules, holds and quarantines of an organization. */
 export type Law = {
   rules: readonly Asked<RetentionRule>[]
   former: readonly Asked<FormerRule>[]
@@ -65,7 +67,7 @@ export type Law = {
 
 export const noLaw: Law = { rules: [], former: [], tagRules: [], holds: [], quarantined: [] }
 
-/** What is stored, with its patterns read. A hold of a digest is about no tag. */
+/** Compiles the tag patterns of stored rules. A hold on a digest matches no tag. */
 export function lawFrom(stored: {
   rules: readonly RetentionRule[]
   former?: readonly FormerRule[]
@@ -85,7 +87,7 @@ export function lawFrom(stored: {
   }
 }
 
-/** How much memory it takes, in rules and patterns. */
+/** Memory use of the rules, in rules and patterns. */
 export function sizeOf({ rules, former, tagRules, holds, quarantined }: Law): number {
   const asked = [...rules, ...former, ...tagRules]
   const patterns = asked.reduce((sum, { says }) => sum + patternsOf(says), 0)
@@ -97,19 +99,19 @@ export const patternsOf = ({ tags, exceptTags }: TagPatterns): number => tags.le
 
 export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED' | 'LISTED'
 
-/** What keeps a manifest. */
+/** Protection of a manifest. */
 export type Kept = {
   by: KeptBy
-  /** ISO time; empty without an end. */
+  /** ISO time. Empty if the protection has no end. */
   until: string
   /** The uid of the rule or the hold. */
   rule: string
   tags: string[]
-  /** The manifest that is kept itself: that which was asked about, or one that it belongs to. */
+  /** The manifest that is protected directly: the requested one, or one of its parents. */
   with: string
 }
 
-/** What was deleted although something kept it, or might have. */
+/** Protected content that was deleted with a reason. */
 export type BrokenPromise = { repo: string; digest: string; reason: string; until: string; rule: string }
 
 export const aRetentionRule = kindOf<RetentionRule>('retention-rule')
@@ -149,23 +151,23 @@ export const maxExceptions = 1000
 export const maxMovers = 100
 export const maxDays = 36_500
 export const maxLast = 1000
-/** How many an organisation may have, of each. */
+/** Limit on the rules of each kind in an organization. */
 export const mostRules = 200
 export const mostMarks = 1000
-/** And how many patterns of tags, in all of its rules and holds together. */
+/** Limit on the tag patterns in all rules and holds of an organization. */
 export const mostPatterns = 5000
-/** Of what rules have said before and what still gives dates, and how many patterns in these. */
+/** Limits on former rules of an organization that still give dates, and on their patterns. */
 export const mostFormer = 500
 export const mostFormerPatterns = 20_000
 
-/** So many rows of a ledger, or tags of a manifest, are looked at; what has more is kept. */
+/** Limit on the rows of tag history, or tags of a manifest, that one search reads. Content with more counts as protected. */
 export const mostMoves = 10_000
 export const mostTagsNamed = 20
 
-/** What is kept for good. */
+/** End time of content that is protected forever. */
 export const noEnd = '9999-12-31T23:59:59.999Z'
 
-/** Those of the organisation that hold in a repo, for one look: of each tag a rule is asked once. */
+/** Rules that apply in a repository. Each rule caches its match for each tag. */
 export function lawAt({ rules, former, tagRules, holds, quarantined }: Law, repo: string): Law {
   const isHere = ({ scopeUid }: { scopeUid: string }) => isAtOrBelow(repo, scopeUid)
   const here = <T extends { scopeUid: string; isAbout: IsAbout }>(all: readonly T[]): T[] =>
@@ -179,32 +181,32 @@ export function lawAt({ rules, former, tagRules, holds, quarantined }: Law, repo
   }
 }
 
-/** Of the rules that hold in a repo, those in force. */
+/** Retention rules in mode ENFORCE. */
 export function enforced({ rules }: Law): Asked<RetentionRule>[] {
   return rules.filter(({ says }) => says.mode === 'ENFORCE')
 }
 
-/** Until when a rule keeps what such a tag left at `time`; empty where it gives no date. */
+/** End of the protection of a digest that a matching tag left at `time`. Empty if the rule gives no date. */
 export function untilAfter({ says }: Pick<RetentionRule, 'says'>, time: string): string {
   if (says.forever) return noEnd
   return says.keepDaysAfter === 0 ? '' : daysAfter(time, says.keepDaysAfter)
 }
 
-/** Until when a rule keeps what came at `time` and never was a tag; empty where it gives no date. */
+/** End of the protection of a manifest that was pushed at `time` and never had a tag. Empty if the rule gives no date. */
 export function untaggedUntil({ uid, says }: Pick<RetentionRule, 'uid' | 'says'>, time: string): Dated {
   return { until: says.untaggedDays === 0 ? '' : daysAfter(time, says.untaggedDays), rule: uid }
 }
 
-/** A date, and the rule that gave it. */
+/** A retention date, and the rule that gave it. */
 export type Dated = { until: string; rule: string }
 
-/** A stay of a digest under a tag; `left` is empty while it lasts. */
+/** A stay of a digest under a tag. `left` is empty while the stay lasts. */
 export type TagStay = { tag: string; came: string; left: string }
 
-/** What is known of a manifest: `untaggedSince` when it came, unless a tag has ever pointed to it. */
+/** History of a manifest. `untaggedSince` is its creation time if it never had a tag, and undefined otherwise. */
 export type Past = { stays: readonly TagStay[]; untaggedSince: string | undefined }
 
-/** The dates that rules in force give a manifest, and those that others had given it by the end of what they said. */
+/** Retention dates of a manifest from the given rules, and from former rules for the time until they ended. */
 export function datesOf(
   { rules, former }: { rules: readonly Asked<RetentionRule>[]; former: readonly Asked<FormerRule>[] },
   { stays, untaggedSince }: Past,
@@ -221,7 +223,7 @@ export function datesOf(
     const { uid, endTime } = rule
     for (const { tag, came, left } of stays) {
       if (came > endTime || !rule.isAbout(tag)) continue
-      // What it still pointed to when the rule ended was kept for as long from then on at least.
+      // A digest that the tag still pointed to when the rule ended is protected for the same number of days after that end.
       dates.push({ until: untilAfter(rule, left === '' || left > endTime ? endTime : left), rule: uid })
     }
     if (untaggedSince !== undefined && untaggedSince <= endTime) dates.push(untaggedUntil(rule, untaggedSince))
@@ -229,7 +231,7 @@ export function datesOf(
   return dates
 }
 
-/** Whether a rule that says this gives each date that one which said the other gave. */
+/** True if a rule with the settings `says` gives every date that a rule with the settings `other` gave. */
 export function givesAllOf(says: Retention, other: Retention): boolean {
   const isForever = says.forever || !other.forever
   const isAsLong = says.forever || says.keepDaysAfter >= other.keepDaysAfter
@@ -240,7 +242,7 @@ export function givesAllOf(says: Retention, other: Retention): boolean {
   return isForever && isAsLong && says.untaggedDays >= other.untaggedDays && isAboutAll
 }
 
-/** The last date that a former rule can have given; empty when it has given none. */
+/** The latest date that a former rule can have given. Empty if it gave none. */
 export function lastDateOf(rule: FormerRule): string {
   return latestOf([{ until: untilAfter(rule, rule.endTime), rule: '' }, untaggedUntil(rule, rule.endTime)])?.until ?? ''
 }
@@ -251,11 +253,11 @@ export function latestOf(dates: readonly Dated[]): Dated | undefined {
 
 export function daysAfter(time: string, days: number): string {
   const at = new Date(Date.parse(time) + days * 86_400_000).toISOString()
-  // Years of more digits would not be in order as texts.
+  // Years with more than four digits would not sort as text.
   return at.startsWith('+') ? noEnd : at
 }
 
-/** The quarantine that keeps the digest from being pulled in the repo, if there is one: what is not clean is not served. */
+/** Returns the quarantine of exactly this digest in the repository. */
 export function quarantineOf(law: Law, repo: string, digest: string): Mark | undefined {
   return law.quarantined.find((one) => one.digest === digest && isAtOrBelow(repo, one.scopeUid))
 }

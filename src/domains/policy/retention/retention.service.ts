@@ -43,7 +43,7 @@ import {
 } from './retention.model.ts'
 import * as store from './retention.store.ts'
 
-/** What both kinds of rules have in common. */
+/** Common parts of the kinds of retention rules and tag rules. */
 function placedKind<T extends Retention | TagLaw>(
   kind: Pick<RuleKind<Placed<T>, T>, 'type' | 'event' | 'table' | 'changed'> & { resource: Kind<Placed<T>> },
   fields: Fields<T>,
@@ -90,7 +90,7 @@ export const tagRuleKind = placedKind<TagLaw>(
   checkLaw,
 )
 
-/** Caches read the rules again. Throws RESOURCE_EXHAUSTED if the organization now has too many patterns. */
+/** Makes caches read the rules again. Throws RESOURCE_EXHAUSTED if the organization now has too many patterns. */
 async function lawChanged(tx: Tx, place: string): Promise<void> {
   const organization = rootOf(place)
   await store.raiseLaw(tx, organization)
@@ -128,8 +128,8 @@ export const quarantineKind = markKind('quarantine', {
 })
 
 /**
- * Keeps what a rule has said until now where it gave dates that `after` does not give; `after` is `undefined` for a rule that
- * is deleted. Throws when the organisation has too much of this.
+ * Stores the former settings of a rule if they gave dates that `after` does not give. `after` is undefined for a deleted rule.
+ * Throws RESOURCE_EXHAUSTED if the organization has too many former rules or patterns.
  */
 export async function keepFormer(
   tx: Tx,
@@ -154,7 +154,7 @@ export async function keepFormer(
   await store.insertFormerRule(tx, at.group, former)
 }
 
-/** Throws INVALID_ARGUMENT that names every field which is wrong. */
+/** Throws INVALID_ARGUMENT and names every invalid field. */
 export function checkRetention(says: Retention): void {
   const { keepDaysAfter, keepLast, untaggedDays, forever, mode } = says
   const problems = problemsOfTags(says)
@@ -172,7 +172,7 @@ export function checkRetention(says: Retention): void {
   checkFields(retentionFields, { ...says, mode: mode || 'OFF' }, problems)
 }
 
-/** Throws INVALID_ARGUMENT that names every field which is wrong. */
+/** Throws INVALID_ARGUMENT and names every invalid field. */
 export function checkLaw(says: TagLaw): void {
   const { immutable, movers, keepListed = false } = says
   const problems = problemsOfTags(says)
@@ -197,7 +197,7 @@ function problemsOfTags({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTa
   return problems
 }
 
-/** Throws INVALID_ARGUMENT that names every field which is wrong; only a hold may be about tags. */
+/** Throws INVALID_ARGUMENT and names every invalid field. Only a hold can be on tags. */
 export function checkMark(mark: { digest: string; tags: string[]; reason: string }, what: 'hold' | 'quarantine'): void {
   const { digest, tags } = mark
   const problems = problemsOfTags({ tags, exceptTags: [] })

@@ -29,7 +29,10 @@ export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
         ON CONFLICT (organization) DO UPDATE SET version = law_versions.version + 1`)
 }
 
-/** 0 if the organization never had a rule, hold or quarantine; `any` tells whether any organization had. */
+/**
+ * Version of the rules of an organization, 0 if it never had a rule, hold or quarantine. `any` is true if any organization had
+ * one.
+ */
 export async function lawVersion(reader: Reader, organization: string): Promise<{ version: number; any: boolean }> {
   const row = await reader.get<{ version: number; some: number }>(sql`
     SELECT coalesce((SELECT version FROM law_versions WHERE organization = ${organization}), 0) AS version,
@@ -37,7 +40,7 @@ export async function lawVersion(reader: Reader, organization: string): Promise<
   return { version: row!.version, any: row!.some === 1 }
 }
 
-/** Everything that holds in an organization. */
+/** Reads all rules, former rules, holds and quarantines of an organization. */
 export async function readLaw(reader: Reader, organization: string) {
   const live = { now: '' }
   return {
@@ -51,7 +54,7 @@ export async function readLaw(reader: Reader, organization: string) {
 
 type Stored = FormerRule & { id: number }
 
-/** Of the rules at a place and below, in the order in which they ended. */
+/** Former rules at and below a scope, in the order in which they ended. */
 export async function formerRules(reader: Reader, place: string): Promise<Stored[]> {
   const rows = await reader.all<Omit<Stored, 'says'> & { says: string }>(sql`
     SELECT id, rule AS uid, scope_uid AS "scopeUid", says, end_time AS "endTime" FROM former_rules
@@ -70,7 +73,7 @@ export async function deleteFormerRule(tx: Tx, id: number): Promise<void> {
   await tx.run(sql`DELETE FROM former_rules WHERE id = ${id}`)
 }
 
-/** Of the rules at a place and below; answers with how many there were. */
+/** Deletes the former rules at and below a scope. Returns their number. */
 export async function deleteFormerRulesAt(tx: Tx, place: string): Promise<number> {
   return tx.run(sql`DELETE FROM former_rules WHERE rule > ${place} AND rule < ${`${place}0`}`)
 }

@@ -1,5 +1,5 @@
-// The work on plans, a slice at a time: a slice of planning looks at some manifests of one repo, a slice of applying deletes
-// some. Each deletion is judged again in its transaction.
+// Slices of work on retention plans. A slice of planning judges some manifests of one repository; a slice of applying deletes
+// some. Each deletion is judged again in its own transaction.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -31,10 +31,10 @@ import { enforced, lawAt } from './retention.model.ts'
 const manifestsAtOnce = 500
 const reposAtOnce = 100
 const deletionsAtOnce = 20
-/** How long one transaction may keep others from writing. */
+/** Longest time in ms that one transaction may block other writers. */
 const longestMs = 100
 
-/** Looks at some manifests. */
+/** Judges some manifests of the next repository and adds the deletions to the plan. */
 export async function planSome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<void> {
   const { db } = app
   const repo = await nextRepo(app, plan)
@@ -65,7 +65,7 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
   })
 }
 
-/** The repo that is looked at, or the next one that has a rule; some are passed over at once. */
+/** Current repository of the plan, or the next one with an active rule. At most 100 repositories are skipped in one step. */
 async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: string } | 'none'> {
   const law = await app.laws.of(app.db, plan.scopeUid)
   const repos = await store.reposFrom(app.db, plan.scopeUid, plan.repo, reposAtOnce)
@@ -76,7 +76,10 @@ async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: stri
 
 type Found = Omit<PlannedDeletion, 'repoUid' | 'position'>
 
-/** What goes of these, as far as one look reaches; `last` is the last one that was judged, of which so many are undecided. */
+/**
+ * Judges the manifests as far as the budget of one look reaches. `last` is the last judged digest, `undecided` the number of
+ * judged manifests without a decision.
+ */
 async function judge(
   app: App,
   repo: RepoRow,
@@ -103,7 +106,7 @@ async function judge(
       deletions.push({ ...goes, digest, bytes: await judging.bytesOf(digest), dryRun, outcome: outcomes.NONE })
       break
     }
-    // What was cut short is judged once more by the next look, unless one look is not enough for it.
+    // A manifest at which the budget ran out is judged again in the next slice, unless it was the first one of its slice.
     const isCut = real.look.isOver || dry.look.isOver
     if (isCut && last !== undefined) {
       return { deletions: deletions.filter((one) => one.digest !== digest), last, undecided }
@@ -149,9 +152,9 @@ async function tell(
   await emit(tx, { app, cause: ownCause(app.clock, actor) }, name, about)
 }
 
-/** Deletes some of what the plan names; answers with how many were. */
+/** Deletes some manifests of a plan. Returns the number of deleted manifests. */
 export async function applySome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<number> {
-  // Requests get their turn, however much there is to delete.
+  // Yields to requests between slices.
   await nextTurn()
   const [first, ...others] = await store.nextDeletions(app.db, plan.id, deletionsAtOnce)
   if (!first) {
@@ -179,8 +182,8 @@ async function deleteSome(tx: Tx, app: App, plan: Plan, some: readonly PlannedDe
 }
 
 /**
- * Each is judged by what holds now, in the transaction of its deletion; answers for as many as one look and a short time are
- * enough for, one at least.
+ * Judges each manifest again by the current rules and deletes it, in one transaction. Stops when the budget or 100 ms are used
+ * up. Returns the outcomes so far, at least one.
  */
 async function deleteEach(
   tx: Tx,
@@ -207,7 +210,7 @@ async function deleteEach(
       continue
     }
     const mayGo = (await judging.mayGo(one.digest, one, isGone)) && !(await wasAsked(one.digest))
-    // The next look judges it, with all that it may read.
+    // The next slice judges this manifest, with a full budget.
     if (look.isOver && done.length > 0) break
     const isDeleted = mayGo && (await removeManifest(tx, { app, cause }, at, one.digest, origin))
     if (isDeleted) gone.add(one.digest)
@@ -217,7 +220,7 @@ async function deleteEach(
   return done
 }
 
-/** A client that has asked for something within the hour may rely on it in what it pushes next. */
+/** Time one hour ago. A client that requested a digest within the hour may rely on it in its next push. */
 function hourBefore(now: string): { day: string; time: string } {
   const time = new Date(Date.parse(now) - 3_600_000).toISOString()
   return { day: time.slice(0, 10), time }
