@@ -1,4 +1,4 @@
-// What a scanner wrote, as a blob of the repo whose image it is about.
+// Stores the content of a scanner report as a blob in the repository of its image.
 import type { Work } from '#app.ts'
 import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
 import { placed, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
@@ -6,7 +6,10 @@ import { atRepo } from '#domains/registry/repos/repos.service.ts'
 import { digestOf } from '#lib/digest.ts'
 import { rootOf } from '#lib/uid.ts'
 
-/** The digest of the content, once the repo has it; `undefined` when the repo is gone. `url` is what clients call us. */
+/**
+ * Returns the digest of the content once the repository has the blob, or undefined if the repository was deleted. `url` is the
+ * address at which clients reach this server.
+ */
 export async function keepReport(
   work: Work,
   row: RepoNamed,

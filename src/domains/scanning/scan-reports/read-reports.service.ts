@@ -1,4 +1,4 @@
-// Reads the reports that wait, one after the other, in a process of its own.
+// Parses queued scan reports one after the other, in a separate process.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
 import { Unreadable } from '#contents/packages.ts'
@@ -22,10 +22,10 @@ import * as store from './scan-reports.store.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
 
-/** Writes where the duty still has its lease. */
+/** Runs a write transaction as long as the job still has its lease. */
 export type Write = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
 
-/** The report of each organization that is due first, beginning behind the given one. */
+/** Yields the report of each organization that is due first, beginning after the organization `after`. */
 export function dueReports({ db, clock }: App, after: string): AsyncGenerator<WaitingReport> {
   return dueByOrganization((behind) => store.nextWaiting(db, behind), after, clock().toISOString())
 }
@@ -35,11 +35,13 @@ export const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
 
-/** When to try again what has gone wrong so often. */
+/** Time of the next attempt, with exponential backoff of at most 6 hours. */
 export const laterTry = ({ clock }: App, attempts: number): string =>
   new Date(clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)).toISOString()
 
-/** Reads one, and keeps what it says, or why it says nothing. Rejects only when the signal says so or the lease is lost. */
+/**
+ * Parses one report and stores its findings, or the reason why it is ignored. Rejects only if it is aborted or the lease is lost.
+ */
 export async function readOne(
   app: App,
   reader: Reader,
@@ -58,7 +60,10 @@ export async function readOne(
   await keep(app, waiting, read, write)
 }
 
-/** A statement of in-toto is about the image or one that it lists; one that is signed has to say so. */
+/**
+ * An in-toto statement must have the image, or an image that its index lists, as subject. An unsigned statement may have no
+ * subjects.
+ */
 async function problemOfSubjects(
   { db }: App,
   { repo, digest }: WaitingReport,
@@ -68,7 +73,7 @@ async function problemOfSubjects(
   return 'the statement is about something else than what it refers to'
 }
 
-/** Whether one of the digests is that of an image or of something that it lists. */
+/** True if one of the subjects is the digest of the image or of an image that the index lists. */
 export async function areOf(
   db: App['db'],
   repo: number,
@@ -79,7 +84,7 @@ export async function areOf(
   return subjects.length > 0 && (await scannableIn(db, repo, digest)).some((one) => subjects.includes(one.digest))
 }
 
-/** What was handed in, to be read. Throws Unreadable where there is nothing, or too much. */
+/** Opens the stored content of a report. Throws Unreadable if the blob is missing or has more than 32 MiB. */
 export async function opened({ db, blobs }: App, { repo, rawDigest }: Pick<WaitingReport, 'repo' | 'rawDigest'>) {
   const blob = await locationIn(db, repo, rawDigest)
   if (!blob) throw new Unreadable('BLOB_MISSING', `the repo has no ${rawDigest}`)
@@ -109,7 +114,7 @@ async function fail(app: App, waiting: WaitingReport, error: unknown, write: Wri
   const [reason, message] =
     error instanceof Unreadable ? [error.reason, error.message] : ['FAILED', 'it could not be read, again and again']
   await write(async (tx) => {
-    // An SBOM in CycloneDX that names no vulnerabilities is no report that somebody has got wrong.
+    // A pushed CycloneDX SBOM without vulnerabilities is not a faulty report, so it is deleted without a message.
     if (reason === 'UNSUPPORTED' && isPushed.has(origin)) return store.deleteReport(tx, id)
     return ignore(tx, waiting, reason, message)
   })

@@ -1,11 +1,10 @@
-// How much of reports a process holds in memory for all answers together: one answer is bounded by itself, but many may be
-// asked for at once.
+// Shared memory limit for parsed scan reports. Each answer has a limit of its own, but many can be requested at once.
 import type { Call } from '#app.ts'
 import { AppError } from '#lib/errors.ts'
 import { createMemory, type Memory } from '#lib/scheduling/memory.ts'
 import { rootOf } from '#lib/uid.ts'
 
-/** What one answer has at most. What a text is parsed to takes some four times as much. */
+/** Memory for report texts of one answer, in bytes. A parsed report takes about four times as much memory as its text. */
 const mostBytes = 32 * 2 ** 20
 const waitMs = 10_000
 
@@ -20,7 +19,10 @@ export const createReportMemory = (bytes = mostBytes, ms = waitMs): Memory =>
       }),
   })
 
-/** Waits for room for so many bytes, which the call has until it is over. Once a call: who has some waits for no more. */
+/**
+ * Waits for free memory for `bytes` of report text and holds it until the call ends. Must be used once per call, because a call
+ * that holds memory must not wait for more.
+ */
 export async function holdForCall(call: Call, bytes: number): Promise<void> {
   if (bytes === 0) return
   const { app, caller, signal } = call

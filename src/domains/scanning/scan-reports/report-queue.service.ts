@@ -1,4 +1,4 @@
-// Takes in reports of other scanners, to be read in the background.
+// Adds scan reports of other scanners to the queue of reports to be parsed.
 import type { By } from '#caller.ts'
 import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import { isVexType } from '#contents/reports/vex-statement.ts'
@@ -11,7 +11,7 @@ import * as signed from './signed-statements.store.ts'
 
 const mayReport = [capabilityNumber('vuln_report.create')]
 
-/** A manifest that refers to an image, as far as it may be a report. */
+/** Manifest that refers to an image, with the parts that decide if it is a scan report. */
 export type Referring = {
   digest: string
   artifactType: string
@@ -20,12 +20,12 @@ export type Referring = {
   layers: readonly { mediaType: string; digest: string; annotations: Readonly<Record<string, unknown>> }[]
 }
 
-/** Whether it may be a report of what was found in the image that it refers to. */
+/** True if the manifest can be a scan report or VEX document of its subject. */
 export function mayBeReport({ artifactType, annotations, subject }: Omit<Referring, 'digest' | 'layers'>): boolean {
   if (subject === '') return false
   const predicate = annotations['in-toto.io/predicate-type'] ?? annotations['dev.sigstore.bundle.predicateType']
   if (artifactType === 'application/vnd.in-toto+json') return isScan(predicate ?? '')
-  // Not everybody who puts a statement in an envelope says on the outside what it is about.
+  // Some tools do not state the predicate type outside of the envelope.
   if (isEnvelopeType(artifactType)) return predicate === undefined || isScan(predicate)
   return reportTypes.includes(artifactType)
 }
@@ -33,7 +33,7 @@ const isScan = (predicate: string): boolean =>
   isVexType(predicate) ||
   /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns)\b/.test(predicate)
 
-/** Takes in what a tag has that was pushed for it, as far as it was not taken in before. */
+/** Queues the attestations of a manifest that a cosign tag points to, unless they were queued before. */
 export async function queueAttestations(
   tx: Tx,
   by: By,
@@ -46,14 +46,14 @@ export async function queueAttestations(
   for (const { digest: rawDigest } of attestations.slice(-mostAttestations)) {
     const about = { repo, digest: pushed.subject, origin: 'attestation' as const, referrer: pushed.digest }
     const one: NewReport = { ...about, rawDigest, actor: by.caller.uid }
-    // Whoever adds one pushes all of before again.
+    // Tools that add an attestation push all earlier ones again.
     if (!(await store.isPushed(tx, one))) await queueOne(tx, by, one)
   }
 }
 
 /**
- * Takes a pushed one in, in the transaction of the push. It counts only where whoever pushes may hand in reports; one that was
- * pushed by somebody else before counts once it is pushed by somebody who may.
+ * Queues a pushed report in the transaction of the push. The report is ignored if the caller is not allowed to create scan
+ * reports. It is queued later if a caller with that permission pushes it again.
  */
 export async function queuePushed(tx: Tx, by: By, repo: NewReport['repo'], pushed: Referring): Promise<void> {
   const types = [...reportTypes, 'application/vnd.in-toto+json']
@@ -83,7 +83,7 @@ async function refusal(tx: Tx, { caller }: By, { repo }: NewReport) {
   return { reason: 'TOO_MANY', message: `${mostWaiting} reports of the organisation wait already` }
 }
 
-/** Removes at most so many reports and signed statements of a repo that is deleted; returns how many. */
+/** Deletes at most `limit` reports and signed statements of a deleted repository. Returns the number of deleted rows. */
 export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo'], limit: number): Promise<number> {
   const { count, bytes } = await store.deleteReportsOf(tx, id, limit)
   if (count > 0) await giveBack(tx, uid, bytes)
@@ -93,7 +93,7 @@ export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo'], limi
   return count + others
 }
 
-/** With their image. */
+/** Deletes the reports and signed statements of a deleted image. */
 export async function forgetReportsOf(tx: Tx, { id, uid }: NewReport['repo'], digest: string): Promise<void> {
   await giveBack(tx, uid, await store.deleteReportsOfImage(tx, id, digest))
   await giveBack(tx, uid, (await signed.deleteSignedOfImage(tx, uid, digest)) * bytesOfSigned)

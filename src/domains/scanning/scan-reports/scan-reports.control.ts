@@ -13,10 +13,10 @@ const statementRules = {
   defaultOrder: 'take_time desc',
 } as const
 
-/** Text that sorts as the number does. */
+/** Zero-padded text that sorts like the number. */
 const numbered = (number: number): string => String(number).padStart(16, '0')
 
-/** Sorts the newest document last, and the first statement of a document behind its others. */
+/** Sort key: the newest document last, and the first statement of a document after its others. */
 function placeOf({ uid }: Statement): string {
   const [document = '', position = ''] = uid.split('.')
   return `${numbered(Number(document))}.${numbered(1e6 - Number(position))}`

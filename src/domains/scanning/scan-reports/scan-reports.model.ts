@@ -3,35 +3,32 @@
 import { worse } from '../findings/severity.model.ts'
 import { fixStates, type ImageReport, type ReportedVulnerability } from '../image-findings/reports.model.ts'
 
-// The numbers are stored; they keep their meaning for good.
-/** `attestation`: a layer of what a tag has for an image. */
+// The numbers are stored and must not change.
+/** `attestation`: a layer of the manifest that a cosign tag of the image points to. */
 export const reportOrigins = { imported: 1, referrer: 2, scanner: 3, attestation: 4 } as const
 export type ReportOrigin = keyof typeof reportOrigins
-/**
- * `ignored`: it counts for nothing, and why is with it. `stated`: it says what was made of vulnerabilities, and of none that it was
- * found.
- */
+/** `ignored`: the report has no effect, and `reason` says why. `stated`: a VEX document, which has statements but no findings. */
 export const reportStates = { waiting: 1, read: 2, ignored: 3, stated: 4 } as const
 export type ReportState = keyof typeof reportStates
 
-/** The scanners that version 1 has a name for, as it numbers them. */
+/** Scanners that version 1 of the API has a number for. */
 export const scannerNumbers: Readonly<Record<string, number>> = { grype: 1, trivy: 2 }
 
-/** One to take in: whose content the repo has as a blob. */
+/** A report to be queued. The repository has its content as a blob. */
 export type NewReport = {
   repo: { id: number; uid: string }
   digest: string
   origin: ReportOrigin
-  /** The manifest that it was pushed as, or the name of the scanner that was asked; empty for others. */
+  /** Digest of the manifest that the report was pushed as, or name of the scanner adapter. Empty for imported reports. */
   referrer: string
-  /** Empty where there is none, and only why is told. */
+  /** Empty if there is no content, only the reason of a failure. */
   rawDigest: string
   actor: string
-  /** When the scanner's database was built, where that is known otherwise than by the report. */
+  /** Build time of the scanner's database, if it is known from elsewhere than the report. */
   buildTime?: string
 }
 
-/** One that waits to be read. */
+/** A report that is queued. */
 export type WaitingReport = {
   id: number
   repo: number
@@ -44,7 +41,7 @@ export type WaitingReport = {
   buildTime: string
 }
 
-/** What is known of one, but for what it says. */
+/** Metadata of a report, without its findings. */
 export type ReportFacts = {
   id: number
   repo: number
@@ -62,22 +59,22 @@ export type ReportFacts = {
   toolVersion: string
   format: string
   buildTime: string
-  /** When it was read: from then on it counts. */
+  /** Time at which the report was parsed. From then on it counts. */
   createTime: string
-  /** When the same was last said again. */
+  /** Time at which an identical report was last received. */
   seenTime: string
   total: number
-  /** How many bytes are kept of what it says. */
+  /** Size of the stored findings and statements in bytes. */
   size: number
-  /** How many signatures it came with that can be looked at; -1 where nobody has. */
+  /** Number of signatures that can be verified, or -1 if this was not determined. */
   signatures: number
-  /** The uids of the signers who were trusted and have signed it. */
+  /** The uids of the trusted signers who have signed the report. */
   signers: string[]
 }
 
 export type StoredReport = ReportFacts & { vulnerabilities: ReportedVulnerability[] }
 
-/** One whose signatures are to be looked at from `dueTime`. */
+/** A report with signatures that are to be verified at `dueTime`. */
 export type UncheckedReport = {
   id: number
   repo: number
@@ -90,7 +87,7 @@ export type UncheckedReport = {
   dueTime: string
 }
 
-/** What a report says once it was read. */
+/** Content of a parsed report. */
 export type ReadReport = {
   scanner: number
   tool: string
@@ -98,31 +95,31 @@ export type ReadReport = {
   format: string
   buildTime: string
   total: number
-  /** As JSON, the same text for the same findings. */
+  /** Findings as JSON. Equal findings give the same text. */
   vulnerabilities: string
-  /** How bad each is, as JSON: pairs of its id and its severity. */
+  /** Severities as JSON: pairs of vulnerability ID and severity. */
   levels: string
-  /** What was made of them, as JSON; empty where nothing is said of that. */
+  /** VEX statements as JSON. Empty if the report has none. */
   statements: string
   signatures: number
-  /** What was left out of sight of it. */
+  /** Note on content that was left out. */
   note: string
 }
 
-/** What a document says was made of one vulnerability. */
+/** Statement of a VEX document on one vulnerability. */
 export type StatedVulnerability = {
   vulnerability: string
   aliases: string[]
   status: 'not_affected' | 'affected' | 'fixed' | 'under_investigation'
   justification: string
   text: string
-  /** Package URLs, or what else names what it is said of; none for the image. */
+  /** Package URLs or other names of the products. Empty if the statement is on the image. */
   products: string[]
-  /** For each of them the product that it is a part of; empty for what is none. */
+  /** For each product, the product that contains it. Empty for a product at the top. */
   within?: string[]
 }
 
-/** How many bytes are kept of what it says. */
+/** Size of the stored content in bytes. */
 export const sizeOf = ({
   vulnerabilities,
   levels,
@@ -130,7 +127,7 @@ export const sizeOf = ({
 }: Pick<ReadReport, 'vulnerabilities' | 'levels' | 'statements'>): number =>
   Buffer.byteLength(vulnerabilities) + Buffer.byteLength(levels) + Buffer.byteLength(statements)
 
-/** The report of another scanner, as reports of ours are shown. */
+/** Shows the report of another scanner in the form of our own reports. */
 export function toImageReport({ digest, createTime, seenTime, buildTime, ...one }: StoredReport): ImageReport {
   return {
     ...{ digest, createTime, buildTime, lastSeen: seenTime, vulnerabilities: one.vulnerabilities, gaps: [] },
@@ -138,31 +135,31 @@ export function toImageReport({ digest, createTime, seenTime, buildTime, ...one 
   }
 }
 
-/** As version 1 says it: a scanner that it has no name for has its own before the version. */
+/** Scanner version for version 1 of the API. A scanner without a number has its name before the version. */
 export const versionOf = ({ scanner, tool, toolVersion }: Pick<ReportFacts, 'scanner' | 'tool' | 'toolVersion'>) =>
   scanner === 0 ? `${tool || 'unknown'} ${toolVersion}`.trim() : toolVersion
 
 const mostTools = 20
 
-/** Of reports that count, the newest first, the first of each tool: what one has not looked for another may have. */
+/** The newest report of each tool, of reports sorted from new to old. Different tools can find different vulnerabilities. */
 export function newestOfEach<R extends Pick<ReportFacts, 'tool'>>(reports: readonly R[]): R[] {
   const tools = new Map<string, R>()
   for (const one of reports) if (!tools.has(one.tool)) tools.set(one.tool, one)
   return [...tools.values()].slice(0, mostTools)
 }
 
-/** How many reports of one image are kept, how many of those that count for nothing, and how many that only state something. */
+/** Limits on the stored reports of one image, by state. */
 export const mostKept = { read: 400, ignored: 20, stated: 50 }
-/** How many wait for each organisation. */
+/** Limit on the queued reports of an organization. */
 export const mostWaiting = 1000
-/** How much of what reports say is looked at for one question, in bytes: as a list, and as counts. */
+/** Limits on the report content that one request reads, in bytes: for a list, and for counts. */
 export const mostBytes = { listed: 32 * 2 ** 20, counted: 256 * 2 ** 20 }
-/** How large a report may be. */
+/** Size limit of a report in bytes. */
 export const maxReportBytes = 32 * 2 ** 20
-/** How many of the attestations that a tag has for an image are looked at, the last of them. */
+/** Limit on the attestations of one manifest that are queued. The last ones count. */
 export const mostAttestations = 20
 
-/** What reports call themselves that refer to an image. What they are shows in them. */
+/** Artifact types of scan reports that refer to an image. The format is detected from the content. */
 export const reportTypes: readonly string[] = [
   'application/vnd.cyclonedx+json',
   'application/sarif+json',
@@ -175,7 +172,7 @@ export const reportTypes: readonly string[] = [
   'application/csaf+json',
 ]
 
-/** All that they say, each vulnerability once. `reports` are some, the newest first. */
+/** Merges reports, the newest first, so that each vulnerability occurs once. */
 export function joinReports(reports: readonly [ImageReport, ...ImageReport[]]): ImageReport {
   const [newest, ...others] = reports
   if (others.length === 0) return newest
@@ -189,7 +186,7 @@ export function joinReports(reports: readonly [ImageReport, ...ImageReport[]]): 
     reports.map(({ scanner }) => (scanner ? of(scanner) : '')).join(', ')
   return {
     ...newest,
-    // Of one that does not say it nobody knows how old it is.
+    // If one report has no build time, the age of the oldest database is unknown.
     buildTime: builds.includes('') ? '' : builds.sort()[0]!,
     vulnerabilities: [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1)),
     scanner: { name: 0, tool: said(({ tool }) => tool), version: said(({ version }) => version) },
@@ -216,5 +213,5 @@ function join(one: ReportedVulnerability, other: ReportedVulnerability): Reporte
   }
 }
 
-/** Fixed for one is fixed. */
+/** States of a fix, in ascending order of precedence: a fix for one package counts for all. */
 const weights = [fixStates.unknown, fixStates.wontFix, fixStates.notFixed, fixStates.fixed] as const

@@ -1,4 +1,4 @@
-// Reports of other scanners: handing one in, what became of them, and where they are asked for.
+// Import and lists of reports of other scanners.
 
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
@@ -32,7 +32,7 @@ export type { ReportFacts } from './scan-reports.model.ts'
 
 const unzip = promisify(gunzip)
 
-/** The report, which may be compressed. Throws INVALID_ARGUMENT when it is empty, too large or not what it says. */
+/** Content of the report, decompressed if it is gzip. Throws INVALID_ARGUMENT if it is empty, too large or not valid gzip. */
 async function contentOf(report: Uint8Array): Promise<Buffer> {
   const isPacked = report[0] === 0x1f && report[1] === 0x8b
   try {
@@ -46,7 +46,10 @@ async function contentOf(report: Uint8Array): Promise<Buffer> {
   throw invalid({ field: 'report', description: 'is required' })
 }
 
-/** Takes in a report of an image of the repo, to be read in the background. */
+/**
+ * Stores a report of an image and queues it to be parsed in the background. Throws RESOURCE_EXHAUSTED if too many reports of the
+ * organization are queued.
+ */
 export async function importReport(
   call: Call,
   repoUid: string,
@@ -81,13 +84,13 @@ async function requireImage(call: Call, repoUid: string, digest: string): Promis
   throw notFound('registry.pinfold.dev/Image', digest)
 }
 
-/** All that came of an image, the newest first, those that count for nothing too. */
+/** Lists all reports of an image, the newest first, including ignored ones. */
 export async function listScanReports(call: Call, repoUid: string, digest: string): Promise<ReportFacts[]> {
   const row = await requireImage(call, repoUid, digest)
   return store.listFacts(call.app.db, row.id, digest, mostKept.read + mostKept.ignored + mostKept.stated + mostWaiting)
 }
 
-/** Which images, as version 1 asks for them, and of which scanner: by its number, and by its version where that is not empty. */
+/** Filter for reports of version 1 of the API, by image and scanner. `version` filters only if it is not empty. */
 export type OutsideQuery = {
   repo: string
   digest: string
@@ -97,7 +100,7 @@ export type OutsideQuery = {
   version: string
 }
 
-/** Reports of other scanners, the newest first; no more than an answer has room for. */
+/** Lists reports of other scanners, the newest first, up to the size limits of one answer. */
 export async function listOutside(call: Call, query: OutsideQuery): Promise<ImageReport[]> {
   const { scanner, version, since } = query
   const facts = (await factsFor(call, query)).filter((one) => {
@@ -115,7 +118,7 @@ export async function listOutside(call: Call, query: OutsideQuery): Promise<Imag
   return readAll(call, wanted)
 }
 
-/** What they say, once there is room for it. */
+/** Reads the findings of the reports once memory for them is free. */
 async function readAll(call: Call, wanted: readonly ReportFacts[]): Promise<ImageReport[]> {
   await holdForCall(
     call,
@@ -142,7 +145,7 @@ async function factsFor(call: Call, { repo, digest, tag, since, scanner }: Outsi
   return (await store.listFacts(db, row.id, pointed, mostLooked)).filter(isRead)
 }
 
-/** Organisation by organisation, so that what one has handed in hides nothing of another. */
+/** Queries each organization by itself, so that many reports of one organization do not displace those of another. */
 async function factsOfDigest(call: Call, digest: string, filter: store.DigestFilter): Promise<ReportFacts[]> {
   const { db } = call.app
   if (call.reach.includes(top)) return store.factsOfDigest(db, digest, undefined, filter)
@@ -160,7 +163,9 @@ const isRead = ({ state }: ReportFacts): boolean => state === 'read'
 const mostLooked = 2000
 const placesAtOnce = 100
 
-/** Which report was handed in: that of a time, else the newest of before; the newest of all without a time. */
+/**
+ * Finds the newest imported report of a digest by a scanner that was created at `time` or before, or of all if `time` is empty.
+ */
 export async function findKept(
   call: Call,
   digest: string,
@@ -173,8 +178,8 @@ export async function findKept(
 }
 
 /**
- * What other scanners have said last of an image of a repo, each tool for itself; undefined when there is none. Throws
- * RESOURCE_EXHAUSTED where that is more than one answer has room for.
+ * Merges the newest report of each scanner on an image. Returns undefined if there is none. Throws RESOURCE_EXHAUSTED if they
+ * exceed the size limit of one answer.
  */
 export async function newestOutside(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
   const { db } = call.app
@@ -187,7 +192,7 @@ export async function newestOutside(call: Call, repoUid: string, digest: string)
   return newest && joinReports([newest, ...others])
 }
 
-/** What is known of one without reading what it says. */
+/** Metadata of a report in the form of our reports, without its findings. */
 export const headOf = (facts: ReportFacts): ImageReport => toImageReport({ ...facts, vulnerabilities: [] })
 
 const tooLong = () =>
@@ -195,14 +200,14 @@ const tooLong = () =>
     reason: 'LIST_TOO_LONG',
   })
 
-/** Lives as long as a request and remembers what it has read. */
+/** Cache of report severities for the lifetime of one request. */
 export type OutsideKnowledge = {
-  /** How bad each vulnerability is by the newest report of each tool that there was at a moment; undefined when there was none. */
+  /** Severity of each vulnerability by the newest report of each tool at a time. Undefined if there was no report. */
   at(repo: number, digest: string, time: string): Promise<OutsideCount | undefined>
 }
 export type OutsideCount = { createTime: string; levels: ReadonlyMap<string, number> }
 
-/** `tooMuch` makes the error of a question about more than is looked at. */
+/** `tooMuch` creates the error for a request that exceeds the read limit. */
 export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): OutsideKnowledge {
   const facts = new Map<string, Promise<ReportFacts[]>>()
   const repos = new Map<number, Promise<boolean>>()
@@ -212,7 +217,7 @@ export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): Ou
     return any
   }
   let left = mostBytes.counted
-  // What was asked for last, since days are asked for in their order.
+  // Last results only, because days are requested in order.
   let parts = new Map<number, OutsideCount['levels']>()
   let last: { ids: string; count: OutsideCount } | undefined
   const levelsOf = async (id: number): Promise<OutsideCount['levels']> => {

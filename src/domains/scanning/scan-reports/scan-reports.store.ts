@@ -38,7 +38,7 @@ const withText = (row: Row & { vulnerabilities: string }): StoredReport => {
   return { ...fromRow(facts), vulnerabilities: JSON.parse(vulnerabilities) as StoredReport['vulnerabilities'] }
 }
 
-/** Without a reason it waits to be read, else it counts for nothing. `undefined` where the referrer is known already. */
+/** Inserts a report: queued, or ignored if there is a reason. Returns undefined if the referrer has a report already. */
 export async function insertReport(
   tx: Tx,
   one: NewReport,
@@ -56,10 +56,10 @@ export async function insertReport(
   return row?.id
 }
 
-/** Why one counts for nothing that may count another time. */
+/** Reasons for ignoring a report that can be gone at the next push. */
 const passing = ['NOT_ALLOWED', 'TOO_MANY', 'QUOTA_EXCEEDED', 'BLOB_MISSING']
 
-/** Lets one wait again that counted for nothing; `false` when there is none of this referrer. */
+/** Queues an ignored report again. Returns false if the referrer has none that can be queued. */
 export async function reviveReport(
   tx: Tx,
   { repo, referrer, rawDigest, actor }: NewReport,
@@ -72,7 +72,7 @@ export async function reviveReport(
   return revived === 1
 }
 
-/** Whether a content was pushed for an image before, by whoever may, and was or will be read. */
+/** True if a permitted push of this content for the image was parsed or queued before. */
 export async function isPushed(reader: Reader, { repo, digest, rawDigest }: NewReport): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM scan_reports
@@ -81,7 +81,7 @@ export async function isPushed(reader: Reader, { repo, digest, rawDigest }: NewR
   return row !== undefined
 }
 
-/** How many wait for the organisation, up to `most`. */
+/** Number of queued reports of an organization, at most `most`. */
 export async function countWaiting(reader: Reader, organization: string, most: number): Promise<number> {
   const rows = await reader.all(sql`
     SELECT 1 AS found FROM scan_reports WHERE state = 1 AND organization = ${organization} LIMIT ${most}`)
@@ -92,7 +92,7 @@ const waitingColumns = sql`
   id, repo_id AS repo, organization, digest, origin, referrer, raw_digest AS "rawDigest", attempts,
   build_time AS "buildTime"`
 
-/** Of the next organisation behind `after` that has any, the one that is due first, be it now or later. */
+/** The first due report of the next organization after `after` that has any. Its due time can be in the future. */
 export async function nextWaiting(
   reader: Reader,
   after: string,
@@ -112,7 +112,7 @@ export async function ignoreReport(tx: Tx, id: number, reason: string, message: 
     UPDATE scan_reports SET state = 3, reason = ${reason}, message = ${message} WHERE id = ${id} AND state = 1`)
 }
 
-/** `false` when it is gone, or was read already. */
+/** Stores a parsed report. Returns false if it was deleted or was parsed already. */
 export async function finishReport(tx: Tx, id: number, read: ReadReport, now: string): Promise<boolean> {
   const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities, levels, statements } = read
   const { signatures, note } = read
@@ -130,15 +130,15 @@ export async function finishReport(tx: Tx, id: number, read: ReadReport, now: st
   return true
 }
 
-/** What says of nothing that it was found. */
+/** Formats that have VEX statements but no findings. */
 const statingFormats: readonly string[] = ['openvex', 'csaf']
 
-/** Deletes one that waits. */
+/** Deletes a queued report. */
 export async function deleteReport(tx: Tx, id: number): Promise<void> {
   await tx.run(sql`DELETE FROM scan_reports WHERE id = ${id} AND state = 1`)
 }
 
-/** The newest report of an image that says exactly this, if it is the newest of its tool. */
+/** Newest report of an image by a tool, if it has the same content. Returns undefined otherwise. */
 export async function findSame(
   reader: Reader,
   { repo, digest, rawDigest }: Pick<WaitingReport, 'repo' | 'digest' | 'rawDigest'>,
@@ -155,7 +155,7 @@ export async function findSame(
     newest.built === buildTime &&
     newest.said === vulnerabilities &&
     newest.stated === statements &&
-    // Who has signed it may make a difference.
+    // The signatures may differ.
     (signatures === 0 || newest.raw === rawDigest)
   return same ? newest.id : undefined
 }
@@ -168,8 +168,8 @@ export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
 }
 
 /**
- * Deletes the oldest of an image beyond what is kept; of documents first those that nobody who is trusted has signed, and none whose
- * signatures are still to be looked at. Answers with how many bytes they had.
+ * Deletes the oldest reports of an image beyond the limits. VEX documents without a trusted signature are deleted first. Reports
+ * with signatures that are still to be verified stay. Returns the deleted bytes.
  */
 export async function pruneReports(tx: Tx, repo: number, digest: string): Promise<number> {
   let bytes = 0
@@ -197,7 +197,7 @@ const prunedAtOnce = 400
 type Sized = { size: number }
 const sumOf = (rows: readonly Sized[]): number => rows.reduce((sum, { size }) => sum + size, 0)
 
-/** All of an image, read or not, the newest first. */
+/** All reports of an image in any state, the newest first. */
 export async function listFacts(reader: Reader, repo: number, digest: string, most: number): Promise<ReportFacts[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scan_reports s WHERE s.repo_id = ${repo} AND s.digest = ${digest}
@@ -205,17 +205,17 @@ export async function listFacts(reader: Reader, repo: number, digest: string, mo
   return rows.map(fromRow)
 }
 
-/** Those of a repo that count, the newest first. */
+/** Parsed reports of a repository that count, the newest first. */
 export async function factsOfRepo(reader: Reader, repo: number, most: number): Promise<ReportFacts[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scan_reports s WHERE s.repo_id = ${repo} AND s.state = 2 ORDER BY s.id DESC LIMIT ${most}`)
   return rows.map(fromRow)
 }
 
-/** Which reports of a digest: of one scanner, by its number; made after `since` and at `until` or before. */
+/** Filter by scanner number, and by creation time after `since` and up to `until`. */
 export type DigestFilter = { scanner: number | undefined; since: string; until: string | undefined; most: number }
 
-/** Those of a digest that count, the newest first; in some places of one organisation, or wherever it is. */
+/** Parsed reports of a digest that count, the newest first: in some scopes of one organization, or everywhere. */
 export async function factsOfDigest(
   reader: Reader,
   digest: string,
@@ -233,7 +233,7 @@ export async function factsOfDigest(
   return rows.map(fromRow)
 }
 
-/** Those of an image that say what was made of vulnerabilities, the newest first, with how many bytes that is. */
+/** Reports of an image that have VEX statements, the newest first, with the size of the statements in bytes. */
 export async function documentsOf(
   reader: Reader,
   repo: number,
@@ -246,7 +246,7 @@ export async function documentsOf(
      ORDER BY s.id DESC LIMIT ${most}`)
 }
 
-/** What one of them says. */
+/** VEX statements of a report. Returns undefined if it has none. */
 export async function findStatements(
   reader: Reader,
   id: number,
@@ -266,7 +266,7 @@ export async function findReport(reader: Reader, id: number): Promise<StoredRepo
   return row && withText(row)
 }
 
-/** How bad each vulnerability of a report is, by its id, and how many characters were read to know it. */
+/** Severity of each vulnerability of a report by ID, and the number of characters that were read. */
 export async function findLevels(reader: Reader, id: number): Promise<{ levels: Map<string, number>; size: number }> {
   const row = await reader.get<{ levels: string }>(sql`SELECT levels FROM scan_report_texts WHERE report_id = ${id}`)
   if (!row) return { levels: new Map(), size: 0 }
@@ -282,14 +282,14 @@ export async function findFacts(reader: Reader, id: number): Promise<ReportFacts
   return row && fromRow(row)
 }
 
-/** Deletes at most so many of those of a repo; returns how many, and how many bytes they had. */
+/** Deletes at most `limit` reports of a repository. Returns their number and bytes. */
 export async function deleteReportsOf(tx: Tx, repo: number, limit: number): Promise<{ count: number; bytes: number }> {
   const some = atMost(limit, 'scan_reports', 'id', sql`repo_id = ${repo}`)
   const gone = await tx.all<Sized>(sql`DELETE FROM scan_reports WHERE ${some} RETURNING size`)
   return { count: gone.length, bytes: sumOf(gone) }
 }
 
-/** Those of one image; answers with how many bytes they had. */
+/** Deletes the reports of one image. Returns the deleted bytes. */
 export async function deleteReportsOfImage(tx: Tx, repo: number, digest: string): Promise<number> {
   return sumOf(
     await tx.all<Sized>(sql`DELETE FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} RETURNING size`),

@@ -7,13 +7,13 @@ export type SignedStatement = {
   package: string
   status: string
   stated: string
-  /** Id that lists of statements show. */
+  /** ID that lists of statements show. */
   statement: string
   saidTime: string
 }
 
 export type ImageIn = { repoUid: string; digest: string }
-/** Statement that is in force. */
+/** A statement that is in force. */
 export type SaidNow = SignedStatement & { id: number }
 
 /** Statements of a signer about some vulnerabilities in an image that are in force. */
@@ -30,7 +30,7 @@ export async function saidNow(
   return allOf(reader, vulnerabilities, inForce)
 }
 
-/** How many there are and were, up to `most`. */
+/** Number of present and former signed statements of an image, at most `most`. */
 export async function countSigned(reader: Reader, { repoUid, digest }: ImageIn, most: number): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`
     SELECT count(*) AS count FROM (
@@ -54,7 +54,7 @@ export async function insertSigned(
   return row!.id
 }
 
-/** Notes that the same was said later. */
+/** Notes that the signer repeated the statement at a later time. */
 export async function noteSaid(tx: Tx, id: number, saidTime: string): Promise<void> {
   await tx.run(sql`UPDATE signed_statements SET said_time = ${saidTime} WHERE id = ${id}`)
 }
@@ -63,7 +63,7 @@ export async function endSigned(tx: Tx, id: number, now: string): Promise<void> 
   await tx.run(sql`UPDATE signed_statements SET until_time = ${now} WHERE id = ${id}`)
 }
 
-/** One that hides something, or did, with who is or was trusted for it. */
+/** A present or former statement that hides a finding, with its signer. */
 export type HidingStatement = {
   vulnerability: string
   package: string
@@ -75,7 +75,7 @@ export type HidingStatement = {
 
 type HidingRow = Omit<HidingStatement, 'signer'> & HidingStatement['signer']
 
-/** Those of some vulnerabilities in an image that say there is nothing to do, now or ever. */
+/** Present and former statements of an image that say "not affected" or "fixed" for some vulnerabilities. */
 export async function hidingOf(
   reader: Reader,
   { repoUid, digest }: ImageIn,
@@ -93,21 +93,21 @@ export async function hidingOf(
   })
 }
 
-/** Whether a signer has ever said anything in a repo. */
+/** True if a signer has ever made a statement on an image of the repository. */
 export async function hasSigned(reader: Reader, repoUid: string): Promise<boolean> {
   const row = await reader.get(sql`SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} LIMIT 1`)
   return row !== undefined
 }
 
-/** Deletes at most so many of those of a repo; returns how many. */
+/** Deletes at most `limit` signed statements of a repository. Returns their number. */
 export async function deleteSignedOf(tx: Tx, repoUid: string, limit: number): Promise<number> {
   const some = atMost(limit, 'signed_statements', 'id', sql`repo_uid = ${repoUid}`)
   return tx.run(sql`DELETE FROM signed_statements WHERE ${some}`)
 }
 
 /**
- * With their image; answers with how many. What says now that there is something to do stays with the repo, so that an older
- * document which is pushed again with the image hides nothing.
+ * Deletes the signed statements of a deleted image. Returns their number. Current statements of "affected" or "under
+ * investigation" stay, so that pushing an older document again with the image hides nothing.
  */
 export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: string): Promise<number> {
   return tx.run(sql`
@@ -115,7 +115,7 @@ export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: strin
      WHERE repo_uid = ${repoUid} AND digest = ${digest} AND (status IN ('not_affected', 'fixed') OR until_time <> '')`)
 }
 
-/** The next image behind one of which a signer has ever said anything, and whether the repo has it. */
+/** The next image after the given one that has signed statements, and if the repository still has the image. */
 export async function nextSigned(
   reader: Reader,
   after: ImageIn,
@@ -127,7 +127,7 @@ export async function nextSigned(
   return row && { repoUid: row.repoUid, digest: row.digest, isThere: row.found === 1 }
 }
 
-/** Some of what would have gone with an image, or with the repo; answers with how many. */
+/** Deletes some statements of an image or repository that no longer exists. Returns their number. */
 export async function deleteSignedOfGone(tx: Tx, { repoUid, digest }: ImageIn, most: number): Promise<number> {
   return tx.run(sql`
     DELETE FROM signed_statements

@@ -1,5 +1,5 @@
-// Of what others say of an image, what is about each of its findings. Whoever hands in documents chooses how much that is, so no
-// more is told than a reader can use, and others have their turn meanwhile.
+// Assigns VEX statements to the findings of an image. The authors of documents choose their length, so the result is limited, and
+// long work yields to other requests.
 import type { Call } from '#app.ts'
 import { patternOf } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
@@ -9,13 +9,13 @@ import { firstInBoth } from '#lib/first-in-both.ts'
 import { Walk } from '#lib/scheduling/walk.ts'
 import { listStatements, type Statement } from './statements.service.ts'
 
-/** How many are told with one finding, and with all of an image. */
+/** Limits on the statements for one finding and for all findings of an image. */
 const most = { each: 20, all: 5000 }
 
-/** A vulnerability by all its names, in a package. */
+/** A vulnerability with all of its names, in a package. */
 export type AskedFinding = { names: readonly string[]; component: { kind: string; name: string; version: string } }
 
-/** For each of the findings, in their order, the newest statements about it; the others are those of `listStatements`. */
+/** The newest statements on each finding, in the order of the findings. `listStatements` has those beyond the limits. */
 export async function statementsFor(
   call: Call,
   repoUid: string,
@@ -46,7 +46,7 @@ export async function statementsFor(
   return told
 }
 
-/** By their places in the list: those that name a vulnerability, that are about the image, and about a package of it. */
+/** Indexes of statements by vulnerability name, of those on the whole image, and of those on a package. */
 type Said = { named: Map<string, Set<number>>; ofImage: Set<number>; ofPackages: Map<string, Set<number>> }
 
 async function indexOf(

@@ -1,5 +1,5 @@
-// What others say was made of vulnerabilities in an image (VEX). It is shown beside what is found, and hides nothing until
-// somebody who may accept risks adopts it, or trusts whoever has signed it.
+// VEX statements of others on vulnerabilities in an image. They are shown next to findings. They hide a finding only after a
+// member adopts them as an accepted risk, or if a trusted signer has signed them.
 import type { Call } from '#app.ts'
 import { keptPattern } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
@@ -11,7 +11,7 @@ import { holdForCall } from './report-memory.service.ts'
 import type { StatedVulnerability } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
-/** `uid` is what it is adopted by; `author` is who says so, by the document's own word. */
+/** `uid` identifies the statement when it is adopted. `author` is the author that the document names, which is not verified. */
 export type Statement = StatedVulnerability & {
   uid: string
   author: string
@@ -19,14 +19,16 @@ export type Statement = StatedVulnerability & {
   actor: string
   referrer: string
   takeTime: string
-  /** The uids of the signers who were trusted when it was looked at, and have signed it. */
+  /** The uids of the trusted signers who have signed the document, as of its verification. */
   signers: string[]
 }
 
-/** How many documents of an image are looked at, the newest first, how many statements are told, and of how many bytes. */
+/** Limits for one image: on documents, the newest first, on statements, and on their bytes. */
 const most = { documents: 50, statements: 5000, bytes: 8 * 2 ** 20 }
 
-/** What is said of an image of a repo, the newest document first. Throws NOT_FOUND for a repo or an image that is not there. */
+/**
+ * Lists the statements on an image, the newest document first. Throws NOT_FOUND if the repository or the image does not exist.
+ */
 export async function listStatements(call: Call, repoUid: string, digest: string): Promise<Statement[]> {
   const { db } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
@@ -35,7 +37,7 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   const wanted: number[] = []
   let bytes = 0
   for (const { id, size } of await store.documentsOf(db, repo.id, digest, most.documents)) {
-    // One that is too long hides no others.
+    // A document that is too long does not displace others.
     if (bytes + size > most.bytes && wanted.length > 0) continue
     bytes += size
     wanted.push(id)
@@ -54,16 +56,19 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   return all
 }
 
-/** Throws NOT_FOUND where the image has no such statement. */
+/** Throws NOT_FOUND if the image has no such statement. */
 export async function getStatement(call: Call, repoUid: string, digest: string, uid: string): Promise<Statement> {
   const one = (await listStatements(call, repoUid, digest)).find((statement) => statement.uid === uid)
   return found(one, 'registry.pinfold.dev/VexStatement', uid)
 }
 
-/** What is accepted when it is adopted: of no more than it speaks of. */
+/** Scope of the accepted risk from an adopted statement, which is never wider than the statement. */
 export type Adopted = { vulnerability: string; package: string; stated: string }
 
-/** Throws INVALID_ARGUMENT for one that does not say that there is nothing to do, or is about something else. */
+/**
+ * Returns what adopting a statement accepts. Throws INVALID_ARGUMENT if its status is not "not affected" or "fixed", or if it is
+ * on something else.
+ */
 export async function adoptedStatement(
   call: Call,
   {
@@ -87,7 +92,7 @@ export async function adoptedStatement(
   const { image, parts } = aboutImage(one, digest)
   if (image) return { ...of, package: named }
   if (parts.length === 0) throw refuse('is about another image')
-  // What cannot be told apart would hide more than is said.
+  // A product without a supported package URL would hide more findings than the statement covers.
   const packages = parts.map((part) => keptPattern(part) ?? '')
   if (wanted) {
     if (!packages.includes(wanted)) throw refuse('is no package that the statement is about', 'package')
