@@ -1,4 +1,4 @@
-// What findings consist of, each part read once however many of them have it: texts and ranges are the most of what there is.
+// Reads the parts of findings, each part once for all findings that share it. Texts and version ranges are most of the data.
 import { list, type Reader, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { AffectedRow } from '../findings/findings.model.ts'
@@ -8,7 +8,7 @@ import { componentColumns } from '../lists/lists.store.ts'
 import { vulnerabilityIds } from '../records/records.model.ts'
 import type { Known, PastText, Suppressed } from './image-findings.model.ts'
 
-/** A finding, whichever lists have it. */
+/** A finding, independent of the package lists that contain it. */
 export type FindingRow = {
   findingNo: number
   componentNo: number
@@ -18,7 +18,7 @@ export type FindingRow = {
   foundTime: string
   goneTime: string
 }
-/** What a list says of the package that it is in. */
+/** Owner and locations of the package in a list. */
 export type PairRow = { ownerNo: number; locations: string }
 
 export const findingColumns = sql`
@@ -26,13 +26,13 @@ export const findingColumns = sql`
   f.found_time AS "foundTime", f.gone_time AS "goneTime"`
 
 export type Parts = {
-  /** Reads what these consist of. */
+  /** Reads the parts of these findings. */
   need(rows: readonly FindingRow[]): Promise<void>
-  /** One of those; nothing suppresses it, and nothing of it is accepted. */
+  /** Builds a finding from parts that were read. It has no suppressions and no accepted risks yet. */
   knownOf(row: FindingRow, pair: PairRow): Known
 }
 
-/** Lives as long as what is made of it. */
+/** Cache for the lifetime of one result. */
 export function createParts(reader: Reader): Parts {
   const components = new Map<number, Known['component']>()
   const affected = new Map<number, AffectedRow>()
@@ -95,7 +95,7 @@ export function createParts(reader: Reader): Parts {
   }
 }
 
-/** Those that are not there yet, each once, as many at a time as one statement asks about. */
+/** IDs that are not in the map yet, without duplicates, in chunks for one SQL statement. */
 function missing(wanted: readonly number[], there: ReadonlyMap<number, unknown>): number[][] {
   return chunks(
     [...new Set(wanted)].filter((one) => !there.has(one)),
@@ -105,7 +105,7 @@ function missing(wanted: readonly number[], there: ReadonlyMap<number, unknown>)
 
 export const atOnce = 400
 
-/** The texts of before of some records, the oldest first. */
+/** Former texts of some records, the oldest first. */
 export async function pastTexts(reader: Reader, records: readonly number[]): Promise<Map<number, PastText[]>> {
   const rows = await reader.all<{ recordNo: number; untilTime: string; summary: string; references: string }>(sql`
     SELECT t.record_no AS "recordNo", t.until_time AS "untilTime", t.summary, t."references"
@@ -151,7 +151,7 @@ function fromRecordRow(
   }
 }
 
-/** When a finding does not count in packages of one owner, and why. */
+/** Time range in which a finding is suppressed in packages of one owner, and the record that says so. */
 export type SuppressedRow = Omit<Suppressed, 'owner'> & Component & { findingNo: number; ownerNo: number }
 
 export const suppressedColumns = sql`

@@ -1,10 +1,10 @@
-// What is known of the packages of one list, found by found.
+// Findings in the packages of one list, over time.
 
 import { type AffectedRow, mostOwn } from '../findings/findings.model.ts'
 import type { Component } from '../lists/lists.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
 
-/** One finding in one list, with all that it follows from. `goneTime` is empty while it holds. */
+/** A finding in one list, with all that it is derived from. `goneTime` is empty while the finding is open. */
 export type Known = {
   findingNo: number
   state: number
@@ -21,31 +21,31 @@ export type Known = {
     severities: RecordSeverity[]
     references: string[]
     publishTime: string
-    /** Those that it is about, as `vulnerabilityIds` has them. */
+    /** Vulnerabilities that the record is about, from `vulnerabilityIds`. */
     vulnerabilities: readonly string[]
-    /** The texts of before, the oldest first. */
+    /** Former texts, the oldest first. */
     past: readonly PastText[]
   }
   source: string
   locations: string[]
-  /** The component of the distribution that the files belong to; 0 when there is none. */
+  /** Package of the distribution that the files belong to, or 0 if there is none. */
   ownerNo: number
-  /** When it did not count, and why: what the distribution says of the package that the files belong to. */
+  /** Times at which the finding was suppressed by data of the distribution on the owning package. */
   suppressed: Suppressed[]
-  /** What was accepted of it, for each repo that is asked about. */
+  /** Accepted risks of the finding in each of the requested repositories. */
   accepted: readonly (readonly Accepted[])[]
 }
 
 export type PastText = { untilTime: string; summary: string; references: string[] }
 
-/** The texts that a record had at a moment. */
+/** Texts that a record had at a time. */
 export const textAt = ({ record }: Known, time: string): Pick<PastText, 'summary' | 'references'> =>
   record.past.find(({ untilTime }) => untilTime > time) ?? record
 
-/** That the risk of a vulnerability was accepted, or a signer who is trusted says there is none, until it ended. */
+/** Acceptance of the risk of a vulnerability, or a trusted signer's statement that there is none, with its time range. */
 export type Accepted = {
   vulnerability: string
-  /** The acceptance, or the signer; the other is empty. */
+  /** The uid of the acceptance, or of the signer. The other one is empty. */
   uid: string
   signer: string
   reason: string
@@ -55,7 +55,7 @@ export type Accepted = {
   untilTime: string
 }
 
-/** `untilTime` is empty while it holds. */
+/** `untilTime` is empty while the suppression is in force. */
 export type Suppressed = {
   fromTime: string
   untilTime: string
@@ -64,14 +64,14 @@ export type Suppressed = {
   owner: Pick<Component, 'kind' | 'name' | 'version' | 'arch' | 'origin' | 'originVersion' | 'ecosystem'>
 }
 
-/** Whether it held at a moment, and counted. */
+/** True if the finding was open and not suppressed at a time. */
 export const heldAt = ({ foundTime, goneTime, suppressed }: Known, time: string): boolean =>
   foundTime <= time && (goneTime === '' || goneTime > time) && !suppressed.some((one) => isSuppressedAt(one, time))
 
 const isSuppressedAt = ({ fromTime, untilTime }: Suppressed, time: string): boolean =>
   fromTime <= time && (untilTime === '' || untilTime > time)
 
-/** Whether there were as many findings of an organisation's own in one package at a moment as are kept: there may be more. */
+/** True if, at a time, one package had as many findings from an organization's own advisories as are stored. More can exist. */
 export function isOwnFullAt(known: readonly Known[], time: string): boolean {
   const totals = new Map<string, number>()
   for (const { affected, component, foundTime, goneTime } of known) {
@@ -84,7 +84,7 @@ export function isOwnFullAt(known: readonly Known[], time: string): boolean {
   return false
 }
 
-/** The vulnerabilities that it counted for at a moment: those whose risk was not accepted in all of the repos. */
+/** Vulnerabilities for which the finding counted at a time: those that were not accepted in all of the repositories. */
 export function countedAt(known: Known, time: string): readonly string[] {
   if (!heldAt(known, time)) return []
   const ids = known.record.vulnerabilities
@@ -92,11 +92,11 @@ export function countedAt(known: Known, time: string): readonly string[] {
   return ids.filter((id) => !known.accepted.every((each) => each.some((one) => isAcceptedAt(one, id, time))))
 }
 
-/** Whether it says so of a vulnerability at a moment. */
+/** True if the acceptance was in force for a vulnerability at a time. */
 export const isAcceptedAt = (one: Accepted, id: string, time: string): boolean =>
   one.vulnerability === id && one.fromTime <= time && one.untilTime > time
 
-/** All moments at which it began or ended to count, or was told in other words. */
+/** Times at which the finding began or ceased to count, or at which its text changed. */
 export const turnsOf = ({ foundTime, goneTime, suppressed, accepted, record }: Known): string[] => [
   foundTime,
   goneTime,

@@ -16,8 +16,8 @@ import type { Known } from './image-findings.model.ts'
 export { pastTexts } from './finding-parts.store.ts'
 
 /**
- * The findings that a list has or had, with what counts for everybody and for some organisations, in a lasting order. When
- * there are more than `most`, those that hold now and the newest are told.
+ * Present and former findings of a list from shared data sources and from some organizations' advisories, in a stable order.
+ * Beyond `most`, open findings come first, then the newest.
  */
 export async function findKnown(
   reader: Reader,
@@ -29,7 +29,7 @@ export async function findKnown(
   return selectKnown(reader, listNo, places, { most, when: sql`1 = 1`, first })
 }
 
-/** Those that a list has now; when there are more than `most`, the worst and of these the newest. */
+/** Open findings of a list. Beyond `most`, those with the highest severity come first, then the newest. */
 export async function findKnownNow(
   reader: Reader,
   listNo: number,
@@ -61,10 +61,10 @@ async function selectKnown(
   return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
 }
 
-/** When something was found in a package: the id of its record, which stays when that is written anew. */
+/** First time at which a vulnerability was found in a package. The ID of the record stays when the record is rewritten. */
 export type Sighting = { componentNo: number; recordId: string; foundTime: string }
 
-/** What was ever found in some packages, whatever has become of it since. */
+/** All present and former findings in some packages. */
 export async function sightingsIn(
   reader: Reader,
   components: readonly number[],
@@ -79,7 +79,7 @@ export async function sightingsIn(
   return allOf(reader, [...new Set(components)], found)
 }
 
-/** What did not count in a list, and when. */
+/** Suppressions of the findings in a list, with their time ranges. */
 async function suppressedIn(reader: Reader, listNo: number, most: number) {
   const rows = await reader.all<SuppressedRow>(sql`
     SELECT ${suppressedColumns}
@@ -91,10 +91,7 @@ async function suppressedIn(reader: Reader, listNo: number, most: number) {
   return rows.map(toSuppressed)
 }
 
-/**
- * Records that hold now and go by a name, some of them. Those of the source `own` only where they are about something in
- * one of the places.
- */
+/** Some current records with a name. Records of the source `own` count only if they affect one of the scopes. */
 export async function recordsNamed(
   reader: Reader,
   name: string,

@@ -2,67 +2,64 @@ import type { RecordSeverity } from '../records/records.model.ts'
 
 export const vulnReportType = 'registry.pinfold.dev/VulnReport'
 
-/** Something that nothing can be said of, so that it may be vulnerable. */
+/** Coverage gap: content without a scan result, so that it may be vulnerable. */
 export type Gap = { reason: string; subject: string; message: string }
 
-/** Whether no data source covers the subject of a gap: records that somebody imported need not be all. */
+/** True if no data source covers the subject of a gap. Imported records need not be complete. */
 export const isUncovered = (reason: string): boolean => reason === 'NO_SOURCE' || reason === 'SOURCE_IMPORTED'
 
-/** What is known of one image at one moment. Every vulnerability is there once. */
+/** Findings in one image at one time. Each vulnerability occurs once. */
 export type ImageReport = {
   digest: string
   createTime: string
-  /** When the oldest source that applies was built; empty when none says so, or when there should be one more. */
+  /** Build time of the oldest data source that applies. Empty if none states it, or if a data source is missing. */
   buildTime: string
-  /** The last look that has changed nothing. */
+  /** Time of the last scan that changed nothing. */
   lastSeen: string
   vulnerabilities: ReportedVulnerability[]
-  /** Where nothing can be said. */
+  /** Content that was not scanned. */
   gaps: Gap[]
-  /** What made it, where that is another scanner: as version 1 numbers them, and by its own name. */
+  /** Scanner that made the report, if it is another one: its number in version 1 of the API and its own name. */
   scanner?: { name: number; tool: string; version: string }
 }
 
 export type ReportedVulnerability = {
-  /** Its CVE, else the id that all records of it have in common. */
+  /** The CVE ID, or the ID that all of its records have in common. */
   id: string
   aliases: string[]
   summary: string
-  /** What else there is to know of how it was found. */
+  /** More information on how the vulnerability was found. */
   details: string
-  /** As version 1 counts severities. */
+  /** As numbered in version 1 of the API. */
   severity: number
   cvss: RecordSeverity[]
   fix: { state: FixState; versions: string[] }
   references: string[]
   locations: string[]
   packages: ReportedPackage[]
-  /** Which records say so, of which sources. */
+  /** Records of the vulnerability, with their data sources. */
   records: { source: string; id: string; url: string }[]
 }
 
 export type ReportedPackage = { purl: string; name: string; version: string }
 
-/** As version 1 counts them. */
+/** As numbered in version 1 of the API. */
 export const fixStates = { unknown: 0, fixed: 1, notFixed: 2, wontFix: 3 } as const
 export type FixState = (typeof fixStates)[keyof typeof fixStates]
 
-/** How many reports one answer has at most, and how many vulnerabilities they name together. */
+/** Limits on the reports in one answer, and on the vulnerabilities in all of them. */
 export const maxReports = 200
 export const maxVulnerabilities = 50_000
-/**
- * How many findings of one list are looked at, those of the past too, and of all images of a question together. In memory
- * that is some 50 MB.
- */
+/** Limit on the present and former findings of one list, and of all images in one request. In memory they take about 50 MB. */
 export const maxFindings = 100_000
-/** How many findings all lists of a question have, where most lists have the same ones: eight bytes each, and a look a day. */
+/** Limit on the findings of all lists in one request that share most findings. Each takes eight bytes, and one step per day. */
 export const maxHeld = 2_000_000
-/** How many lists are read together, and how many findings these may have. */
+/** Limits on the lists that are read together, and on their findings. */
 export const listsAtOnce = 50
 export const maxTogether = 20_000
-/** Of changes that follow each other so closely the first and the last are told: they come from the same import. */
+/** Changes within this time in ms come from the same import, so only the first and the last are returned. */
 export const sameChangeMs = 60_000
-/** About how many characters a vulnerability takes in an answer, but for its packages. */
+/** Approximate number of characters of a vulnerability in an answer, without its packages. */
 export function lengthOf(one: ReportedVulnerability): number {
   const { summary, details, aliases, references, locations, cvss, fix, records } = one
   const texts = [...aliases, ...references, ...locations, ...fix.versions, ...cvss.map(({ vector }) => vector)]
@@ -70,30 +67,30 @@ export function lengthOf(one: ReportedVulnerability): number {
   return [summary, details, ...texts, ...named].reduce((sum, text) => sum + text.length, 200)
 }
 
-/** The same of its packages. */
+/** Approximate number of characters of its packages. */
 export const packagesLength = ({ packages }: ReportedVulnerability): number =>
   packages.reduce((sum, { purl, name, version }) => sum + purl.length + name.length + version.length, 0)
 
-/** Where raw reports are that are too long for an answer; a ticket follows. */
+/** Path of raw reports that are too long for an answer. A ticket follows. */
 export const rawReportPath = '/downloads/reports/'
 
-/** How many characters a raw report has at most, and about how many any other answer with reports has. */
+/** Limit on the characters of a raw report, and approximately of any other answer with reports. */
 export const maxRaw = 32 * 1024 * 1024
 
-/** Counts over time, one for each day on which it was known what the image of the tag contains. */
+/** Counts of vulnerabilities for one day on which the content of the tagged image was known. */
 export type CountReport = {
   repo: string
   tag: string
   date: string
   sizeBytes: number
-  /** The ids by severity. */
+  /** IDs of vulnerabilities by severity. */
   ids: ReadonlyMap<number, string[]>
 }
 
 export const dayMs = 86_400_000
 export const maxDays = 366
-/** How many tags one question counts, and how many of their moves it looks at. */
+/** Limits on the tags that one request counts, and on the tag updates that it reads. */
 export const maxTags = 100
 export const maxMoves = 5000
-/** How many ids an answer with counts names. */
+/** Limit on the IDs in an answer with counts. */
 export const maxCounted = 1_000_000

@@ -1,4 +1,4 @@
-// The findings of many lists of packages at once. Lists of images of one tag have most of them in common.
+// Findings of many package lists at once. Lists of images with the same tag share most findings.
 import { allOf } from '#db/bulk.ts'
 import { list, type Reader, sql } from '#db/sql.ts'
 import {
@@ -12,21 +12,21 @@ import {
 import type { Known } from './image-findings.model.ts'
 
 export type SharedKnown = {
-  /** How many different ones there are by now. */
+  /** Number of distinct findings so far. */
   size(): number
   /**
-   * Those of each list, as `findKnown` has them but for where its packages were found; undefined when there are more than
-   * `most` in all of the lists.
+   * Findings of each list, as in `findKnown` but without locations. Returns undefined if all lists together have more than
+   * `most`.
    */
   ofLists(lists: readonly number[], places: readonly string[], most: number): Promise<Map<number, Known[]> | undefined>
 }
 
 type Pair = { findingNo: number; ownerNo: number }
 
-/** Lives as long as a request. A finding is there once for all lists in which its package belongs to the same one. */
+/** Cache for the lifetime of a request. A finding is stored once for all lists in which its package has the same owner. */
 export function createSharedKnown(reader: Reader): SharedKnown {
   const parts = createParts(reader)
-  /** By the finding and the owner, as the database puts them together. */
+  /** Key: the finding and the owner, as the SQL query joins them. */
   const shared = new Map<string, Known>()
   const add = async (keys: readonly string[]): Promise<void> => {
     const pairs = keys.map(pairOf)
@@ -43,7 +43,7 @@ export function createSharedKnown(reader: Reader): SharedKnown {
   return {
     size: () => shared.size,
     async ofLists(lists, places, most) {
-      // A row for each list: very many lists have very many findings, of which few are different.
+      // One row for each list, because many lists have many findings, of which few are distinct.
       const rows = await reader.all<{ listNo: number; pairs: string; total: number }>(sql`
         SELECT p.list_id AS "listNo", count(*) AS total,
                string_agg(CAST(p.id AS TEXT) || ' ' || CAST(p.owner_id AS TEXT), ',') AS pairs
@@ -83,7 +83,7 @@ async function findingsOf(reader: Reader, pairs: readonly Pair[]): Promise<Findi
   return allOf(reader, numbers, (some) => sql`SELECT ${findingColumns} FROM findings f WHERE f.id IN (${list(some)})`)
 }
 
-/** What did not count, and when, by the finding and the package that its files belong to. */
+/** Suppressions by finding and owning package. */
 async function suppressedOf(reader: Reader, pairs: readonly Pair[]) {
   const owned = new Set(pairs.filter(({ ownerNo }) => ownerNo !== 0).map(({ findingNo }) => findingNo))
   const suppressed = (some: readonly number[]) => sql`
