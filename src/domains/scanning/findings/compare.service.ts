@@ -1,4 +1,4 @@
-// Compares packages with what is known of vulnerabilities, and keeps what follows from it as intervals.
+// Compares packages with advisories and stores the resulting findings as time ranges.
 
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { verdictOf } from '#contents/match.ts'
@@ -21,20 +21,19 @@ import {
 import * as store from './findings.store.ts'
 import { severityOf } from './severity.model.ts'
 
-/** Where a slice begins and ends, by the numbers of what is said. */
+/** One slice of the advisory entries, between two entry numbers. */
 type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast: boolean }
 
 /**
- * `changed`: the components for which what counts for everybody has changed. `added`: how many findings there are more than
- * before, of all and of those that count for everybody.
+ * `changed`: components whose shared findings have changed. `added`: growth of the number of findings, in total and of the shared
+ * ones. Shared findings come from data sources, the others from an organization's own advisories.
  */
 export type Slice = { changed: number[]; added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Brings the findings of some components to what follows from what is known now, with no more than `most` statements about
- * packages. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared. `whole`:
- * the slices before have compared all up to `after`, so that after the last the components count as compared. What is found in
- * components that are held gets less, never more.
+ * Updates the findings of some components by at most `most` advisory entries. `after` is the end of the previous slice, `next`
+ * the end of this one, or undefined after the last one. `whole` states that the previous slices covered all entries up to
+ * `after`, so the components count as compared at the end. Components on hold lose findings but get no new ones.
  */
 export async function matchSlice(
   tx: Tx,
@@ -44,7 +43,7 @@ export async function matchSlice(
   const page = await pageOf(tx, components, { after, most })
   const numbers = components.map(({ componentNo }) => componentNo)
   const found = await findingsOf(tx, components, page.rows)
-  // Of others than those who say something here, nothing is read, however many speak of packages of this name.
+  // Counts are read only for organizations with a finding in this slice, however many have advisories on the name.
   const places = [...new Set(found.map(({ place }) => place).filter((place) => place !== ''))]
   const before = places.length > 0 ? await store.countOwn(tx, { components: numbers, places }, after) : []
   const wanted = keptOf(found, before)
@@ -59,7 +58,7 @@ export async function matchSlice(
   const added = wanted.filter((one) => {
     return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(placeOf(one)))
   })
-  // Ends before what takes its place begins, since only one holds at a time.
+  // Closes findings before their replacements begin, because only one can be open at a time.
   await store.closeFindings(
     tx,
     gone.map(({ findingNo }) => findingNo),
@@ -77,7 +76,10 @@ export async function matchSlice(
   }
 }
 
-/** What an organisation finds by its own advisories is charged to it, once for each package, however many images have that. */
+/**
+ * Charges findings from an organization's own advisories to the organization. Each package is charged once, however many images
+ * contain it.
+ */
 async function chargeOwn(tx: Tx, added: readonly NewFinding[]): Promise<void> {
   for (const [place, found] of Map.groupBy(added, (one) => one.place)) {
     const isThere = place !== '' && (await groupExists(tx, place))
@@ -86,7 +88,7 @@ async function chargeOwn(tx: Tx, added: readonly NewFinding[]): Promise<void> {
 }
 
 const isForAll = ({ place }: { place: string }): boolean => place === ''
-/** Only one finding holds at a time of what is said of a component. */
+/** Key of a component and an advisory entry, which have at most one open finding. */
 const placeOf = ({ componentNo, affectedNo }: NewFinding | OpenFinding): string => `${componentNo} ${affectedNo}`
 
 async function pageOf(reader: Reader, components: readonly StoredComponent[], { after, most }: Step): Promise<Page> {
@@ -98,13 +100,16 @@ async function pageOf(reader: Reader, components: readonly StoredComponent[], { 
   return { after, upTo: isLast ? Number.MAX_SAFE_INTEGER : rows.at(-1)!.affectedNo, rows, isLast }
 }
 
-/** Where something can be said of a component: in its ecosystem, and by an organisation's own advisories of its kind. */
+/**
+ * Ecosystems of the advisory entries that can apply to a component: its own, and its kind, which organizations' own advisories
+ * use.
+ */
 export const ecosystemsOf = ({ ecosystem, kind }: Pick<StoredComponent, 'ecosystem' | 'kind'>): string[] => [
   ...withAllReleases(ecosystem),
   kind,
 ]
 
-/** What follows from what is said, with how bad it is. */
+/** Findings that follow from advisory entries, with their severities. */
 export async function findingsOf(
   reader: Reader,
   components: readonly StoredComponent[],
@@ -136,13 +141,13 @@ export async function findingsOf(
 
 const schemes: Readonly<Record<string, Scheme>> = { apk: 'apk', deb: 'deb', rpm: 'rpm' }
 
-/** The order of the versions of a component; undefined when there is none that we know. */
+/** Version order of a component. Returns undefined for an unknown scheme. */
 export function orderOf({ kind, ecosystem }: { kind: string; ecosystem: string }): VersionOrder | undefined {
   const scheme = schemes[kind] ?? schemeOf(ecosystem)
   return scheme && ((one, other) => compareInstalled(scheme, one, other))
 }
 
-/** How bad each is, by its number. */
+/** Severity of each advisory entry, by its number. */
 async function severitiesOf(reader: Reader, rows: readonly AffectedRow[]): Promise<Map<number, number>> {
   const unsaid = rows.filter(({ severity }) => severity === 0).map(({ recordNo }) => recordNo)
   const records = new Map<number, store.RecordNames>()

@@ -1,10 +1,10 @@
 import type { AffectedPackage } from '../records/records.model.ts'
 
-// The numbers are stored; they keep their meaning for good.
-/** `unknown`: the versions could not be compared. Nobody may take that for unaffected. */
+// The numbers are stored and must not change.
+/** `unknown`: the versions could not be compared. Must never be treated as unaffected. */
 export const findingStates = { vulnerable: 1, unknown: 2 } as const
 
-/** What is said of a package, as it is stored. */
+/** Stored entry of an advisory on one package. */
 export type AffectedRow = Pick<
   AffectedPackage,
   'ecosystem' | 'name' | 'ranges' | 'versions' | 'state' | 'qualifiers'
@@ -15,7 +15,7 @@ export type AffectedRow = Pick<
   severity: number
 }
 
-/** A finding that holds now. */
+/** A finding that is open now. */
 export type OpenFinding = {
   findingNo: number
   componentNo: number
@@ -25,17 +25,17 @@ export type OpenFinding = {
   severity: number
 }
 
-/** What one takes with its indexes, about. */
+/** Approximate size of a finding with its indexes, in bytes. */
 export const bytesOfFinding = 200
 
 export type NewFinding = { componentNo: number; affectedNo: number; place: string; state: number; severity: number }
 
-/** How much of what an organisation's own advisories say is kept of one package. */
+/** Limit on the findings in one package from an organization's own advisories. */
 export const mostOwn = 1000
 
 /**
- * What is kept of findings: all that count for everybody, and of each organisation as many in each package as are kept, by the
- * numbers of what is said. `before` is how many there are already of what comes before.
+ * Applies the limit `mostOwn`: keeps all shared findings, and of each organization the first ones in each package, by entry
+ * number. `before` has the numbers of findings from earlier slices.
  */
 export function keptOf(
   found: readonly NewFinding[],

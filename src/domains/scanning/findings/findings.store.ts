@@ -9,7 +9,7 @@ import { type AffectedRow, bytesOfFinding, type NewFinding, type OpenFinding } f
 
 type MatchedRow = Parameters<typeof toMatched>[0]
 
-/** Components that go by a name, or were built from it, behind `after` and up to `upTo`, in order. */
+/** Components with a name or with a source package of that name, after `after` and up to `upTo`, in order. */
 export async function componentsNamed(
   reader: Reader,
   name: string,
@@ -28,7 +28,7 @@ export async function componentsNamed(
   return rows.map(toMatched)
 }
 
-/** All components behind `after`, in order. */
+/** All components after `after`, in order. */
 export async function componentsAfter(reader: Reader, after: number, most: number): Promise<MatchedComponent[]> {
   const rows = await reader.all<MatchedRow>(sql`
     SELECT ${matchedColumns} FROM components c WHERE c.id > ${after} ORDER BY c.id LIMIT ${most}`)
@@ -58,7 +58,7 @@ export function toAffected<T extends Row>(row: T): Omit<T, keyof Row> & Affected
   }
 }
 
-/** What is said now of packages of these names in these ecosystems, behind `after`, in order. */
+/** Current advisory entries on packages with these names in these ecosystems, after `after`, in order. */
 export async function affectedNow(
   reader: Reader,
   { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },
@@ -71,7 +71,7 @@ export async function affectedNow(
   return rows.map(toAffected)
 }
 
-/** The findings of some components that hold now, about what has a number up to `upTo`, behind `after`. */
+/** Open findings of some components from advisory entries after `after` and up to `upTo`. */
 export async function openFindings(
   reader: Reader,
   components: readonly number[],
@@ -84,7 +84,7 @@ export async function openFindings(
        AND f.affected_id > ${after} AND f.affected_id <= ${upTo}`)
 }
 
-/** What is found in a package before it was compared is no news, so it counts as told. */
+/** Inserts findings. Findings in a package that was not compared before are marked as reported, because they are no news. */
 export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: string): Promise<void> {
   const rows = found.map(
     (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now},
@@ -96,8 +96,8 @@ export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: 
 }
 
 /**
- * What goes before the package was compared to its end was never told, unless the package is compared anew because more had
- * been found in a list of it than is kept: then it is told as resolved.
+ * Closes findings. If the package was never compared completely, they do not count as reported. Exception: the package is
+ * compared again because a list with it was over its limit; then they are reported as resolved.
  */
 export async function closeFindings(tx: Tx, findings: readonly number[], now: string): Promise<void> {
   for (const some of chunks(findings, 400)) {
@@ -111,7 +111,7 @@ export async function closeFindings(tx: Tx, findings: readonly number[], now: st
   }
 }
 
-/** How much some organisations find in some components now by what has a number up to `upTo`: of each one that does. */
+/** Number of open findings of some organizations in each component, from advisory entries up to `upTo`. */
 export async function countOwn(
   reader: Reader,
   { components, places }: { components: readonly number[]; places: readonly string[] },
@@ -124,9 +124,9 @@ export async function countOwn(
      GROUP BY f.component_id, f.place`)
 }
 
-/** Notes that they have been compared; what was compared before keeps its first time. */
+/** Marks components as compared. Components that were compared before keep their first time. */
 export async function noteMatched(tx: Tx, components: readonly number[], now: string): Promise<void> {
-  // What is found when a package comes is no news, and is not told.
+  // Findings in a new package are no news and are not reported.
   await tx.run(sql`
     UPDATE findings SET told = 1
      WHERE told = 0 AND gone_time = ''
@@ -136,7 +136,7 @@ export async function noteMatched(tx: Tx, components: readonly number[], now: st
 
 export type RecordNames = { recordNo: number; names: string[]; severities: RecordSeverity[] }
 
-/** What these records are called, and how bad they say to be. */
+/** Names and severities of these records. */
 export async function recordsOf(reader: Reader, records: readonly number[]): Promise<RecordNames[]> {
   type Stored = { recordNo: number; id: string; aliases: string; upstream: string; severities: string }
   const rows = await reader.all<Stored>(sql`
@@ -149,7 +149,7 @@ export async function recordsOf(reader: Reader, records: readonly number[]): Pro
   }))
 }
 
-/** How bad other records, which hold now, say that vulnerabilities of these names are. */
+/** Severities in current records of vulnerabilities with these names. */
 export async function severitiesNamed(
   reader: Reader,
   names: readonly string[],

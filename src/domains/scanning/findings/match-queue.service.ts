@@ -1,4 +1,4 @@
-// Works through what waits to be compared, item by item and place by place, in slices short enough for everybody else.
+// Processes the queue of comparisons, in turns of scopes and in slices short enough for other work.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -16,10 +16,10 @@ import { type PairCursor, pairsOfList, pairsTouching } from './suppressions.stor
 
 export type MatchTaker = { node: string; isGone(node: string): boolean; after: string | undefined }
 
-/** How long an item goes on before the others of the queue have their turn. */
+/** Time in ms for which one item is processed before the others of the queue have their turn. */
 const turnMs = 1000
 
-/** Takes an item that is due, or one whose taker is gone; `undefined` when there is none. Places take turns. */
+/** Claims an item that is due, or one whose server is gone. Returns undefined if there is none. Scopes take turns. */
 export async function claimMatch(app: App, { node, isGone, after }: MatchTaker): Promise<DueMatch | undefined> {
   for (;;) {
     const left = (await queue.ownedMatches(app.db)).find(({ owner }) => owner === node || isGone(owner))
@@ -30,7 +30,7 @@ export async function claimMatch(app: App, { node, isGone, after }: MatchTaker):
   }
 }
 
-/** The first that is due of the next place behind `after`, beginning anew behind the last. */
+/** The first due item of the next scope after `after`, in cyclic order. */
 async function nextDue({ db, clock }: App, after: string | undefined): Promise<DueMatch | undefined> {
   const now = clock().toISOString()
   for (const [from, to] of after === undefined
@@ -46,7 +46,7 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
   return undefined
 }
 
-/** Does what an item asks for. Throws when it should be tried again. */
+/** Processes an item. Throws if it has to be tried again. */
 export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
   const began = performance.now()
   const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
@@ -75,7 +75,7 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
     const { app, item } = doing
     const last = await bringInLists(app, item.item, doing.signal)
     await app.db.tx(async (tx) => {
-      // Whoever takes it next goes on behind what is there.
+      // The next server that claims the item goes on after the last list.
       if ((await queue.endMatch(tx, item)) && last !== undefined) {
         await queue.queueMatches(tx, [{ ...item, item: last }], app.clock().toISOString())
       }
@@ -84,15 +84,15 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
 }
 
 /**
- * Of what is kept of one list a turn adds no more than this part, but for its last slice. Between two turns it is
- * counted, so that of one in which too much is found no more than that is found until it is held.
+ * A turn adds at most this fraction of the findings limit of a list, except for its last slice. Lists are counted between turns,
+ * so an excess over the limit is small when the list is put on hold.
  */
 const turnsOfList = 5
 const touchedAtOnce = 256
 
 /**
- * The components up to `after` are done, and those up to `upTo` are compared with what has a number up to `row`; when
- * that is all, they are done with the pairs up to `pair`.
+ * Components up to `after` are done. Components up to `upTo` are compared with advisory entries up to `row`, and then processed
+ * with pairs up to `pair`.
  */
 type Progress = { after: number; upTo: number; row: number; pair: PairCursor | undefined }
 
@@ -113,12 +113,12 @@ export async function doPackage(doing: Doing): Promise<void> {
   await end(doing)
 }
 
-/** What was begun together is not more than a slice takes. */
+/** Components that were started together fit into one slice. */
 const mostInProgress = 64
 
 type Turn = { added: number; most: number }
 
-/** Compares the components, then goes on with what is suppressed in them; as far as the turn allows. */
+/** Compares the components and then updates their suppressions, as far as the turn allows. */
 async function advance(
   doing: Doing,
   turn: Turn,
@@ -170,13 +170,13 @@ export async function doList(doing: Doing): Promise<void> {
   await countAll(doing, listNo)
 }
 
-/** Has lists follow what is found in a package now, or counts one as a whole. */
+/** Passes a change of the findings in a package on to its lists, or counts one list completely. */
 export async function doCounts(doing: Doing): Promise<void> {
   const what = readCountsItem(doing.item.item)
   return 'listNo' in what ? countAll(doing, what.listNo) : spread(doing, what.componentNo)
 }
 
-/** From then on the list follows by what changes. */
+/** Counts the list once. After that it follows changes of its packages. */
 async function countAll(doing: Doing, listNo: number): Promise<void> {
   const { app, item } = doing
   await countPackages(doing, listNo)
@@ -205,7 +205,7 @@ async function spread(doing: Doing, componentNo: number): Promise<void> {
   }
 }
 
-/** Has the packages of a list follow whether it is over. */
+/** Puts the packages of a list on hold if it is over its limit, or releases them if it is not. */
 async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boolean): Promise<void> {
   for (let after = 0; ; ) {
     signal.throwIfAborted()
@@ -219,7 +219,10 @@ async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boo
   }
 }
 
-/** Compares what was not yet. What has been compared is noted with the packages, so whoever takes it next goes on there. */
+/**
+ * Compares the packages of a list that were not compared yet. The progress is stored with the packages, so another server can go
+ * on.
+ */
 async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | 'over'> {
   const most = doing.app.config.findingsPerList
   let open = await countOpen(doing, listNo)

@@ -1,5 +1,5 @@
-// Compares what images contain with what is known of vulnerabilities. What waits is in the database, so a server that ends
-// leaves nothing undone, and several servers share the work.
+// Background job that compares the content of images with advisories. Its queue is in the database, so a server that stops loses
+// no work, and several servers share it.
 import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
 import { followSettings } from '../own-advisories/own-advisories.service.ts'
@@ -9,7 +9,7 @@ import { claimMatch, doMatch, postponeMatch } from './match-queue.service.ts'
 const backOffMs = 1000
 const longestBackOffMs = 3_600_000
 
-/** Works through all that is due. An item that fails is put back, and fails no run. */
+/** Processes all due items. An item that fails is postponed and does not fail the run. */
 export const matchPackages: Duty = {
   name: 'vulnerabilities.match',
   everyMs: 30_000,

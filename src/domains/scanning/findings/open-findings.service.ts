@@ -1,5 +1,5 @@
-// How much is found in a list is a sum over its packages, so it follows by what changes in one of them: the change is written
-// with the findings, and goes from list to list after that. A list is counted as a whole only once.
+// Keeps the number of findings in each package list. A change in a package is written with its findings and then passed on from
+// list to list, so a list is counted completely only once.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -10,7 +10,10 @@ import { changedPackage, type DueMatch, type MatchItem } from '../queue/queue.mo
 import { queueMatches } from '../queue/queue.store.ts'
 import * as store from './open-findings.store.ts'
 
-/** In the transaction that has changed what is found in packages: their lists follow before the item goes on, whatever the clock says. */
+/**
+ * Records changes of the findings in packages, in the transaction that makes them. The lists are due before the item goes on,
+ * even if the clock steps.
+ */
 export async function noteChanged(
   tx: Tx,
   components: readonly number[],
@@ -34,7 +37,7 @@ type Work = { app: Pick<App, 'config' | 'clock'>; item: Pick<DueMatch, 'place' |
 
 const listsAtOnce = 500
 
-/** Has so many lists follow the oldest change of a package; false when there is none. */
+/** Passes the oldest change of a package on to at most `most` lists. Returns false if there is none. */
 export async function spreadPage(tx: Tx, work: Work, componentNo: number, most = listsAtOnce): Promise<boolean> {
   const change = await store.nextChange(tx, componentNo)
   if (!change) return false
@@ -48,7 +51,7 @@ export async function spreadPage(tx: Tx, work: Work, componentNo: number, most =
 
 const packagesAtOnce = { counted: 200, added: 1000 }
 
-/** Has the packages of a list counted, from when on its changes are written. */
+/** Counts the packages of a list. From then on their changes are recorded. */
 export async function countPackages({ app, signal }: { app: App; signal: AbortSignal }, listNo: number): Promise<void> {
   for (let after = 0; ; ) {
     signal.throwIfAborted()
@@ -62,7 +65,7 @@ export async function countPackages({ app, signal }: { app: App; signal: AbortSi
   }
 }
 
-/** Counts a list whose packages are counted, from when on it follows their changes. */
+/** Counts a list after its packages were counted. From then on it follows their changes. */
 export async function countList(tx: Tx, work: Work, listNo: number): Promise<void> {
   let open = 0
   for (let after = 0; ; ) {
@@ -76,7 +79,9 @@ export async function countList(tx: Tx, work: Work, listNo: number): Promise<voi
   await follow(tx, work, [listNo])
 }
 
-/** What follows from how much is found in lists: whether more than is kept of one, and what somebody is charged for. */
+/**
+ * Applies the consequences of new counts: the limit of findings in a list, and the bytes that its organization is charged for.
+ */
 async function follow(tx: Tx, { app, item: { place, dueTime } }: Work, lists: readonly number[]): Promise<void> {
   const most = app.config.findingsPerList
   const some = await store.listsToFollow(tx, lists, { most, leastCharged })
@@ -90,7 +95,10 @@ async function follow(tx: Tx, { app, item: { place, dueTime } }: Work, lists: re
   await chargeFindings(tx, some)
 }
 
-/** Whether it is over now and was not, or the other way round; only when it has fallen to half is all looked for again. */
+/**
+ * True if the list has now exceeded its limit, or fallen below half of it. In between nothing changes, so that a list is not
+ * compared again and again.
+ */
 async function hasTurned(
   tx: Tx,
   { listNo, open, most }: { listNo: number; open: number; most: number },

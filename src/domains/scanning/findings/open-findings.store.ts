@@ -1,5 +1,5 @@
-// How much is found now in packages and in lists of them, and the changes of it that not all lists have yet. What organisations
-// find by their own advisories is in neither.
+// Number of open findings in packages and lists, and the changes that some lists do not have yet. Findings from organizations'
+// own advisories are not counted.
 
 import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -13,21 +13,21 @@ const found = sql`(SELECT count(*) FROM findings f
 
 export type OpenOf = { componentNo: number; open: number }
 
-/** Of some packages those that a counted list has, as they were counted. */
+/** Packages among the given ones that are part of a counted list, with their stored counts. */
 export async function countedOf(tx: Tx, components: readonly number[]): Promise<OpenOf[]> {
   return tx.all<OpenOf>(sql`
     SELECT id AS "componentNo", open_findings AS open FROM components
      WHERE id IN (${list(components)}) AND open_findings >= 0 ORDER BY components.id`)
 }
 
-/** Counts what is found in packages now. */
+/** Counts the open findings of packages and stores the result. */
 export async function countComponents(tx: Tx, components: readonly number[]): Promise<OpenOf[]> {
   return tx.all<OpenOf>(sql`
     UPDATE components SET open_findings = ${found} WHERE id IN (${list(components)})
     RETURNING id AS "componentNo", open_findings AS open`)
 }
 
-/** Packages of a list behind `after` that were never counted, in order. */
+/** Packages of a list after `after` that were never counted, in order. */
 export async function uncountedOf(reader: Reader, listNo: number, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT l.component_id AS "componentNo" FROM list_components l JOIN components c ON c.id = l.component_id
@@ -38,7 +38,7 @@ export async function uncountedOf(reader: Reader, listNo: number, { after, most 
 
 export type Delta = { componentNo: number; delta: number }
 
-/** One of a package that no list has yet takes up the next. */
+/** Adds changes of packages. A change that no list has yet is merged with the new one. */
 export async function addChanges(tx: Tx, changes: readonly Delta[]): Promise<void> {
   const rows = changes.map(({ componentNo, delta }) => sql`(${componentNo}, ${delta})`)
   const together = sql`
@@ -48,10 +48,10 @@ export async function addChanges(tx: Tx, changes: readonly Delta[]): Promise<voi
   }
 }
 
-/** A change that the lists up to `lastList` have. */
+/** A change that lists up to `lastList` already have. */
 export type OpenChange = { changeNo: number; delta: number; lastList: number }
 
-/** The oldest of a package. */
+/** The oldest change of a package. */
 export async function nextChange(tx: Tx, componentNo: number): Promise<OpenChange | undefined> {
   return tx.get<OpenChange>(sql`
     SELECT id AS "changeNo", delta, last_list AS "lastList" FROM open_changes
@@ -66,9 +66,9 @@ export async function endChange(tx: Tx, changeNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM open_changes WHERE id = ${changeNo}`)
 }
 
-/** The lists behind `after` that have a package, in order. */
+/** Lists after `after` that have a package, in order. */
 export async function listsWith(reader: Reader, componentNo: number, { after, most }: Step): Promise<number[]> {
-  // Each half is a piece of the index in its order; both at once would be sorted for each page.
+  // Each half is a range of the index in order; a query for both would sort for each page.
   const page = (held: number): Sql => sql`
     SELECT * FROM (SELECT list_id AS "listNo" FROM list_components
                     WHERE component_id = ${componentNo} AND held = ${held} AND list_id > ${after}
@@ -80,7 +80,9 @@ export async function listsWith(reader: Reader, componentNo: number, { after, mo
     .slice(0, most)
 }
 
-/** Lists that are not counted yet take no part: they will be with all that is found by then. */
+/**
+ * Changes the counts of lists. Lists that were not counted yet are skipped, because their first count will include the change.
+ */
 export async function changeLists(tx: Tx, lists: readonly number[], delta: number): Promise<void> {
   await tx.run(sql`
     UPDATE component_lists SET open_findings = open_findings + ${delta}
@@ -88,8 +90,8 @@ export async function changeLists(tx: Tx, lists: readonly number[], delta: numbe
 }
 
 /**
- * How much is found in so many packages of a list behind `after`, without what is on its way to it. `last` is the last of them;
- * `isCounted`: all of them were.
+ * Open findings of at most `most` packages of a list after `after`, without changes that the list does not have yet. `last` is
+ * the last of these packages. `isCounted` is true if all of them were counted.
  */
 export async function openOfPage(
   tx: Tx,
@@ -116,19 +118,19 @@ export async function setOpen(tx: Tx, listNo: number, open: number): Promise<voi
   await tx.run(sql`UPDATE component_lists SET open_findings = ${open} WHERE id = ${listNo}`)
 }
 
-/** A list from whose number something follows. `added`: how many bytes more should be charged for it; fewer below zero. */
+/** A list whose count has consequences. `added` is the number of bytes to charge for it, negative for a reduction. */
 export type ListToFollow = Payer & { listNo: number; open: number; added: number }
 
 /**
- * Those of some lists in which more is found than `most` and was not, or was and has fallen below half of it, or for which
- * somebody should be charged otherwise by as much as is worth it.
+ * Lists that have exceeded the limit `most`, or fallen below half of it, or whose charge differs by at least `leastCharged`
+ * bytes.
  */
 export async function listsToFollow(
   tx: Tx,
   lists: readonly number[],
   { most, leastCharged }: { most: number; leastCharged: number },
 ): Promise<ListToFollow[]> {
-  // Of a list over the limit so much is charged as is kept of one.
+  // A list over the limit is charged for as many findings as the limit.
   const kept = sql`CASE WHEN open_findings > ${most} THEN ${most} ELSE open_findings END`
   const added = sql`bytes + (${kept}) * ${bytesOfFinding} - charged`
   return tx.all<ListToFollow>(sql`
@@ -140,13 +142,13 @@ export async function listsToFollow(
      ORDER BY component_lists.id`)
 }
 
-/** Of a package that no list has. */
+/** Deletes the counts of a package that no list has. */
 export async function forgetOpen(tx: Tx, componentNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM open_changes WHERE component_id = ${componentNo}`)
   await tx.run(sql`UPDATE components SET open_findings = -1 WHERE id = ${componentNo} AND open_findings >= 0`)
 }
 
-/** What a counted package has, and what it should. */
+/** Stored and actual count of a counted package. Returns undefined if it was not counted. */
 export async function openOfComponent(
   reader: Reader,
   componentNo: number,
@@ -156,7 +158,10 @@ export async function openOfComponent(
      WHERE id = ${componentNo} AND open_findings >= 0`)
 }
 
-/** What a list has, -1 if it is not counted, and what it should by what its packages have; undefined: one of them is not counted. */
+/**
+ * Stored count of a list, -1 if it was not counted, and the count by its packages. `wanted` is undefined if a package was not
+ * counted.
+ */
 export async function openOfList(
   reader: Reader,
   listNo: number,

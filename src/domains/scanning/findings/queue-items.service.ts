@@ -1,4 +1,4 @@
-// What the items of the queue are done with: comparing in slices, and what is suppressed.
+// Steps that items of the comparison queue consist of: comparing in slices, and updating suppressions.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { TxOptions } from '#db/sql.ts'
@@ -11,22 +11,22 @@ import { noteChanged } from './open-findings.service.ts'
 import { suppress } from './suppression.service.ts'
 import type { FoundCursor, OwnedPair } from './suppressions.store.ts'
 
-/** Nobody was promised any of it: what a power cut undoes is done again, since the queue is undone with it. */
+/** No caller relies on these commits. If a power loss undoes them, the queue entry is back too and the work is repeated. */
 export const later: TxOptions = { durability: 'later' }
 
-/** How long a slice takes at most, but for one that cannot be shorter. */
+/** Target duration of a slice in ms. Only a slice of minimal size can take longer. */
 const sliceMs = 5
 const mostComponents = 64
-/** Packages times what is said of them, since all packages of a slice may be built from the same. */
+/** Packages times advisory entries in one slice, because all packages of a slice can have the same source package. */
 const compared = { least: 64, first: 1024, most: 64_000 }
 const mostRows = 1000
 const pairsAtOnce = 16
 const findingsAtOnce = 500
 
-/** An item that somebody is at. `isLate`: the others of the queue should have their turn. */
+/** An item in progress. `isLate` returns true if the others of the queue should have their turn. */
 export type Doing = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
 
-/** Gives way to what waits; the item goes on from the progress. */
+/** Puts the item back into the queue with its progress, so that others have their turn. */
 export async function pause({ app, item }: Doing, progress = '', dueTime = app.clock().toISOString()): Promise<void> {
   await app.db.tx((tx) => queue.pauseMatch(tx, { ...item, progress }, dueTime), later)
 }
@@ -35,12 +35,12 @@ export async function end({ app, item }: Doing): Promise<void> {
   await app.db.tx((tx) => queue.endMatch(tx, item), later)
 }
 
-/** `next`: where the statements begin that were not compared, since enough was found; undefined when all were. */
+/** `next`: the first entry that was not compared because enough was found, or undefined if all were compared. */
 export type Matched = { added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Compares components with all that is said of them behind `after`, until `isEnough`, which is asked after each slice.
- * What goes on with a turn of before does not note them as compared: they may have been held meanwhile.
+ * Compares components with all advisory entries after `after` until `isEnough`, which is called after each slice, returns true. A
+ * continued turn does not mark the components as compared, because they may have been on hold in the meantime.
  */
 export async function matchAll(
   { app, item, signal, pace }: Doing,
@@ -69,7 +69,7 @@ export async function matchAll(
   return so
 }
 
-/** Brings what is suppressed in pairs to what is said now. */
+/** Updates the suppressions in pairs of packages by the current advisories. */
 export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedPair[]): Promise<void> {
   for (const some of chunks(pairs, pairsAtOnce)) {
     for (let after: FoundCursor | undefined; ; ) {
@@ -84,7 +84,7 @@ export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedP
 
 export type Pace = { readonly size: number; rowsFor(components: number): number; took(ms: number): void }
 
-/** How much a slice compares: less after one that took long, more after a short one. */
+/** Adapts the size of slices: smaller after a slow one, larger after a fast one. */
 export function createPace(): Pace {
   let many = compared.first
   return {

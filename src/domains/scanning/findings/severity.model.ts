@@ -1,10 +1,10 @@
-// How bad a vulnerability counts: what the source says for the package, then CVSS of version 4, 3 and 2, in this order.
+// Severity of a vulnerability: as the data source states for the package, else by CVSS version 4, 3 or 2, in this order.
 import { type RecordSeverity, severityLevels } from '../records/records.model.ts'
 
-/** As version 1 counts severities. */
+/** As numbered in version 1 of the API. */
 export const unknownSeverity = 0
 
-/** `own` is what the record itself says, `others` what other records of the same vulnerability do. */
+/** `own` has the severities in the record itself, `others` those in other records of the same vulnerability. */
 export function severityOf(vendor: number, own: readonly RecordSeverity[], others: readonly RecordSeverity[]): number {
   if (vendor !== unknownSeverity) return vendor
   return levelOf(own) || levelOf(others)
@@ -20,7 +20,7 @@ function levelOf(severities: readonly RecordSeverity[]): number {
   return unknownSeverity
 }
 
-/** The bands of FIRST's rating scales; a score of 0 says that there is nothing to fear. */
+/** Bands of the rating scales of FIRST. A score of 0 means no impact. */
 function levelOfScore(score: number, system: (typeof systems)[number]): number {
   const { low, medium, high, critical, negligible } = severityLevels
   if (score >= 9 && system !== 'CVSS_V2') return critical
@@ -29,22 +29,22 @@ function levelOfScore(score: number, system: (typeof systems)[number]): number {
   return score > 0 ? low : negligible
 }
 
-// From the worst; what is unknown may be anything, and counts between low and negligible.
+// From the highest to the lowest severity. An unknown one can be anything and ranks between low and negligible.
 const order = [severityLevels.critical, severityLevels.high, severityLevels.medium, severityLevels.low, 0, 5]
 
-/** The worse of two. */
+/** The higher of two severities. */
 export function worse(one: number, other: number): number {
   return order.indexOf(one) <= order.indexOf(other) ? one : other
 }
 
 const names = new Map<number, string>(Object.entries(severityLevels).map(([name, number]) => [number, name]))
 
-/** A severity in a word: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`. */
+/** Name of a severity: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`. */
 export function levelName(severity: number): string {
   return names.get(severity) ?? 'unknown'
 }
 
-/** Higher the worse. */
+/** Rank of a severity, larger for a higher one. */
 export function severityRank(level: number): number {
   return -order.indexOf(level)
 }

@@ -1,5 +1,5 @@
-// A package of a language that the distribution brought along is the distribution's: what it says to have fixed there, or not
-// to be affected by, does not count, whatever the version looks like.
+// Suppresses findings in a language package that a distribution's package installed. If the distribution states that its package
+// is fixed or not affected, the finding does not count, whatever the version.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { isCleared, verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -8,10 +8,13 @@ import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
 import { orderOf } from './compare.service.ts'
 import * as store from './suppressions.store.ts'
 
-/** What is suppressed now, and what should be, of the findings in some pairs. */
+/** Current and wanted suppressions of the findings in some pairs. */
 export type Suppressed = { open: (store.Suppression & { id: number })[]; wanted: store.Suppression[] }
 
-/** Brings what is suppressed to what is said now, of so many findings behind `after`; answers with where the next page begins. */
+/**
+ * Updates suppressions for at most `most` findings after `after` by the current advisories. Returns the start of the next page,
+ * or undefined at the end.
+ */
 export async function suppress(
   tx: Tx,
   pairs: readonly store.OwnedPair[],
@@ -32,7 +35,7 @@ export async function suppress(
   return found.length < page.most ? undefined : found.at(-1)
 }
 
-/** Names what is suppressed and should not be, or should be and is not. */
+/** Describes suppressions that are missing or have no reason any more. */
 export async function suppressionDifferences(reader: Reader, componentNo: number): Promise<string[]> {
   const differences: string[] = []
   for (let owner: number | undefined = 0; owner !== undefined; ) {
@@ -93,12 +96,15 @@ async function suppressedOf(
 
 const namesOf = ({ id, aliases, upstream }: NamedRecord): string[] => [...new Set([id, ...aliases, ...upstream])]
 
-/** The statement that clears the package of all vulnerabilities that the record is about; the first, by name. */
+/**
+ * Advisory entry that clears the package of all vulnerabilities of the record. The first one by name, or undefined if there is
+ * none.
+ */
 function clearedBy(owner: StoredComponent, record: NamedRecord, said: readonly store.Said[]): store.Said | undefined {
   const ids = vulnerabilityIds(record)
   const order = orderOf(owner)
   const clearing = ids.map((id) => {
-    // Only a record about one vulnerability has other names for it.
+    // A record has other names for a vulnerability only if it is about a single one.
     const names = new Set(ids.length > 1 ? [id] : namesOf(record))
     const about = said.filter((one) => namesOf(one.record).some((name) => names.has(name)))
     if (about.some((one) => verdictOf(owner, one, order) !== 'clear')) return undefined

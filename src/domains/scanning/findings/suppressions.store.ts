@@ -9,13 +9,13 @@ import { type NamedRow, namedColumns, toNamed } from '../records/records.store.t
 import type { AffectedRow } from './findings.model.ts'
 import { affectedColumns, toAffected } from './findings.store.ts'
 
-/** A package of a language, and the one of the distribution that brought it along. */
+/** A language package, and the distribution package that installed it. */
 export type OwnedPair = { componentNo: number; ownerNo: number }
 
-/** Where a page has ended: first come the pairs in which the components are owned, then those in which they own. */
+/** End of a page. Pairs in which the components are owned come first, then those in which they are owners. */
 export type PairCursor = { asOwner: boolean; one: number; other: number }
 
-/** Some of the pairs that some components are part of; `next` is undefined when there are no more. */
+/** Some of the pairs that contain one of the components. `next` is undefined if there are no more. */
 export async function pairsTouching(
   reader: Reader,
   components: readonly number[],
@@ -46,7 +46,7 @@ export async function pairsOfComponent(
      WHERE p.component_id = ${componentNo} AND p.owner_id > ${after} ORDER BY p.owner_id LIMIT ${most}`)
 }
 
-/** Some of the pairs of a list, behind a component, in order. */
+/** Some of the pairs of a list after a component, in order. */
 export async function pairsOfList(reader: Reader, listNo: number, { after, most }: Step): Promise<OwnedPair[]> {
   return reader.all<OwnedPair>(sql`
     SELECT component_id AS "componentNo", owner_id AS "ownerNo" FROM list_components
@@ -54,10 +54,10 @@ export async function pairsOfList(reader: Reader, listNo: number, { after, most 
 }
 
 export type FoundIn = { findingNo: number; componentNo: number; affectedNo: number; record: NamedRecord }
-/** The finding that a page has ended with. */
+/** The last finding of a page. */
 export type FoundCursor = Pick<FoundIn, 'componentNo' | 'affectedNo'>
 
-/** Some of what is found in some components now, and what it is called, in order. */
+/** Some of the open findings in some components with the names of their records, in order. */
 export async function foundIn(
   reader: Reader,
   components: readonly number[],
@@ -85,7 +85,7 @@ export async function componentsOf(reader: Reader, numbers: readonly number[]): 
 
 export type Said = AffectedRow & { record: NamedRecord; source: string }
 
-/** What counts for everybody and is said now of packages about vulnerabilities of some names. */
+/** Current entries of shared data sources on these packages and vulnerabilities. */
 export async function saidAbout(
   reader: Reader,
   { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },
@@ -111,7 +111,7 @@ export async function saidAbout(
 
 export type Suppression = { findingNo: number; ownerNo: number; source: string; record: string }
 
-/** What is suppressed now of some findings. */
+/** Current suppressions of some findings. */
 export async function suppressedNow(
   reader: Reader,
   findings: readonly number[],

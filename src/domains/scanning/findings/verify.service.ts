@@ -1,4 +1,4 @@
-// Compares anew, without what was remembered, and names what is stored and should not be, or should be and is not.
+// Verifies stored findings by comparing again without caches, and lists missing and unfounded ones.
 import type { App } from '#app.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
 import { countEntries, findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
@@ -16,7 +16,7 @@ const listsAtOnce = 20
 const rowsAtOnce = 1000
 const mostDifferences = 1000
 
-/** One step: first packages by number, then lists. `after` is where the step before has ended. */
+/** Verifies one step: first packages by number, then lists. `after` is the end of the previous step. */
 export async function verifyStep({ db }: Pick<App, 'db'>, after: string): Promise<Verified> {
   const waiting = await countMatches(db)
   const [kind = 'c', number = '0'] = after.split(':')
@@ -48,7 +48,7 @@ async function differencesOf(db: App['db'], component: MatchedComponent): Promis
   const open = await openFindings(db, [component.componentNo], { after: 0, upTo: Number.MAX_SAFE_INTEGER })
   const stored = new Set(open.map(keyOf))
   const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`
-  // Not all is kept of what is found in a package that is held.
+  // A package on hold has only some of its findings.
   const missing = component.held ? [] : [...wanted].filter(([key]) => !stored.has(key))
   return [
     ...missing.map(([, { affectedNo }]) => `${name}: ${affectedNo} is not found`),
@@ -69,7 +69,7 @@ async function verifyLists(db: App['db'], after: number, waiting: number): Promi
     if (packages !== expected) differences.push(`list ${list}: ${packages} packages rather than ${expected}`)
     const { stored, wanted } = await openOfList(db, list)
     if (stored >= 0) differences.push(...differenceOf(`list ${list}`, { stored, wanted }))
-    // Those of before are counted in the background.
+    // Lists from earlier versions are counted in the background.
     else if (waiting === 0) differences.push(`list ${list}: what is found in it is not counted`)
   }
   const last = lists.at(-1)
