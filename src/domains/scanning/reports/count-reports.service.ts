@@ -1,4 +1,4 @@
-// How many vulnerabilities the image of a tag had, day by day.
+// Number of vulnerabilities in the image of a tag, day by day.
 import type { Call } from '#app.ts'
 import type { ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
 import { createSizes } from '#domains/registry/images/images.service.ts'
@@ -26,7 +26,10 @@ import { severitiesAt } from './report.service.ts'
 
 export type CountQuery = { references: readonly { repo: string; tag: string }[]; from: string; to: string }
 
-/** One for each day on which the tag had an image that is known, the oldest first. `cumulative` adds up from the first. */
+/**
+ * Lists one report for each day on which the tag had an image with known content, the oldest first. With `cumulative`, each day
+ * includes the vulnerabilities of earlier days.
+ */
 export async function listCounts(call: Call, query: CountQuery, cumulative: boolean): Promise<CountReport[]> {
   const days = daysOf(call, query)
   const walk = new Walk(
@@ -54,7 +57,7 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
 
 const tooMuch = (description: string) => invalid({ field: 'references', description })
 
-/** `named`: how many ids the answer may still name. */
+/** State of one request. `named` is the number of IDs that the answer can still name. */
 type Counting = {
   named: number
   call: Call
@@ -62,16 +65,16 @@ type Counting = {
   outside: OutsideKnowledge
   walk: Walk
   left: number
-  /** Whether anything was ever accepted that may count in a repo, by its uid. */
+  /** True if any risk was ever accepted in the repository. By uid. */
   risky: Map<string, boolean>
-  /** By the name that was asked for. */
+  /** By the name in the request. */
   repos: Map<string, RepoNamed | undefined>
-  /** With what was accepted of them: of each image the findings as they were and as they are with it. */
+  /** Findings of images as they were read, and with their accepted risks. */
   accepted: Map<string, { all: ImageKnowledge['found']; found: ImageKnowledge['found'] }>
 }
 type Day = { start: string; end: string }
 
-/** The days, UTC, from the first to the last; without a first one only the last, without a last one until today. */
+/** Days in UTC from `from` to `to`. An empty `from` means only the last day, an empty `to` means until today. */
 function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
   if (from !== '' && to !== '' && to < from) throw invalid({ field: 'to', description: 'must not be before from' })
   if (references.length > maxTags)
@@ -87,7 +90,7 @@ function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
   })
 }
 
-/** The one repo of this name that the caller sees; there may be one in each group. */
+/** The repository with this name that the caller can see. Throws INVALID_ARGUMENT if several groups have one. */
 async function repoFor({ call, repos }: Counting, named: string): Promise<RepoNamed | undefined> {
   if (repos.has(named)) return repos.get(named)
   const sees = ({ uid }: RepoNamed) => call.reach.some((place) => isAtOrBelow(uid, place))
@@ -122,7 +125,7 @@ async function countsOfTag(
     await counting.walk.pause()
     const { day, digest } = held
     const ours = await foundOn(counting, repo, held)
-    // Ours count first, unless all that they say is that nobody knows.
+    // Own findings take precedence, unless the image was not scanned completely and nothing was found.
     const theirs = ours?.isCertain ? undefined : await counting.outside.at(repo.id, digest, day.end)
     const levels = theirs?.levels ?? ours?.levels
     if (!levels) continue
@@ -147,7 +150,7 @@ async function countsOfTag(
   return reports
 }
 
-/** What is known of an image, with what was accepted of it in its repo. */
+/** Findings of an image at the end of a day, with the risks accepted in its repository. */
 async function knownOn(counting: Counting, repoUid: string, { day, digest, spans }: Held) {
   const { call, knowledge, accepted, risky } = counting
   const known = await knowledge.at(spans, [rootOf(repoUid)], day.end)
@@ -164,7 +167,10 @@ async function knownOn(counting: Counting, repoUid: string, { day, digest, spans
 
 type Held = { day: Day; digest: string; spans: readonly ContentsSpan[] }
 
-/** What we have found by the end of a day; undefined while nothing could be. It is not certain that nothing is there while there is a gap. */
+/**
+ * Own findings by the end of a day, or undefined if the image was not scanned yet. An empty result is not certain while the image
+ * has coverage gaps.
+ */
 async function foundOn(counting: Counting, repo: RepoNamed, held: Held) {
   const { day } = held
   const known = await knownOn(counting, repo.uid, held)
@@ -173,7 +179,7 @@ async function foundOn(counting: Counting, repo: RepoNamed, held: Held) {
   return { known, levels, isCertain: levels.size > 0 || known.gapsAt(day.end).length === 0 }
 }
 
-/** The image that the tag pointed to at the end of each day, with what is known of what it contains. */
+/** The image that the tag pointed to at the end of each day, with its known contents. */
 async function imagesOn(counting: Counting, { repo, tag }: Followed, days: readonly Day[]) {
   const { db } = counting.call.app
   const [first, last] = [days[0], days.at(-1)]
@@ -200,7 +206,7 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
   })
 }
 
-/** The last time of the day when it was looked at, or when what is known changed. */
+/** Time of the last scan or change of the result on a day. */
 function lastCheck({ found, from, readsAt }: ImageKnowledge, { start, end }: Day): string {
   let last = start
   const look = (time: string): void => {

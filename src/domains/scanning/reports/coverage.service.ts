@@ -4,18 +4,18 @@ import { partsWith } from '#sources/definitions.ts'
 import { dayMs, type Gap } from '../image-findings/reports.model.ts'
 import type { SourceRead } from '../records/records.store.ts'
 
-/** How far sources reach that speak of some ecosystems. */
+/** Coverage of some ecosystems by data sources. */
 export type Coverage = {
-  /** When one of them was read first; undefined while none was. */
+  /** Time of the first complete read of a source, or undefined if none was read. */
   began: string | undefined
-  /** The last readings to their end, as of a moment. */
+  /** The last complete read of each source, as of a time. */
   readsAt(time: string): SourceRead[]
   gapsAt(time: string): Gap[]
-  /** The moments, in order, from which on there was no gap any more. */
+  /** Times at which the last gap was closed, in order. */
   closed: readonly string[]
 }
 
-/** `reads` are those of the sources that may speak of the ecosystems, as `listReads` has them. */
+/** `reads` has the reads of sources that can cover the ecosystems, from `listReads`. */
 export function coverageOf(ecosystems: readonly string[], reads: readonly SourceRead[], maxAgeDays: number): Coverage {
   const sources = [...Map.groupBy(reads, ({ sourceNo }) => sourceNo).values()].map((all) => {
     return { all, whole: all.filter(({ whole }) => whole) }
@@ -71,7 +71,7 @@ function gapsOf(
 
 const noSource = (subject: string): Gap => ({ reason: 'NO_SOURCE', subject, message: 'no data source covers it' })
 
-/** An import brings some records, and nobody says whether these are all. */
+/** An import brings some records, which need not be complete. */
 const importedOnly = (subject: string): Gap => ({
   ...{ reason: 'SOURCE_IMPORTED', subject },
   message: 'compared with imported records only, and there may be others',
@@ -83,14 +83,16 @@ const isImported = (ecosystem: string, histories: readonly History[], time: stri
     return read !== undefined && speaksOf(read.imported, ecosystem)
   })
 
-/** Which sources were not read of those of which the ones that were are only parts; none when one of these is whole. */
+/**
+ * Names of unread sources that belong to the same data as the read ones. Empty if one of the read sources has all of the data.
+ */
 function missingParts(read: readonly string[]): string[] {
   const parts = read.map(partsWith)
   if (parts.some((all) => all.length === 1)) return []
   return [...new Set(parts.flat())].filter((name) => !read.includes(name)).sort()
 }
 
-/** The last of them that had happened at a moment; given in order. */
+/** The last read before or at a time. The reads are in order. */
 function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | undefined {
   let [low, high] = [0, reads.length]
   while (low < high) {
@@ -101,7 +103,7 @@ function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | und
   return reads[low - 1]
 }
 
-/** Whether a source of these ecosystems speaks of one: without a release all releases are meant. */
+/** True if a source of these ecosystems covers `one`. An ecosystem without a release covers all of its releases. */
 export function speaksOf(ecosystems: readonly string[], one: string): boolean {
   return one !== '' && withAllReleases(one).some((each) => ecosystems.includes(each))
 }

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from '../image-findings/reports.model.ts'
 import { severityLevels } from '../records/records.model.ts'
 
-/** How CycloneDX calls severities. */
+/** Names of severities in CycloneDX. */
 export const severityNames: ReadonlyMap<number, string> = new Map<number, string>([
   [severityLevels.critical, 'critical'],
   [severityLevels.high, 'high'],
@@ -12,7 +12,7 @@ export const severityNames: ReadonlyMap<number, string> = new Map<number, string
   [severityLevels.negligible, 'info'],
 ])
 
-/** `tool` is what made it. */
+/** `tool` is the program that made the report. */
 export function toCycloneDx(report: ImageReport, tool: { name: string; version: string }): string {
   const { digest, createTime, vulnerabilities, gaps } = report
   const packages = new Map(vulnerabilities.flatMap((one) => one.packages.map((found) => [found.purl, found] as const)))
@@ -35,7 +35,7 @@ export function toCycloneDx(report: ImageReport, tool: { name: string; version: 
   })
 }
 
-/** Where nothing can be said, since what is not listed may be there. */
+/** Coverage gap, because vulnerabilities that are not listed can be present there. */
 const property = ({ reason, subject, message }: Gap) => ({
   name: 'coverage gap',
   value: [reason, subject, message].filter((part) => part !== '').join(' '),
@@ -70,7 +70,7 @@ function vulnerability({
   }
 }
 
-/** The same for the same text, in the form of version 8, which is for such. */
+/** UUID of version 8 from a hash of the text. The same text gives the same UUID. */
 export function uuidOf(text: string): string {
   const hex = hash('sha256', text)
   const variant = '89ab'[Number.parseInt(hex[16]!, 16) % 4]

@@ -1,4 +1,4 @@
-// The findings of one image with all that they follow from, and where nothing can be said of it.
+// Findings in one image with the data that they follow from, and its coverage gaps.
 import type { Call } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -23,14 +23,14 @@ export type ShownFinding = Known & {
   fixes: string[]
   level: string
   suppressedBy: SuppressedBy | undefined
-  /** What is accepted of it now. */
+  /** Accepted risks of the finding that are in force. */
   acceptedBy: readonly Accepted[]
-  /** What is said of the likeliest of the vulnerabilities to be used. */
+  /** Known exploitation, and the highest exploit probability among its vulnerabilities. */
   rank: Omit<Rank, 'cve'>
 }
-/** Why a finding does not count: what a source says of the package of the distribution that the files belong to. */
+/** Reason why a finding is suppressed: a data source's record on the distribution package that owns the files. */
 export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
-/** Of a version that cannot be compared: the vulnerabilities that it may have, and that count. */
+/** Finding in a version that cannot be compared, with the vulnerabilities that it may have and that count. */
 export type UncertainFinding = Known & { vulnerabilities: readonly string[]; purl: string }
 export type ImageFindings = {
   findings: ShownFinding[]
@@ -41,7 +41,7 @@ export type ImageFindings = {
 
 const maxFindings = 20_000
 
-/** Throws NOT_FOUND for a repo or an image that is not there. */
+/** Lists the findings of an image. Throws NOT_FOUND if the repository or the image does not exist. */
 export async function imageFindings(call: Call, repoUid: string, digest: string): Promise<ImageFindings> {
   const { db } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
@@ -79,7 +79,7 @@ const nothingOf = (gaps: Gap[]): ImageFindings => ({
   ...{ findings: [], uncertain: [], gaps, coverage: resultCoverage(gaps, 0) },
 })
 
-/** What is being used first, then by how bad it is and how likely to be used, then as they were found. */
+/** Sorts findings: exploited ones first, then by severity, exploit probability and age. */
 async function ranked(app: Call['app'], found: readonly Omit<ShownFinding, 'rank'>[]): Promise<ShownFinding[]> {
   const ranks = await ranksOf(
     app,

@@ -1,4 +1,4 @@
-// Coverage gaps of one image now: what was not read, not compared, or is covered by no data source.
+// Coverage gaps of one image now: content that was not read, was not compared, or has no data source.
 import type { App, Work } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import { type ContentsRecord, contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
@@ -16,10 +16,10 @@ import { overLimit, ownLimit, truncated, unread } from './image-knowledge.servic
 
 type Repo = { id: number; uid: string }
 
-/** Findings of one image that are looked at for its gaps. */
+/** Limit on the findings that are read to determine the gaps of an image. */
 const mostFindings = 5000
 
-/** The gaps of an image, or of any other manifest, which is never scanned. */
+/** Coverage gaps of an image, or of another manifest, which is never scanned. */
 export async function gapsOfImage({ app, cause }: Work, repo: Repo, digest: string): Promise<Gap[]> {
   const { db } = app
   const [contents] = await contentsOf(db, repo.id, [digest])
@@ -28,7 +28,7 @@ export async function gapsOfImage({ app, cause }: Work, repo: Repo, digest: stri
   return Array.isArray(compared) ? compared : gapsOfCompared(app, compared, cause.now)
 }
 
-/** The findings of an image that was read, `most` of them at most, or the gaps of one that was not compared. */
+/** Findings of an image that was read, at most `most`. If it was not compared, its coverage gaps. */
 export async function readCompared(
   { db }: App,
   repo: Repo,
@@ -44,7 +44,7 @@ export async function readCompared(
   return { contents, list, known, most }
 }
 
-/** The gap of an image whose contents are not known. */
+/** Coverage gap of an image with unknown contents. */
 export async function unreadGap(
   { db }: App,
   repo: Repo,
@@ -61,7 +61,7 @@ export const gapOfUnread = ({ message }: ContentsRecord): Gap => ({
   ...{ reason: 'CONTENTS_UNREAD', subject: '', message: message || 'nothing in it says what is installed' },
 })
 
-/** An image that was read, and in which no package was found. An empty SBOM looks the same, so it is no proof. */
+/** Gap of an image that was read and has no packages. An empty SBOM looks the same, so this proves nothing. */
 const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no package was found in it' }
 
 const notCompared: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
@@ -69,12 +69,12 @@ const notCompared: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its pa
 export type Compared = {
   contents: ContentsRecord
   list: StoredList
-  /** Its findings, of which no more than `most` were read. */
+  /** Its findings, at most `most`. */
   known: readonly Known[]
   most: number
 }
 
-/** The gaps of an image whose packages were compared. */
+/** Coverage gaps of an image whose packages were compared. */
 export async function gapsOfCompared(
   { db, config }: App,
   { contents, list, known, most }: Compared,
@@ -91,7 +91,7 @@ export async function gapsOfCompared(
   ]
 }
 
-/** Whether it counts and its version cannot be compared. */
+/** True if the finding counts and its version cannot be compared. */
 export const isUncertain = (one: Known, now: string): boolean =>
   one.state === findingStates.unknown && countedAt(one, now).length > 0
 

@@ -1,4 +1,4 @@
-// What is known of an image over time: its list of packages, the findings in it, and how far the sources reach.
+// Scan results of images over time: package list, findings, and coverage by data sources.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
@@ -15,31 +15,31 @@ import { listReads, type SourceRead } from '../records/records.store.ts'
 import { type ImageAt, withAccepted } from '../risks/accepted.service.ts'
 import { type Coverage, coverageOf } from './coverage.service.ts'
 
-/** Lives as long as a request and remembers what it has read. */
+/** Cache for the lifetime of a request. */
 export type Knowledge = {
-  /** Reads in a few statements what is going to be asked of the contents of many images, but for where their packages are. */
+  /** Reads the contents of many images in a few statements, without the locations of packages. */
   foresee(contents: readonly ContentsSpan[], places: readonly string[]): Promise<void>
-  /** Undefined while nothing follows from what the image contains: it was not compared, or no source speaks of it. */
+  /** Result for some contents. Undefined if they were not compared yet or if no data source covers them. */
   of(contents: ContentsSpan, places: readonly string[]): Promise<ImageKnowledge | undefined>
-  /** What was known at a moment of an image, of which the newest contents come first. */
+  /** Result for an image at a time. `spans` has its contents, the newest first. */
   at(spans: readonly ContentsSpan[], places: readonly string[], time: string): Promise<ImageKnowledge | undefined>
 }
 
 export type ImageKnowledge = {
   distribution: string
-  /** From when on it is known. */
+  /** Time from which the result is known. */
   from: string
-  /** What was found at any time, what could not be compared too: it may be vulnerable. */
+  /** Present and former findings. Includes versions that could not be compared, because they may be vulnerable. */
   found: Known[]
-  /** Where nothing can be said otherwise, as of a moment. */
+  /** Coverage gaps as of a time. */
   gapsAt(time: string): Gap[]
-  /** The moments from which on there was no gap any more. */
+  /** Times at which the last gap was closed. */
   closed: readonly string[]
-  /** The last readings of the sources that apply, as of a moment. */
+  /** The last read of each data source that applies, as of a time. */
   readsAt(time: string): SourceRead[]
 }
 
-/** `tooMuch` makes the error of a question about more than is looked at. */
+/** `tooMuch` creates the error for a request that exceeds the read limits. */
 export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooMuch: () => Error): Knowledge {
   let [looked, held] = [0, 0]
   const lists = new Map<string, ImageKnowledge | undefined>()
@@ -57,7 +57,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     const before = looked + held
     looked += fresh
     held += known?.found.length ?? 0
-    // One image alone is told as far as it goes.
+    // A single image is returned as far as the limits allow.
     if (before > 0 && (looked > maxFindings || held > maxHeld)) throw tooMuch()
     lists.set(key, known)
   }
@@ -78,7 +78,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     const numbers = stored.map(({ listNo }) => listNo)
     const before = shared.size()
     const found = await shared.ofLists(numbers, places, maxTogether)
-    // They are read when they are asked for, as far as they are.
+    // With too many findings together, each list is read by itself when it is needed.
     if (!found) return
     looked += shared.size() - before
     const limits = Map.groupBy(await limitsOf(db, numbers), ({ listNo }) => listNo)
@@ -113,7 +113,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
         if (span.fromTime > time) continue
         if (span.state !== 'known') return undefined
         const known = await knowledge.of(span, places)
-        // What is read anew counts from when it has been compared; until then what was known before does.
+        // New contents count from the time of their comparison. Before that, the previous contents count.
         if (known && known.from <= time) return known
       }
       return undefined
@@ -127,7 +127,7 @@ const listKey = (hash: string, { id, version }: ContentsRecord['distribution']):
 const keyOf = ({ packages, distribution, gaps }: ContentsRecord, places: readonly string[]): string =>
   JSON.stringify([listKey(packages, distribution), gaps, places])
 
-/** What was read of a list. */
+/** Data that was read for a list. */
 type ListRead = { list: StoredList; found: Known[]; limits: readonly OverLimit[] }
 
 function knowledgeOf(
@@ -156,7 +156,7 @@ function knowledgeOf(
   }
 }
 
-/** A part of an image that could not be read, as a gap. */
+/** Coverage gap for a part of an image that could not be read. */
 export function unread({ path, reason, message }: ContentsRecord['gaps'][number]): Gap {
   return { reason: 'CONTENTS_INCOMPLETE', subject: path, message: `${reason}: ${message}` }
 }
@@ -166,24 +166,27 @@ const isOverAt =
   ({ fromTime, untilTime }: OverLimit): boolean =>
     fromTime <= time && (untilTime === '' || untilTime > time)
 
-/** More is found in its packages than is kept of one list of packages. */
+/** The packages have more findings than are stored for one list. */
 export const overLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
   message: 'more is found in its packages than is kept of one image',
 }
 
-/** More of an organisation's own advisories are about one of its packages than are kept of one. */
+/** One of the packages has more findings from the organization's own advisories than are stored for one package. */
 export const ownLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
   message: `more than ${mostOwn - 1} advisories of the organisation are about one of its packages`,
 }
 
-/** More is found than is looked at. */
+/** More findings exist than are read. */
 export const truncated: Gap = { reason: 'TRUNCATED', subject: '', message: 'there are more findings than are listed' }
 
-/** The same where nothing was ever accepted of it. What holds for an image of several repos holds in all of them. */
+/**
+ * Adds accepted risks to the findings. Returns the same object if there are none. For an image in several repositories, a risk
+ * counts as accepted only if it was accepted in all of them.
+ */
 export async function withAcceptedIn(
   reader: Reader,
   knowledge: ImageKnowledge,

@@ -1,4 +1,4 @@
-// The reports of images that a caller may see.
+// Reports of the images that a caller can see.
 import type { Call } from '#app.ts'
 import { type ContentsSpan, knownImages } from '#domains/registry/images/image-contents.service.ts'
 import { contentsEverywhere, contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
@@ -22,13 +22,13 @@ import { newestOutside } from '../scan-reports/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
 import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
 
-/** Which images: a digest wherever the caller sees it, or what a repo has, or what one of its tags points to. */
+/** Filter: a digest in all repositories that the caller can see, the images of a repository, or the image of a tag. */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }
 
 const maxRepos = 200
 const walkLimits = { steps: 10_000, bytes: 512 * 2 ** 20 }
 
-/** One report for each change of what was known of an image, the newest first; no more than an answer has room for. */
+/** Lists one report for each change of the result of an image, the newest first, up to the size limits of an answer. */
 export async function listReports(call: Call, query: ReportQuery): Promise<ImageReport[]> {
   const dated = (await imagesFor(call, query)).flatMap(({ digest, told }) => told.map((one) => ({ digest, ...one })))
   const wanted = dated
@@ -48,8 +48,8 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
 }
 
 /**
- * What an answer has room for: the newest reports up to the first that does not fit. Throws RESOURCE_EXHAUSTED where that is
- * the newest itself.
+ * Size limits of an answer with reports. It takes the newest reports up to the first that does not fit. Throws RESOURCE_EXHAUSTED
+ * if the newest report alone is too long.
  */
 export function roomForReports(): { takes(report: ImageReport): boolean } {
   let [vulnerabilities, characters, reports] = [maxVulnerabilities, maxRaw, maxReports]
@@ -74,12 +74,12 @@ const tooLong = (digest: string) =>
     },
   )
 
-/** Which report: of a digest, as of a time, for whoever sees it in these repos, by their numbers. */
+/** Key of a report: digest, time, and the numbers of the repositories that the caller can see it in. */
 export type ReportKey = { digest: string; time: string; repos: readonly number[] }
 
 /**
- * The report of a digest that was made at a time, else the newest of before; the newest of all without a time. Throws NOT_FOUND
- * when there is none.
+ * Finds the report of a digest from the given time, or else the newest before it. Without a time, finds the newest of all. Throws
+ * NOT_FOUND if there is none.
  */
 export async function findReport(
   call: Call,
@@ -94,7 +94,7 @@ export async function findReport(
   return { report, key: { digest, time: report.createTime, repos: placed.numbers } }
 }
 
-/** The same report for the same key, and the repos; undefined when it is not there any more. */
+/** Makes the same report for a key again, with its repositories. Returns undefined if one of them no longer has the image. */
 export async function reportAgain(
   asking: Asking,
   { digest, time, repos }: ReportKey,
@@ -108,7 +108,7 @@ export async function reportAgain(
 }
 
 function reportOf({ digest, phases, told }: KnownImage, createTime: string): ImageReport | undefined {
-  // One that was told before more of the same import came can be asked for again.
+  // A report from the middle of an import can still be requested by its time.
   const exact = phases.find(({ from, until, knowledge }) => {
     return from <= createTime && (until === '' || createTime < until) && toldAtAll(knowledge, createTime)
   })
@@ -117,7 +117,7 @@ function reportOf({ digest, phases, told }: KnownImage, createTime: string): Ima
   return one && reportAt(one.knowledge, digest, one.time)
 }
 
-/** The newest report of an image of a repo, for those who may see it there; undefined when there is none. */
+/** Newest report of an image in a repository. Returns undefined if there is none. The caller checks the permission. */
 export async function newestReport(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
   const repo = await findRepoByUid(call.app.db, repoUid)
   const spans = repo ? (await contentsOverTime(call.app.db, repo.id, [digest])).get(digest) : undefined
@@ -132,9 +132,9 @@ export async function newestReport(call: Call, repoUid: string, digest: string):
 const tooMuchOfDigest = () =>
   invalid({ field: 'digest', description: `has more than ${maxFindings} findings over time` })
 
-/** What was known of an image while it was known to contain the same; `until` is empty for what it is now. */
+/** Result of an image while its known contents were the same. `until` is empty for the current contents. */
 type Phase = { knowledge: ImageKnowledge; from: string; until: string }
-/** The moments that reports tell of, the newest first. */
+/** Times of reports, the newest first. */
 type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
 
 async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repos }: Placed): Promise<KnownImage> {
@@ -146,7 +146,7 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
     const all = span.state === 'known' ? await knowledge.of(span, places) : undefined
     const known = all && (await withAcceptedIn(call.app.db, all, images))
     if (known && (until === '' || known.from < until)) phases.push({ knowledge: known, from: known.from, until })
-    // What is read anew counts from when it has been compared.
+    // New contents count from the time of their comparison.
     const began = known?.from ?? (span.state === 'known' ? until : span.fromTime)
     if (began !== '' && (until === '' || began < until)) until = began
   }
@@ -159,7 +159,7 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
   return { digest, phases, told }
 }
 
-/** Refuses to look at too much. */
+/** Throws INVALID_ARGUMENT if the images have too many findings. */
 function knowledgeFor({ app }: Asking, { digest }: ReportQuery): Knowledge {
   const field = digest === '' ? 'repo_id' : 'digest'
   const description = `has more than ${maxFindings} findings in its images; name a tag or a digest`
@@ -177,7 +177,7 @@ async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> 
 }
 
 type Placed = { digest: string; spans: readonly ContentsSpan[]; repos: string[] }
-/** `numbers` are those of the repos. */
+/** `numbers` has the numbers of the repositories. */
 type PlacedEverywhere = Placed & { numbers: number[] }
 type Asking = Pick<Call, 'app' | 'now'>
 
@@ -223,14 +223,17 @@ async function placedEverywhere(
   }
 }
 
-/** Throws NOT_FOUND while nothing is known of the image. */
+/**
+ * Newest report of an image, or of other scanners if there is none of our own. Throws NOT_FOUND if there is no report, and
+ * RESOURCE_EXHAUSTED if it is too long.
+ */
 export async function getVulnReport(call: Call, repo: string, digest: string): Promise<ImageReport> {
   if (!sha256Pattern.test(digest)) {
     throw invalid({ field: 'digest', description: `digest must match "${sha256Pattern.source}"` })
   }
   const report = (await newestReport(call, repo, digest)) ?? (await newestOutside(call, repo, digest))
   const { vulnerabilities } = found(report, vulnReportType, digest)
-  // Each of its packages repeats what is said of the vulnerability.
+  // The old format repeats the vulnerability for each of its packages.
   const length = vulnerabilities.reduce(
     (sum, one) => sum + lengthOf(one) * one.packages.length + packagesLength(one),
     0,

@@ -1,5 +1,5 @@
-// Raw reports: in the answer where they are short, else behind a link that is good for a short while. The link says by itself
-// which report it is, sealed, so that every server of the database can serve it and nobody can make one.
+// Raw reports, inline if they are short and else behind a link that expires after 5 minutes. The link names the report in an
+// encrypted ticket, so each server of the database can serve it and nobody can forge it.
 import { hash } from 'node:crypto'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -24,13 +24,13 @@ const purpose = 'report-link'
 const mostInline = 2 ** 20
 const linkMs = 5 * 60_000
 
-/** `text` is empty where `ticket` opens the report. */
+/** `text` is empty if the report is available by `ticket`. */
 export type RawReport = { report: Omit<ImageReport, 'vulnerabilities'>; text: string; ticket: string }
 
-/** `ours` also asks for what we know ourselves; `scanner` is the number of another one. */
+/** `ours` includes our own report. `scanner` is the number of another scanner. */
 export type RawQuery = { digest: string; ours: boolean; scanner: number; time: string }
 
-/** Throws NOT_FOUND when there is none, and RESOURCE_EXHAUSTED for one that is longer than any is. */
+/** Throws NOT_FOUND if there is no report, and RESOURCE_EXHAUSTED if it exceeds the length limit. */
 export async function findRaw(call: Call, { digest, ours, scanner, time }: RawQuery): Promise<RawReport> {
   const own = ours ? await findReport(call, digest, time).catch(unlessMissing) : undefined
   if (own) return rawOfOurs(call, own)
@@ -64,7 +64,7 @@ async function rawOfKept(call: Call, facts: ReportFacts): Promise<RawReport | un
   return bytes && { report, text: bytes.toString(), ticket: '' }
 }
 
-/** Refuses one that is longer than any is. */
+/** Throws RESOURCE_EXHAUSTED if the text exceeds the length limit. */
 function textOf({ version }: Call['app'], report: ImageReport): string {
   const text =
     report.vulnerabilities.length > maxVulnerabilities ? '' : toCycloneDx(report, { name: 'pinfold', version })
@@ -76,7 +76,7 @@ function textOf({ version }: Call['app'], report: ImageReport): string {
 
 const ownerOf = (uid: string): string => (uid === '' ? '' : rootOf(uid))
 
-/** Waits for room for the text of a report. */
+/** Waits for free memory for the text of a report. */
 function hold({ app, signal }: Opening, owner: string, { vulnerabilities }: ImageReport, sending?: Sending) {
   const bytes = vulnerabilities.reduce((sum, one) => sum + lengthOf(one) + packagesLength(one), 0)
   const { filled, take } = sending ?? { filled: () => undefined, take() {} }
@@ -86,7 +86,7 @@ function hold({ app, signal }: Opening, owner: string, { vulnerabilities }: Imag
 type Opening = Pick<Work, 'app' | 'log'> & { signal: AbortSignal }
 type Sending = { filled(): number | undefined; take(why: Error): void }
 
-/** What a ticket opens: one of ours, with the hash of its text, or a blob of a repo, by the repo's number. */
+/** Content of a ticket: an own report with the hash of its text, or a blob of a repository. */
 type Opened = { ours: readonly [ReportKey, string] } | { kept: readonly [repo: number, digest: string] }
 
 function seal({ app }: Call, opened: Opened): string {
@@ -94,22 +94,22 @@ function seal({ app }: Call, opened: Opened): string {
   return app.sealer.seal(purpose, Buffer.from(JSON.stringify({ until, ...opened }))).toString('base64url')
 }
 
-/** A report to be sent, once. Whoever opens it sends or closes it. */
+/** A report that is ready to be sent once. The caller must send or close it. */
 export type OpenReport = {
   size: number
-  /** Writes it and ends the target. */
+  /** Writes the report and ends the target. */
   sendTo(target: Writable): Promise<void>
   close(): void
 }
 
 /**
- * What a ticket was given for. Throws NOT_FOUND for what is none, or of what is not there any more as it was, and
- * PERMISSION_DENIED for one that has expired.
+ * Opens the report of a ticket. Throws NOT_FOUND if the ticket is invalid or the report has changed, and PERMISSION_DENIED if the
+ * ticket has expired.
  */
 export async function openRaw(opening: Opening, ticket: string): Promise<OpenReport> {
   const { app } = opening
   const sealed = /^[\w-]{1,16384}$/.test(ticket) ? Buffer.from(ticket, 'base64url') : Buffer.alloc(0)
-  // Of two texts that stand for the same bytes only one is a ticket.
+  // Two base64url texts can stand for the same bytes. Only the canonical one is accepted.
   const plain = sealed.toString('base64url') === ticket ? app.sealer.unseal(purpose, sealed) : undefined
   if (!plain) throw gone()
   const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
@@ -163,7 +163,7 @@ async function openOurs(opening: Opening, key: ReportKey, digest: string): Promi
 
 const sliceBytes = 64 * 1024
 
-/** Tells how much of it was asked for so far. */
+/** Slices of the text. `onSent` gets the number of bytes that were requested so far. */
 function* slicesOf(text: Buffer, onSent: (bytes: number) => void): Generator<Buffer> {
   for (let at = 0; at < text.length; at += sliceBytes) {
     onSent(at)

@@ -1,4 +1,4 @@
-// Makes reports: what was known of an image at a moment, each vulnerability once.
+// Builds reports: the scan result of an image at a time, each vulnerability once.
 
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -16,7 +16,7 @@ import {
 } from '../image-findings/reports.model.ts'
 import type { ImageKnowledge } from './image-knowledge.service.ts'
 
-/** When what is known of an image changed, the newest first; the first of all is when it was known at all. */
+/** Times at which the result of an image changed, the newest first. The last one is the time of its first result. */
 export function changesOf({ from, found, closed }: ImageKnowledge, now: string): string[] {
   const all = [...found.flatMap(turnsOf), ...closed]
   const times = new Set(all.filter((time) => time > from && time <= now))
@@ -24,7 +24,7 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
   let began = ''
   for (const time of [from, ...[...times].sort()]) {
     const isSame = began !== '' && Date.parse(time) - Date.parse(began) < sameChangeMs
-    // The first and the last of an import stand for all of it.
+    // Only the first and the last change of an import are kept.
     if (isSame && changes.at(-1) !== began) changes.pop()
     if (!isSame) began = time
     changes.push(time)
@@ -32,7 +32,7 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
   return changes.reverse()
 }
 
-/** Whether what is known changed at the very moment, and a report could be told of it. */
+/** True if the result changed exactly at this time and can be reported. */
 export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
   const { from, found, closed } = knowledge
   const isChange = time === from || closed.includes(time) || found.some((one) => turnsOf(one).includes(time))
@@ -40,8 +40,8 @@ export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
 }
 
 /**
- * The changes that a report may be told of, the newest first: an image in which nothing is found has none while there is
- * something that nobody knows, since it would look clean.
+ * Changes that can be reported, the newest first. An image without findings is not reported while it has coverage gaps, because
+ * it would look clean.
  */
 export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] {
   return changesOf(knowledge, now).filter((time) => isTold(knowledge, time))
@@ -50,7 +50,7 @@ export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] 
 const isTold = (knowledge: ImageKnowledge, time: string): boolean =>
   knowledge.found.some((one) => countedAt(one, time).length > 0) || knowledge.gapsAt(time).length === 0
 
-/** What was known at a moment. */
+/** Builds the report as of a time. */
 export function reportAt(knowledge: ImageKnowledge, digest: string, time: string): ImageReport {
   const reads = knowledge.readsAt(time)
   const builds = reads.map(({ buildTime }) => buildTime).filter((build) => build !== '')
@@ -66,7 +66,7 @@ export function reportAt(knowledge: ImageKnowledge, digest: string, time: string
   }
 }
 
-/** When the sources that apply were last looked at, as of a moment; undefined where none was. */
+/** Time of the last read of a data source that applies, as of a time. Undefined if none was read. */
 export const lastLookAt = (knowledge: ImageKnowledge, time: string): string | undefined =>
   knowledge
     .readsAt(time)
@@ -74,7 +74,7 @@ export const lastLookAt = (knowledge: ImageKnowledge, time: string): string | un
     .sort()
     .at(-1)
 
-/** The worst severity of each vulnerability at a moment, by its id. */
+/** The highest severity of each vulnerability at a time, by ID. */
 export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: string): Map<string, number> {
   const levels = new Map<string, number>()
   for (const one of found) {
@@ -86,10 +86,10 @@ export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: str
   return levels
 }
 
-/** Of what could not be compared nobody knows how bad it is here. */
+/** Findings in versions that cannot be compared have an unknown severity. */
 const levelOf = ({ state, severity }: Known): number => (state === findingStates.unknown ? unknownSeverity : severity)
 
-/** Ordered by id. */
+/** Vulnerabilities at a time, ordered by ID. */
 function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string): ReportedVulnerability[] {
   const byId = new Map<string, Known[]>()
   for (const one of found) {

@@ -1,4 +1,4 @@
-// States of a result about vulnerabilities: whether everything was compared, and how many findings have no severity.
+// State of a scan result: if everything was compared, and the number of findings without a severity.
 import type { Gap } from '../image-findings/reports.model.ts'
 
 export type ResultCoverage = {
@@ -8,13 +8,16 @@ export type ResultCoverage = {
   summary: string
 }
 
-/** The gaps that a sentence names, and the gaps that an answer lists beside a verdict. */
+/** Limits on the gaps that a sentence names, and on those that an answer lists next to a verdict. */
 const mostNamed = 5
 export const mostListedGaps = 100
 
 const uncounted = 'not counted by this policy'
 
-/** The one place that decides how far a result can be trusted. With `policy`, unknown severities are those it leaves out. */
+/**
+ * State of a result with these gaps. All results get their state here. With `policy`, findings of unknown severity are those that
+ * the policy does not count.
+ */
 export function resultCoverage(gaps: readonly Gap[], unknownSeverity: number, { policy = false } = {}): ResultCoverage {
   const state = gaps.length === 0 ? 'COMPARED' : 'NOT_SCANNED'
   const compared = state === 'COMPARED' ? 'everything was compared' : notScanned(gaps)
@@ -28,7 +31,7 @@ export function unknownText(count: number, policy: boolean): string {
   return policy ? `${findings}, ${uncounted}` : findings
 }
 
-/** The summary behind what was found, so that nobody reads that nothing was found without it. */
+/** Adds the coverage summary to a text about findings, so that "no findings" is never shown without it. */
 export function withCoverage(found: string, { state, summary }: ResultCoverage): string {
   return `${found}${state === 'COMPARED' ? ';' : ', but'} ${summary}`
 }
@@ -46,7 +49,7 @@ export function notScanned(gaps: readonly Gap[]): string {
 
 const isImported = ({ reason }: Gap): boolean => reason === 'SOURCE_IMPORTED'
 
-/** The first of some texts. */
+/** Joins at most five distinct texts and the number of others. */
 function named(all: readonly string[]): string {
   const texts = [...new Set(all)]
   const more = texts.length - mostNamed

@@ -1,4 +1,4 @@
-// A report of vulnerabilities in the older of the two shapes of version 1.
+// Vulnerability reports in the older of the two formats of version 1.
 import type { Handlers } from '#app.ts'
 import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { VulnReportSchema } from '#gen/pinfold/tenant/v1/vuln_reports_pb.ts'
@@ -29,7 +29,7 @@ function matchesOf(one: ReportedVulnerability) {
   const vulnerability = {
     id,
     description: [summary, details].filter((text) => text !== '').join(' '),
-    // A negligible severity is low in this shape.
+    // This format has no severity below low.
     severity: severity === negligible ? low : severity,
     source: records[0]?.source ?? '',
     cvss: cvss.map(({ type, vector }) => {
