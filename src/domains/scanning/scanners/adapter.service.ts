@@ -1,24 +1,24 @@
-// What is said to a scanner, in the pluggable scanner API of Harbor, 1.0 and 1.1. Whatever it answers, each question ends in
-// time, reads no more than it has to, and goes nowhere but to the scanner: no redirect is followed.
+// Client for scanner adapters with the pluggable scanner API of Harbor, 1.0 and 1.1. Each request has a timeout and a size limit,
+// and follows no redirect.
 import { asObject, type Json, objectsIn, textOf } from '#contents/json.ts'
 import { type Outgoing, type OutgoingAnswer, OutgoingError } from '#lib/net/outgoing.ts'
 import { maxReportBytes } from '../scan-reports/scan-reports.model.ts'
 import { reportTypesAsked } from './scanners.model.ts'
 
-/** A scanner to ask: `headers` prove who asks. */
+/** Scanner adapter to send requests to. `headers` authenticate this server. */
 export type Asked = { outgoing: Outgoing; url: string; headers: Readonly<Record<string, string>>; signal: AbortSignal }
 
 /**
- * `away`: it cannot be reached, or says that it has no time. `lost`: it knows nothing of the scan. `failed`: the scan has
- * failed, or nobody can tell what the answer means. `refused`: it does not take the image.
+ * `away`: the scanner is unreachable or overloaded. `lost`: it does not know the scan. `failed`: the scan has failed, or the
+ * answer is invalid. `refused`: it does not accept the image.
  */
 export type Trouble = 'away' | 'lost' | 'failed' | 'refused'
 
-/** Why a scanner has not done what it was asked for; the message is for those who may see the image. */
+/** Error of a scanner. Callers who can see the image can read the message. */
 export class ScannerError extends Error {
   override name = 'ScannerError'
   readonly trouble: Trouble
-  /** How long it wants to be left alone; 0 where it does not say. */
+  /** Wait in ms that the scanner has requested, or 0. */
   readonly waitMs: number
 
   constructor(trouble: Trouble, message: string, waitMs = 0) {
@@ -28,19 +28,19 @@ export class ScannerError extends Error {
   }
 }
 
-/** What a scanner says of itself. */
+/** Metadata that a scanner returns about itself. */
 export type Metadata = { title: string; consumes: string[]; produces: string; buildTime: string }
 
 const maxAnswer = 256 * 1024
 const maxId = 512
 const updatedAt = 'harbor.scanner-adapter/vulnerability-database-updated-at'
 
-/** Throws ScannerError where it is away, or cannot look for vulnerabilities in a way that is known here. */
+/** Reads the metadata of a scanner. Throws ScannerError if it is unavailable or has no known report type for vulnerabilities. */
 export async function readMetadata(asked: Asked): Promise<Metadata> {
   const answer = await ask(asked, 'metadata', { method: 'GET', headers: { accept: 'application/*' } }, 10_000)
   if (answer.status !== 200) throw new ScannerError('away', `it answered ${answer.status} for its metadata`)
   const said = jsonOf(answer.body)
-  // What has no type is about vulnerabilities: others came later.
+  // A capability without a type is for vulnerabilities, because other types were added later.
   const able = objectsIn(said?.capabilities).filter(({ type }) => (textOf(type) || 'vulnerability') === 'vulnerability')
   const produced = able.flatMap((one) => textsIn(one.produces_mime_types)).map(plainType)
   const produces = reportTypesAsked.find((type) => produced.includes(plainType(type)))
@@ -56,7 +56,7 @@ export async function readMetadata(asked: Asked): Promise<Metadata> {
   }
 }
 
-/** What to look at, and where it is pulled from. */
+/** Image to scan, and the registry to pull it from. */
 export type ScanOrder = {
   registryUrl: string
   authorization: string
@@ -66,7 +66,7 @@ export type ScanOrder = {
   produces: string
 }
 
-/** Begins a scan; answers with what the scanner calls it. */
+/** Starts a scan. Returns the scanner's ID of the scan. */
 export async function beginScan(asked: Asked, order: ScanOrder): Promise<string> {
   const { registryUrl: url, authorization, repository, digest, mediaType, produces } = order
   const body = JSON.stringify({
@@ -85,7 +85,7 @@ export async function beginScan(asked: Asked, order: ScanOrder): Promise<string>
   return id
 }
 
-/** The report, or how long to wait until it is asked for again; 0 where the scanner does not say. */
+/** Returns the report, or the wait in ms until the next request, which is 0 if the scanner names none. */
 export async function fetchReport(
   asked: Asked,
   id: string,
@@ -95,7 +95,7 @@ export async function fetchReport(
   const path = `scan/${encodeURIComponent(id)}/report`
   const answer = await ask(asked, path, request, 120_000, maxReportBytes)
   if (answer.status === 200) return { body: answer.body }
-  // Where the redirect leads is of no interest: the report is where it is.
+  // The target of the redirect is not needed, because the report is at the same path.
   if (answer.status === 302) return { waitMs: waitOf(answer) }
   if (answer.status === 404) throw new ScannerError('lost', 'it knows nothing of the scan any more')
   throw troubleOf(answer, 'for the report')
@@ -124,7 +124,7 @@ function troubleOf(answer: OutgoingAnswer, to: string): ScannerError {
   if (status === 429 || status === 502 || status === 503 || status === 504) {
     return new ScannerError('away', message, waitOf(answer))
   }
-  // It does not want to be asked by us at all: what it is asked for matters nothing.
+  // Authentication failed, which is independent of the image.
   if (status === 401 || status === 403) return new ScannerError('away', message)
   const isRefusal = status === 400 || status === 413 || status === 415 || status === 422
   return new ScannerError(isRefusal ? 'refused' : 'failed', message)
@@ -132,7 +132,7 @@ function troubleOf(answer: OutgoingAnswer, to: string): ScannerError {
 
 const longestWaitMs = 300_000
 
-/** Of an adapter that speaks of seconds; one that names a time, as `Retry-After` may, has said nothing. */
+/** Wait in ms from a header in seconds. A date, as `Retry-After` can have, counts as no wait. */
 function waitOf({ headers }: OutgoingAnswer): number {
   const text = headers['refresh-after'] ?? headers['retry-after'] ?? ''
   return /^\d{1,9}$/.test(text) ? Math.min(Number(text) * 1000, longestWaitMs) : 0
@@ -149,5 +149,5 @@ function jsonOf(body: string): Json | undefined {
 const textsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(textOf).filter((text) => text !== '' && text.length <= 256) : []
 
-/** Without the spaces that some put between type and parameters. */
+/** Media type in lower case without the spaces that some scanners add before parameters. */
 const plainType = (type: string): string => type.replaceAll(/\s/g, '').toLowerCase()

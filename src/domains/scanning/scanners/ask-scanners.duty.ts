@@ -1,7 +1,7 @@
 import type { Duty } from '#duty.ts'
 import { askScanners as ask } from './ask-scanners.service.ts'
 
-/** Has the scanners that the operator has set up look at images, and takes in what they report. */
+/** Background job that makes the operator's scanners scan queued images, and stores their reports. */
 export const askScanners: Duty = {
   name: 'scanners.ask',
   everyMs: 2_000,

@@ -1,5 +1,5 @@
-// Has scanners look at what waits for them. Each has lanes of its own, and in them organisations take turns, so that neither a
-// scanner that is slow nor an organisation with much to scan keeps anybody else waiting.
+// Processes scan jobs. Each scanner has its own lanes, in which organizations take turns. Neither a slow scanner nor an
+// organization with many jobs delays the others.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -10,30 +10,30 @@ import type { ScanJob, Scanner } from './scanners.model.ts'
 import { placeOf } from './scanners.service.ts'
 import * as store from './scanners.store.ts'
 
-/** How many requests a scanner is sent at once, each for another organisation. */
+/** Concurrent requests to one scanner, each for another organization. */
 const lanes = 4
-/** How old what a scanner says of itself may be. */
+/** Age limit of a scanner's metadata in ms. */
 const metadataMs = 3_600_000
-/** While somebody is waited for, how long until others are looked at. */
+/** Time in ms after which other jobs are checked while requests are in progress. */
 const lookMs = 1000
 
 export type Asking = { begun: number; reported: number; 'given up': number }
 
 type Lane = {
   scanner: Scanner
-  /** The organisations that are being served. */
+  /** Organizations with a request in progress. */
   serving: Set<string>
-  /** Whose turn it was last. */
+  /** The organization that had the last turn. */
   after: string
-  /** It was away, and is not asked before then; milliseconds of the clock. */
+  /** Time in ms until which the scanner is not asked, because it was unavailable. */
   restsUntil: number
-  /** The same for what organisations have: whoever pushes chooses what a scanner cannot answer about. */
+  /** The same for each organization, because a pushed image can be the reason that the scanner does not answer. */
   resting: Map<string, number>
-  /** It could not answer about an image, so it is asked for itself before it is asked for the next. */
+  /** True if the scanner did not answer for an image. Its metadata is read again before the next job. */
   isDoubted: boolean
 }
 
-/** Steps everything on that is due, until nothing is. */
+/** Processes all due jobs, step by step, until none is due. */
 export async function askScanners(app: App, lease: Lease): Promise<Asking> {
   const sum: Asking = { begun: 0, reported: 0, 'given up': 0 }
   const url = await store.servedUrl(app.db, app.config.url)
@@ -82,13 +82,13 @@ const laneOf = (scanner: Scanner): Lane => ({
   ...{ serving: new Set(), after: '', restsUntil: 0, resting: new Map(), isDoubted: false },
 })
 
-/** The organisation's turns wait, and those of the others if it then says nothing of itself. */
+/** Pauses the jobs of an organization. The other organizations pause too if the scanner then does not return its metadata. */
 function leaveAlone(lane: Lane, { organization }: ScanJob, until: number): void {
   lane.resting.set(organization, until)
   lane.isDoubted = true
 }
 
-/** As many as the scanner has lanes for; the organisation behind the last one is next. */
+/** Next due jobs, one for each organization, up to the free lanes of the scanner. Organizations after the last one come first. */
 async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
   if (lane.restsUntil > clock().getTime() || lane.serving.size >= lanes) return []
   const now = clock().toISOString()
@@ -108,7 +108,7 @@ async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
 
 type Serving = { app: App; lease: Lease; url: string }
 
-/** Throws only what keeps any job from being put off, such as a database that is away. */
+/** Processes one step of a job. Throws only if the job cannot be postponed, for example because the database is unavailable. */
 async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
   const { scanner } = lane
   try {
@@ -120,14 +120,14 @@ async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Pr
     return 'away'
   } catch (error) {
     if (!lease.holds()) throw error
-    // Such as a store that is full: the others are not kept waiting, and this one is not asked for again at once.
+    // For example a full store. Other jobs go on, and this one is postponed.
     app.log.error('scan could not go on', { error, scanner: scanner.name, digest: job.digest })
     await postpone({ app, lease }, job)
     return 'waits'
   }
 }
 
-/** How to ask the scanner, with what it says of itself. */
+/** Address of the scanner and its current metadata. Returns `gone` for a removed scanner, and `away` for an unavailable one. */
 async function askable(
   app: App,
   lease: Lease,

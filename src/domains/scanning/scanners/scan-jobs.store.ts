@@ -4,7 +4,7 @@ import { mostBegun, type ScanJob, type ScanRequest } from './scanners.model.ts'
 
 type Job = Omit<ScanJob, 'id' | 'repo' | 'attempts' | 'remote' | 'beginTime' | 'problem'>
 
-/** How many of an organisation wait for a scanner, counted up to `most`. */
+/** Number of jobs of an organization that a scanner has not started, at most `most`. */
 export async function countWaiting(
   reader: Reader,
   scanner: number,
@@ -18,7 +18,7 @@ export async function countWaiting(
   return row!.total
 }
 
-/** `false` for what waits already. */
+/** Inserts a job. Returns false if the image is queued already. */
 export async function insertJob(tx: Tx, scanner: number, repo: number, one: Job): Promise<boolean> {
   const inserted = await tx.run(sql`
     INSERT INTO scan_jobs (scanner_id, repo_id, organization, digest, media_type, actor, request_time, due_time)
@@ -28,7 +28,7 @@ export async function insertJob(tx: Tx, scanner: number, repo: number, one: Job)
   return inserted === 1
 }
 
-/** The organisations that have something due at the scanner, in their order behind `after`, and from the first again. */
+/** Organizations with due jobs for the scanner, in cyclic order after `after`. */
 export async function organizationsDue(reader: Reader, scanner: number, after: string, now: string): Promise<string[]> {
   const found = new Set([
     ...(await dueOf(reader, scanner, sql`remote <> ''`, now)),
@@ -38,7 +38,7 @@ export async function organizationsDue(reader: Reader, scanner: number, after: s
   return [...all.filter((one) => one > after), ...all.filter((one) => one <= after)]
 }
 
-/** One look-up for each organisation that has any. */
+/** Finds organizations with due jobs by one index lookup each. */
 async function dueOf(reader: Reader, scanner: number, which: Sql, now: string): Promise<string[]> {
   const next = (after: Sql): Sql => sql`
     (SELECT organization FROM scan_jobs WHERE scanner_id = ${scanner} AND ${which} AND organization > ${after}
@@ -63,7 +63,7 @@ const columns = sql`
   id, repo_id AS repo, organization, digest, media_type AS "mediaType", actor, request_time AS "requestTime", remote,
   begin_time AS "beginTime", attempts, problem`
 
-/** Of an organisation, what has begun first; another one where the scanner has room for it. */
+/** The next due job of an organization: started scans first, then a new one if the scanner can start more. */
 export async function nextJob(
   reader: Reader,
   scanner: number,
@@ -83,7 +83,7 @@ export async function nextJob(
   return begins.length < mostBegun ? due(sql`remote = ''`) : undefined
 }
 
-/** Notes how it stands, and when to go on. */
+/** Stores the state of a job and the time of its next step. */
 export async function noteJob(
   tx: Tx,
   { id, remote, beginTime, attempts, problem }: Pick<ScanJob, 'id' | 'remote' | 'beginTime' | 'attempts' | 'problem'>,
@@ -95,17 +95,17 @@ export async function noteJob(
      WHERE id = ${id}`)
 }
 
-/** `false` when it is gone, as with its image. */
+/** Returns false if the job was deleted, for example with its image. */
 export async function isWaiting(reader: Reader, id: number): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM scan_jobs WHERE id = ${id}`)) !== undefined
 }
 
-/** `false` when it is gone, as with its image. */
+/** Returns false if the job was deleted, for example with its image. */
 export async function deleteJob(tx: Tx, id: number): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM scan_jobs WHERE id = ${id}`)) === 1
 }
 
-/** The uid and the name of the repo of a job; `undefined` while it is being removed. */
+/** The uid and name of a job's repository. Returns undefined while the repository is being deleted. */
 export async function repoOf(reader: Reader, id: number): Promise<{ uid: string; name: string } | undefined> {
   return reader.get(sql`SELECT uid, name FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL`)
 }
@@ -122,26 +122,26 @@ export async function jobsOf(reader: Reader, repo: number, digests: readonly str
   return all
 }
 
-/** How many wait for each scanner, by its number. */
+/** Number of jobs for each scanner, by its number. */
 export async function countJobs(reader: Reader): Promise<Map<number, number>> {
   const rows = await reader.all<{ scanner: number; total: number }>(sql`
     SELECT scanner_id AS scanner, count(*) AS total FROM scan_jobs GROUP BY scanner_id`)
   return new Map(rows.map(({ scanner, total }) => [scanner, total]))
 }
 
-/** Those of one image. */
+/** Deletes the jobs of one image. */
 export async function deleteJobsOfImage(tx: Tx, repo: number, digest: string): Promise<void> {
   await tx.run(sql`DELETE FROM scan_jobs WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** Some of those that wait for a scanner; answers with how many. */
+/** Deletes some jobs that a scanner has not started. Returns their number. */
 export async function deleteSomeJobsFor(tx: Tx, scanner: number, most: number): Promise<number> {
   return tx.run(sql`
     DELETE FROM scan_jobs WHERE id IN (
       SELECT id FROM scan_jobs WHERE scanner_id = ${scanner} AND remote = '' ORDER BY organization, due_time LIMIT ${most})`)
 }
 
-/** At most so many of those of a repo; returns how many. */
+/** Deletes at most `limit` jobs of a repository. Returns their number. */
 export async function deleteJobsOf(tx: Tx, repo: number, limit: number): Promise<number> {
   return tx.run(sql`DELETE FROM scan_jobs WHERE ${atMost(limit, 'scan_jobs', 'id', sql`repo_id = ${repo}`)}`)
 }

@@ -1,4 +1,4 @@
-// Says which images scanners elsewhere are to look at, in the transaction that is the reason for it.
+// Queues images for scanners, in the transaction of the push or request.
 
 import type { By } from '#caller.ts'
 import type { Tx } from '#db/sql.ts'
@@ -11,7 +11,7 @@ type Repo = { id: number; uid: string }
 
 type Image = { digest: string; mediaType: string }
 
-/** Queues an image that was just pushed. */
+/** Queues a pushed image for each scanner that scans on push. */
 export async function queueScans(
   tx: Tx,
   { cause, log }: Pick<By, 'cause' | 'log'>,
@@ -25,7 +25,7 @@ export async function queueScans(
   }
 }
 
-/** Queues images of a repo for one scanner; `false` where there is no room for all of those that do not wait already. */
+/** Queues images of a repository for one scanner. Returns false if the queue is full before all are queued. */
 export async function queueFor(
   tx: Tx,
   { actor, now }: { actor: string; now: string },

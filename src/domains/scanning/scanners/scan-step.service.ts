@@ -1,5 +1,5 @@
-// One step of one scan: it is begun, or its report is asked for. How it stands is in the database after each, so that a server
-// that ends leaves nothing undone, and what a scanner has lost is begun again.
+// One step of a scan: start it, or request its report. The state is in the database after each step, so a server that stops loses
+// no work. A scan that the scanner has lost is started again.
 import type { App, Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
@@ -16,28 +16,28 @@ import * as store from './scan-jobs.store.ts'
 import { isFor, type ScanJob, type Scanner } from './scanners.model.ts'
 import { noteProblem } from './scanners.store.ts'
 
-/** `url` is what clients call us. */
+/** `url` is the address at which clients reach this server. */
 export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: Asked; url: string }
-/** `away`: the scanner did not answer, and is to be left alone with it for a while. */
+/** `away`: the scanner did not answer. It is not asked about the image for a while. */
 export type Stepped = 'begun' | 'reported' | 'waits' | 'given up' | 'away'
 
 const firstLookMs = 2_000
 const nextLookMs = 5_000
-/** How long a scan that has begun is waited for. */
+/** Timeout of a started scan in ms. */
 const longestScanMs = 30 * 60_000
-/** How long a scanner that was away is left alone, and a job that cannot go on. */
+/** Pause in ms for a scanner that was unavailable, and for a job that cannot go on. */
 export const awayMs = 60_000
 const backOffMs = 10_000
 const longestBackOffMs = 3_600_000
-/** How often a scan is tried; not counted where nobody was there. */
+/** Most attempts of a scan. Attempts without an answer do not count. */
 const mostAttempts = 8
 
-/** Throws only what is no fault of the scanner. */
+/** Processes one step of a job. Throws only errors that the scanner did not cause. */
 export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Stepped> {
   const { app, lease, scanner } = scanning
   const uid = (await store.repoOf(app.db, job.repo))?.uid
   const repo = uid === undefined ? undefined : await findRepoByUid(app.db, uid)
-  // The operator may have taken it away from the scanner meanwhile.
+  // The operator may have excluded the repository since the job was queued.
   if (!repo || !isFor(scanner, repo)) {
     await lease.tx((tx) => store.deleteJob(tx, job.id))
     return 'given up'
@@ -72,7 +72,7 @@ async function begin(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise
 
 async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
   const { app, scanner, asked } = scanning
-  // What comes has to be read, so nothing is asked for that nobody has room for.
+  // No report is requested while the queue of reports to be parsed is full.
   if ((await countWaiting(app.db, job.organization, mostWaiting)) >= mostWaiting) {
     await note(scanning, job, awayMs)
     return 'waits'
@@ -89,13 +89,13 @@ async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<
 async function take(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
   const { app, lease, scanner, url } = scanning
   if (content.length === 0) throw new ScannerError('failed', 'its report is empty')
-  // Its image may have gone while the scanner answered, and with it what is said of it: nothing is kept for nobody.
+  // The image and its job may have been deleted during the request, so no blob is stored for them.
   if (!(await store.isWaiting(app.db, job.id))) return 'given up'
   try {
     const rawDigest = await keepReport(workOf(app), repo, content, url)
     if (rawDigest === undefined) return 'given up'
     await lease.tx(async (tx) => {
-      // What is kept by now, nobody refers to, and the collection takes it.
+      // Without a job, the stored blob has no reference and is garbage collected.
       if (!(await store.deleteJob(tx, job.id))) return
       const { buildTime } = scanner
       await insertReport(
@@ -117,7 +117,7 @@ const about = ({ scanner }: Scanning, repo: RepoNamed, { digest, actor }: ScanJo
   ...{ repo, digest, origin: 'scanner', referrer: scanner.name, rawDigest: '', actor },
 })
 
-/** In the operator's name, who has set the scanner up. */
+/** Acts as the operator, who configured the scanner. */
 function workOf(app: App): Work {
   const caller = { uid: operatorUid, operator: true, rights: noRights }
   return { app, caller, cause: ownCause(app.clock, operatorUid), log: app.log }
@@ -141,7 +141,7 @@ async function noteTrouble(scanning: Scanning, repo: RepoNamed, job: ScanJob, er
   return 'waits'
 }
 
-/** Leaves it for a while, as it stands. */
+/** Postpones the job in its present state. */
 export async function postpone(scanning: Pick<Scanning, 'app' | 'lease'>, job: ScanJob): Promise<void> {
   await note(scanning, job, awayMs)
 }
@@ -151,7 +151,7 @@ async function note({ app, lease }: Pick<Scanning, 'app' | 'lease'>, job: ScanJo
   await lease.tx((tx) => store.noteJob(tx, job, dueTime))
 }
 
-/** It is told with the reports of the image why there is none. */
+/** Ends the job. The reason is listed with the reports of the image. */
 async function giveUp(
   scanning: Scanning,
   repo: RepoNamed,

@@ -1,40 +1,40 @@
-// Scanners elsewhere, which speak the pluggable scanner API of Harbor.
+// External scanners with the pluggable scanner API of Harbor.
 import { isAtOrBelow } from '#lib/uid.ts'
 
-/** A scanner that the operator lets look at images. */
+/** A scanner that the operator has configured. */
 export type Scanner = {
   id: number
   name: string
-  /** Where its API is, without `/api/v1`. */
+  /** Base URL of its API, without `/api/v1`. */
   url: string
   hasCredential: boolean
-  /** At and below which groups; none for everywhere. */
+  /** Groups with the images that it scans. Empty for all groups. */
   groups: string[]
-  /** Where it reaches this registry; empty for where clients do. */
+  /** URL at which it reaches this registry. Empty for the URL that clients use. */
   registryUrl: string
-  /** Whether it looks at every image that is pushed. */
+  /** True if it scans every pushed image. */
   onPush: boolean
-  /** What it says of itself; empty before it was asked. */
+  /** Name and version from its metadata. Empty before the first request. */
   title: string
   consumes: string[]
-  /** The type of report that it is asked for. */
+  /** Type of the requested report. */
   produces: string
-  /** When what it knows of vulnerabilities was built; empty where it does not say. */
+  /** Build time of its vulnerability database. Empty if its metadata has none. */
   buildTime: string
-  /** When it last said so. */
+  /** Time of the last request for its metadata. */
   askTime: string
-  /** Why it could not be asked; empty when it could. */
+  /** Reason why the last request failed. Empty if it succeeded. */
   problem: string
   createTime: string
   updateTime: string
 }
 
-/** What the operator says of one. `credential` is undefined where it stays as it is. */
+/** Settings of a scanner. An undefined `credential` stays unchanged. */
 export type ScannerInput = Pick<Scanner, 'name' | 'url' | 'groups' | 'registryUrl' | 'onPush'> & {
   credential: string | undefined
 }
 
-/** An image that a scanner is to look at. `remote`: what the scanner calls the scan, once it has begun. */
+/** An image to be scanned. `remote` is the scanner's ID of the scan after its start. */
 export type ScanJob = {
   id: number
   repo: number
@@ -55,16 +55,16 @@ export type ScanRequest = Pick<ScanJob, 'digest' | 'requestTime' | 'beginTime' |
 
 export const mostScanners = 20
 export const mostGroups = 100
-/** How many images of one organisation wait for one scanner. */
+/** Limit on the queued images of one organization for one scanner. */
 export const mostJobs = 10_000
-/** How many scans of one organisation a scanner has begun at once, so that others find it free. */
+/** Limit on the concurrent scans of one organization at a scanner, so that others have capacity. */
 export const mostBegun = 5
 
-/** Whether the scanner is to look at what is in the repo. */
+/** True if the scanner scans images of the repository. */
 export const isFor = ({ groups }: Pick<Scanner, 'groups'>, repo: { uid: string }): boolean =>
   groups.length === 0 || groups.some((group) => isAtOrBelow(repo.uid, group))
 
-/** From the one that says most to the one of which only the scanner knows what it is. */
+/** Report types in order of preference. The last one has a format that only the scanner defines. */
 export const reportTypesAsked: readonly string[] = [
   'application/vnd.security.vulnerability.report; version=1.1',
   'application/vnd.scanner.adapter.vuln.report.harbor+json; version=1.0',

@@ -1,5 +1,5 @@
-// The scanners elsewhere that the operator has set up, and asking them about an image. Their credentials are sealed, and
-// leave only towards them.
+// External scanners that the operator has configured, and scans on request. Credentials are stored encrypted and sent only to
+// their scanner.
 import { setImmediate } from 'node:timers/promises'
 import type { App, Call } from '#app.ts'
 import { scannableIn, stillIn } from '#domains/registry/images/scannable.service.ts'
@@ -29,7 +29,7 @@ export async function listScanners({ app }: Call): Promise<ShownScanner[]> {
   return scanners.map((one) => ({ ...one, waiting: waiting.get(one.id) ?? 0 }))
 }
 
-/** Makes the scanner of this name, or changes it; who changes where the credential goes has to know it. */
+/** Creates or replaces the scanner with this name. A caller who changes its URL must supply the credential again. */
 export async function putScanner(call: Call, input: ScannerInput): Promise<ShownScanner> {
   const { db, sealer } = call.app
   checkScanner(input)
@@ -60,14 +60,14 @@ export async function putScanner(call: Call, input: ScannerInput): Promise<Shown
   )
 }
 
-/** With all that waits for it; what it has reported stays. */
+/** Removes a scanner with its queued jobs. Its reports stay. */
 export async function removeScanner({ app, log, signal }: Call, name: string): Promise<void> {
   const { id } = found(
     (await store.listScanners(app.db)).find((one) => one.name === name),
     scannerType,
     name,
   )
-  // There may be very many, and on SQLite everybody waits for a transaction.
+  // There can be many jobs, and on SQLite a transaction blocks all writers.
   while ((await app.db.tx((tx) => deleteSomeJobsFor(tx, id, jobsAtOnce))) > 0) {
     signal.throwIfAborted()
     await setImmediate()
@@ -76,10 +76,10 @@ export async function removeScanner({ app, log, signal }: Call, name: string): P
   log.info('scanner removed', { name })
 }
 
-/** How many images are queued in one transaction, for one scanner. */
+/** Images that are queued for one scanner in one transaction. */
 const queuedAtOnce = 100
 
-/** Has the scanners of the repo look at the image, or at those that an index lists; answers with what waits then. */
+/** Queues an image, or the images that an index lists, for the scanners of the repository. Returns the queued jobs. */
 export async function scanImage(call: Call, repoUid: string, digest: string): Promise<ScanRequest[]> {
   const { db, scanning } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
@@ -115,7 +115,7 @@ export async function scanImage(call: Call, repoUid: string, digest: string): Pr
 
 const headerOf = 'X-ScannerAdapter-API-Key'
 
-/** Where the scanner is asked and with which headers, as they belong together; `undefined` when it is gone. */
+/** URL and headers of the scanner, read together. Returns undefined if it was removed. */
 export async function placeOf(
   { db, sealer }: Pick<App, 'db' | 'sealer'>,
   { id }: Pick<Scanner, 'id'>,
@@ -130,7 +130,7 @@ export async function placeOf(
   return { url, headers: key === undefined ? { authorization: credential } : { [headerOf.toLowerCase()]: key } }
 }
 
-/** Never repeats a credential. */
+/** Throws INVALID_ARGUMENT. The message never contains the credential. */
 function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInput): void {
   const problems: FieldViolation[] = []
   const wrong = (field: string, description: string) => problems.push({ field: `scanner.${field}`, description })
@@ -148,7 +148,7 @@ function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInp
   refuseIfAny(problems)
 }
 
-/** Http is for the settings to allow when it is asked. */
+/** Plain HTTP is checked against the settings at the time of a request. */
 function isPlace(text: string): boolean {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || text.length > 512 || text.endsWith('/')) return false

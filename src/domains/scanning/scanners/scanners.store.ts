@@ -22,7 +22,7 @@ const fromRow = (row: Row): Scanner => ({
   onPush: row.onPush === 1,
 })
 
-/** By their names; there are few. */
+/** All scanners by name. There are few. */
 export async function listScanners(reader: Reader): Promise<Scanner[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM scanners ORDER BY name`)).map(fromRow)
 }
@@ -31,7 +31,7 @@ export async function hasScanner(reader: Reader, id: number): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM scanners WHERE id = ${id}`)) !== undefined
 }
 
-/** The credential is sealed, and empty when there is none. */
+/** The credential is encrypted, and empty if there is none. */
 export async function findPlace(
   reader: Reader,
   id: number,
@@ -39,7 +39,7 @@ export async function findPlace(
   return reader.get(sql`SELECT url, credential FROM scanners WHERE id = ${id}`)
 }
 
-/** Sealed; empty when there is none. */
+/** The encrypted credential. Empty if there is none. */
 export async function sealedCredentialOf(reader: Reader, id: number): Promise<Uint8Array> {
   const row = await reader.get<{ credential: Uint8Array }>(sql`SELECT credential FROM scanners WHERE id = ${id}`)
   return row?.credential ?? new Uint8Array()
@@ -54,7 +54,7 @@ export async function insertScanner(tx: Tx, one: Said, credential: Uint8Array, n
             ${Number(one.onPush)}, ${now}, ${now})`)
 }
 
-/** What it has said of itself is forgotten, so that it is asked again. */
+/** Replaces the settings of a scanner. Its metadata is due to be read again. */
 export async function patchScanner(tx: Tx, id: number, one: Said, credential: Uint8Array, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE scanners SET url = ${one.url}, credential = ${credential}, groups = ${JSON.stringify(one.groups)},
@@ -63,12 +63,12 @@ export async function patchScanner(tx: Tx, id: number, one: Said, credential: Ui
      WHERE id = ${id}`)
 }
 
-/** `false` when there is none of this name. */
+/** Returns false if there is no scanner with this name. */
 export async function deleteScanner(tx: Tx, name: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM scanners WHERE name = ${name}`)) === 1
 }
 
-/** Does nothing when the operator has changed it meanwhile. */
+/** Stores the metadata of a scanner. Does nothing if the operator has changed the scanner in the meantime. */
 export async function noteSaid(
   tx: Tx,
   { id, updateTime }: Pick<Scanner, 'id' | 'updateTime'>,
@@ -84,7 +84,7 @@ export async function noteProblem(tx: Tx, { id }: Pick<Scanner, 'id'>, problem: 
   await tx.run(sql`UPDATE scanners SET problem = ${problem} WHERE id = ${id} AND problem <> ${problem}`)
 }
 
-/** What clients call the registry; empty where no server says so. */
+/** URL of the registry for clients. Empty if no server has one. */
 export async function servedUrl(reader: Reader, configured: string): Promise<string> {
   return configured || (await urlOfServers(reader))
 }
