@@ -1,133 +1,133 @@
-// What a source says of a vulnerability, whatever its own format is. A parser makes these; `records.service.ts` keeps them.
+// Vulnerability records of data sources, independent of their formats. Parsers create them, and `records.service.ts` stores them.
 import type { VersionRange } from '#versions/ranges.ts'
 
-/** A source, as `beginSource` takes it. */
+/** A data source, as `beginSource` takes it. */
 export type SourceFacts = {
-  /** What it is known by for good, such as `osv/Alpine:v3.19`, `secdb/alpine-3.19` or `debian-tracker`. */
+  /** Permanent name, such as `osv/Alpine:v3.19`, `secdb/alpine-3.19` or `debian-tracker`. */
   name: string
-  /** Where it was read from, without credentials. */
+  /** URL of the data, without credentials. */
   url: string
-  /** The SPDX expression of its licence, or `unknown`. */
+  /** The SPDX expression of its license, or `unknown`. */
   licence: string
   /**
-   * The ecosystems of OSV that it speaks of, with the release where it has one: `['Alpine:v3.19']`, `['PyPI']`. An entry
-   * without a release (`Debian`) stands for all releases. What no source speaks of is shown as a gap in coverage.
+   * OSV ecosystems that the source covers, with a release if they have one: `['Alpine:v3.19']`, `['PyPI']`. An entry without a
+   * release (`Debian`) covers all releases. Ecosystems without a data source are coverage gaps.
    */
   ecosystems: string[]
 }
 
-/** One record of a source. All times are ISO 8601 in UTC with milliseconds, and empty when the source does not say them. */
+/** One record of a data source. All times are ISO 8601 in UTC with milliseconds, and empty if the source has none. */
 export type SourceRecord = {
-  /** Its id in the source: `CVE-2024-1`, `GHSA-…`, `ALPINE-CVE-2024-1`. Unique within the source. */
+  /** ID in the source: `CVE-2024-1`, `GHSA-…`, `ALPINE-CVE-2024-1`. Unique within the source. */
   id: string
-  /** Other ids of the same vulnerability. */
+  /** Other IDs of the same vulnerability. */
   aliases: string[]
-  /** The ids that it was made from: records of distributions name their CVEs here. Each is a vulnerability of its own. */
+  /** IDs that the record was made from. Records of distributions name their CVEs here, each a vulnerability of its own. */
   upstream: string[]
   /** One line. */
   summary: string
   publishTime: string
-  /** Not compared: a record that differs in nothing else counts as unchanged. */
+  /** Not compared: a record in which only this time differs counts as unchanged. */
   modifyTime: string
-  /** When the source took it back; then `affected` counts for nothing. */
+  /** Time at which the source withdrew the record. `affected` has no effect then. */
   withdrawTime: string
-  /** Of the record as a whole. */
+  /** Severities of the whole record. */
   severities: RecordSeverity[]
-  /** URLs of http or https, the best first. */
+  /** URLs with http or https, the best first. */
   references: string[]
   affected: AffectedPackage[]
 }
 
 export type RecordSeverity = {
-  /** Who says so, such as `nvd` or `github`; empty when it is the source itself. */
+  /** Author of the severity, such as `nvd` or `github`. Empty for the source itself. */
   source: string
   type: 'CVSS_V2' | 'CVSS_V3' | 'CVSS_V4'
-  /** The vector as it is written. */
+  /** The CVSS vector as written. */
   vector: string
-  /** The base score from 0 to 10 that it stands for; undefined when the vector cannot be read. */
+  /** Base score of the vector from 0 to 10. Undefined if the vector is invalid. */
   score?: number
 }
 
-/** What a record says of one package in one ecosystem. */
+/** Entry of a record on one package in one ecosystem. */
 export type AffectedPackage = {
   /** As OSV spells it, with the release of a distribution: `Alpine:v3.19`, `Debian:12`, `Wolfi`, `PyPI`, `npm`. */
   ecosystem: string
-  /** The name in that ecosystem; of distributions that of the source package. PyPI names are normalised (PEP 503). */
+  /** Name in that ecosystem. For distributions, the name of the source package. PyPI names are normalized (PEP 503). */
   name: string
-  /** Of the types ECOSYSTEM and SEMVER; those of GIT are left out. A version in any of them counts. */
+  /** Ranges of the types ECOSYSTEM and SEMVER. Git ranges are left out. A version in any of them counts. */
   ranges: VersionRange[]
-  /** Versions one by one, only where there are no ranges. Without ranges and versions all versions are meant. */
+  /** Single versions, only if there are no ranges. Without ranges and versions, all versions count. */
   versions: string[]
   /**
-   * What is said of these versions: `affected` and `wont_fix` (nobody is going to fix it) are findings, `not_affected`
-   * and `fixed` say that there is none.
+   * State of these versions. `affected` and `wont_fix` (a fix is not planned) give findings; `not_affected` and `fixed` give
+   * none.
    */
   state: AffectedState
-  /** How bad the source itself calls it for this package; empty when it does not. */
+  /** The source's own severity for this package. Empty if it has none. */
   severity: SeverityLevel | ''
   qualifiers: AffectedQualifiers
 }
 
 export type AffectedQualifiers = {
-  /** Only packages for this architecture, in the words of the distribution. */
+  /** Only packages for this architecture, as the distribution names it. */
   arch?: string
-  /** Only packages of these modules of rpm, `name:stream` with spaces between; empty when the source does not say which. */
+  /** Only packages of these rpm modules, `name:stream` separated by spaces. Empty if the source does not name them. */
   stream?: string
-  /** Only these modules or parts of the package; shown, not compared. */
+  /** Only these modules or parts of the package. Shown, but not compared. */
   modules?: string[]
-  /** The distribution's word for how pressing it is, such as Debian's `unimportant`; shown, not compared. */
+  /** Urgency as the distribution states it, such as Debian's `unimportant`. Shown, but not compared. */
   urgency?: string
-  /** Single versions that are not meant, though the ranges have them. */
+  /** Single versions in the ranges that are excluded. */
   except?: string[]
 }
 
-// The numbers are stored; they keep their meaning for good.
+// The numbers are stored and must not change.
 export const affectedStates = { affected: 1, fixed: 2, not_affected: 3, wont_fix: 4 } as const
 export type AffectedState = keyof typeof affectedStates
 
-/** As version 1 counts severities; 0 is unknown. */
+/** As numbered in version 1 of the API. 0 is unknown. */
 export const severityLevels = { low: 1, medium: 2, high: 3, critical: 4, negligible: 5 } as const
 export type SeverityLevel = keyof typeof severityLevels
 
-/** How likely a vulnerability is to be used, as a source of its own says. Days are `YYYY-MM-DD`, shares from 0 to 1. */
+/** Exploitation data on a vulnerability, from data sources of its own. Days are `YYYY-MM-DD`, shares from 0 to 1. */
 export type Rank = {
   cve: string
-  /** It is being used. */
+  /** Present if the vulnerability is known to be exploited. */
   exploited?: { addDate: string; dueDate: string; ransomware: boolean }
-  /** How likely it is used within a month, and how many are no more likely to be. */
+  /** Probability of exploitation within 30 days, and the share of vulnerabilities with at most that probability. */
   likelihood?: { epss: number; percentile: number }
 }
 
-/** A source that is being read; `putRecords` and `finishSource` take it. */
+/** A data source that is being read. `putRecords` and `finishSource` take it. */
 export type SourceRun = { sourceNo: number; name: string; generation: number }
 
-/** How reading a source ended. */
+/** Result of reading a data source. */
 export type SourceEnd = {
-  /** What the next fetch compares, such as an ETag; at most 512 characters. Kept as it was when there is an error. */
+  /** Value that the next fetch compares, such as an ETag, of at most 512 characters. Unchanged after an error. */
   fingerprint: string
-  /** When the source was built, as it says or as the server that has it says; empty when unknown. */
+  /** Build time of the data, from the source or its server. Empty if unknown. */
   buildTime: string
   /**
-   * True when the records of this run are all that the source has, so that those which were not among them count as
-   * withdrawn. False for an incremental run.
+   * True if the records of this run are all records of the source. Records that were not among them are then withdrawn. False for
+   * an incremental run.
    */
   complete: boolean
-  /** Why it could not be read to its end; empty when it was. What is known then stays, and its age shows. */
+  /** Reason why the source could not be read completely. Empty on success. The known records stay, and their age is shown. */
   error: string
 }
 
 export type PutCounts = { created: number; updated: number; unchanged: number }
 
-/** More affected packages, names or texts than this and a record is refused. */
+/** A record with more affected packages, names or texts than this is refused. */
 export const recordLimits = { affected: 20_000, names: 1000, events: 2000, versions: 20_000, references: 200 } as const
 
-/** Readings of a source that are kept as they were; of those before, less. */
+/** Recent reads of a data source that are stored without thinning, and the days for which older ones are stored. */
 const keptReads = 1000
 const keptDays = 400
 
 /**
- * Which of the readings of a source nobody needs, given the oldest first: behind the newest thousand all but the last of each
- * day, of 400 days, and the first. What was known at the end of a day stays what it was, and so does since when it was known.
+ * Reads of a data source that can be deleted, from a list in order. Older than the newest thousand, only the last read of each of
+ * 400 days stays, and the first read of all. The state at the end of a day is so preserved.
  */
 export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean }[]): string[] {
   const old = reads.slice(0, -keptReads)
@@ -141,19 +141,19 @@ export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean 
   return old.filter((one) => !isKept(one)).map(({ fetchTime }) => fetchTime)
 }
 
-/** A record as far as its names go. */
+/** Names of a record. */
 export type NamedRecord = { id: string; aliases: readonly string[]; upstream: readonly string[] }
 
 /**
- * The vulnerabilities that a record is about, each once: its CVEs; without any, one id that records of other sources
- * about the same choose as well.
+ * The vulnerabilities that a record is about, without duplicates: its CVE IDs. If it has none, one ID that records of other
+ * sources on the same vulnerability share.
  */
 export function vulnerabilityIds({ id, aliases, upstream }: NamedRecord): string[] {
   const names = [...new Set([id, ...aliases, ...upstream])]
-  // Debian's records have the name of a package behind that of the vulnerability.
+  // Debian's records have the name of a package after that of the vulnerability.
   const cves = names.filter((name) => name.startsWith('CVE-') && !name.includes('/'))
   if (cves.length > 0) return cves.sort()
   const shared = names.filter((name) => name.startsWith('GHSA-')).sort()[0]
-  // Nor does anybody know a vulnerability by the uids of our own advisories.
+  // The uids of our own advisories are not known as vulnerability IDs either.
   return [shared ?? (id.includes('/') ? (aliases[0] ?? upstream[0]) : undefined) ?? id]
 }

@@ -1,4 +1,4 @@
-// What sources say of vulnerabilities, and what has to be compared again when they say something else.
+// Stores vulnerability records of data sources, and queues packages whose entries have changed for comparison.
 
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -21,20 +21,20 @@ import * as store from './records.store.ts'
 export type * from './records.model.ts'
 export type { StoredSource } from './records.store.ts'
 
-/** A transaction holds no more than this: of records, and of what they say together unless one alone says more. */
+/** Limits of one transaction: on records, and on their affected packages, unless a single record has more. */
 const perSlice = { records: 100, affected: 2000 }
-/** How many packages one change of a severity reaches over the names of the record. */
+/** Limit on the packages that a changed severity affects through the names of its record. */
 const maxNamed = 10_000
 
-/** Begins to read a source. What it said so far stays until it says something else. */
+/** Begins to read a data source. Its records stay until they are replaced. */
 export async function beginSource({ app }: Pick<Work, 'app'>, facts: SourceFacts): Promise<SourceRun> {
   const opened = await app.db.tx((tx) => store.openSource(tx, facts, app.clock().toISOString()))
   return { sourceNo: opened.sourceNo, name: opened.name, generation: opened.generation }
 }
 
 /**
- * Replaces what the source said of each of these records, each of which may be there once, in a transaction for every
- * hundred of them, and queues what has to be compared again. Refuses a record that is longer than any honest one.
+ * Replaces these records of the source, without duplicates, in transactions of at most 100 records. Queues the affected packages
+ * for comparison. Throws INVALID_ARGUMENT if a record exceeds the limits.
  */
 export async function putRecords(
   { app }: Pick<Work, 'app'>,
@@ -56,7 +56,7 @@ export async function putRecords(
   return counts
 }
 
-/** Ends the reading of a source; what a complete run has not brought counts as withdrawn from now on. */
+/** Ends the read of a data source. After a complete run, records that it did not contain are withdrawn. */
 export async function finishSource(
   { app, log }: Pick<Work, 'app' | 'log'>,
   run: SourceRun,
@@ -81,7 +81,7 @@ export async function finishSource(
   return { withdrawn }
 }
 
-/** Ends what a source says of some records, which are not there any more. */
+/** Ends records of a source that no longer exist. */
 export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: string): Promise<void> {
   if (gone.length === 0) return
   const numbers = gone.map(({ recordNo }) => recordNo)
@@ -91,7 +91,7 @@ export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: 
   await queueTouched(tx, touched, now)
 }
 
-/** Brings records to what they say now, in the transaction at hand. */
+/** Creates or updates records in the given transaction. */
 export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.NewRecord[]): Promise<PutCounts> {
   const ids = given.map(({ record }) => record.id)
   const known = new Map((await store.findCurrent(tx, run.sourceNo, ids)).map((one) => [one.id, one]))
@@ -123,7 +123,7 @@ export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.N
   return { created: changed.length - before.length, updated, unchanged: same.length }
 }
 
-/** What others say of the same vulnerability is as bad as a record says it is, or was until now. */
+/** Packages in other records of the same vulnerabilities, which take their severity from the changed records. */
 async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[]> {
   const touched: store.Touched[] = []
   for (const some of chunks([...new Set(names)], 400)) {
@@ -133,8 +133,8 @@ async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[
 }
 
 /**
- * Packages that no image has are not worth comparing; one that comes is compared when it comes. What an organisation says has
- * its turn among other organisations.
+ * Queues changed packages that some image contains. A new package is compared when it is added. Changes of an organization's own
+ * advisories have their own scope in the queue.
  */
 async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: string): Promise<void> {
   const used = await store.namesInUse(tx, [...new Set(touched.map(({ name }) => name))])
@@ -149,7 +149,7 @@ async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: stri
   }
 }
 
-/** Of what findings follow from, and what they are counted and rated by. */
+/** Hash of the parts of a record that findings, counts and severities depend on. */
 function coreOf({ summary: _, references: __, publishTime: ___, modifyTime: ____, ...record }: SourceRecord): string {
   return hash('sha256', JSON.stringify(record), 'base64url')
 }

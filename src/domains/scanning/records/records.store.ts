@@ -12,12 +12,12 @@ import {
   severityLevels,
 } from './records.model.ts'
 
-/** A source with what is known of its state; times are empty while there is none. */
+/** A data source with its state. Times are empty if there are none. */
 export type StoredSource = SourceFacts & {
   sourceNo: number
   fingerprint: string
   buildTime: string
-  /** When it was last read to its end, and when that was last tried. */
+  /** Times of the last complete read, and of the last attempt. */
   fetchTime: string
   tryTime: string
   generation: number
@@ -35,7 +35,7 @@ const fromSourceRow = (row: SourceRow): StoredSource => ({
   ecosystems: JSON.parse(row.ecosystems) as string[],
 })
 
-/** All sources, by their names. */
+/** All data sources by name. */
 export async function listSources(reader: Reader): Promise<StoredSource[]> {
   const rows = await reader.all<SourceRow>(sql`SELECT ${sourceColumns} FROM vulnerability_sources ORDER BY name`)
   return rows.map(fromSourceRow)
@@ -47,7 +47,7 @@ export async function findSource(reader: Reader, name: string): Promise<StoredSo
   return row && fromSourceRow(row)
 }
 
-/** Notes that the source is being read; answers with its row as it is then. */
+/** Notes that the source is being read. Returns its row. */
 export async function openSource(tx: Tx, { name, url, licence, ecosystems }: SourceFacts, now: string) {
   const row = await tx.get<SourceRow>(sql`
     INSERT INTO vulnerability_sources (name, url, licence, ecosystems, try_time, generation)
@@ -80,7 +80,7 @@ export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now:
 
 const maxCovered = 1000
 
-/** What its records speak of, of what it says to speak of: of a release without any record nobody knows a thing. */
+/** The declared ecosystems of a source for which it has records. A release without any record counts as not covered. */
 async function ecosystemsCovered(tx: Tx, sourceNo: number): Promise<string[]> {
   const source = await tx.get<{ ecosystems: string }>(sql`
     SELECT ecosystems FROM vulnerability_sources WHERE id = ${sourceNo}`)
@@ -94,7 +94,7 @@ async function ecosystemsCovered(tx: Tx, sourceNo: number): Promise<string[]> {
     .slice(0, maxCovered)
 }
 
-/** Notes what the records of a reading speak of. */
+/** Stores the ecosystems of the records of a run. */
 export async function noteEcosystems(tx: Tx, run: RunOf, records: readonly SourceRecord[]): Promise<void> {
   const spoken = new Set(
     records.flatMap(({ withdrawTime, affected }) =>
@@ -108,13 +108,13 @@ export async function noteEcosystems(tx: Tx, run: RunOf, records: readonly Sourc
   for (const insert of insertsOf(into, rows, then)) await tx.run(insert)
 }
 
-/** Forgets what a complete reading has not spoken of. */
+/** Deletes ecosystems that a complete run had no records for. */
 export async function endEcosystems(tx: Tx, sourceNo: number, generation: number): Promise<void> {
   await tx.run(sql`
     DELETE FROM vulnerability_source_ecosystems WHERE source_id = ${sourceNo} AND generation < ${generation}`)
 }
 
-/** Keeps the readings of a source bounded; see `readsToDrop`. */
+/** Limits the stored reads of a source by `readsToDrop`. */
 async function thinReads(tx: Tx, sourceNo: number): Promise<void> {
   const rows = await tx.all<{ fetchTime: string; ecosystems: string }>(sql`
     SELECT fetch_time AS "fetchTime", ecosystems FROM vulnerability_source_reads
@@ -126,7 +126,7 @@ async function thinReads(tx: Tx, sourceNo: number): Promise<void> {
   }
 }
 
-/** Only the first failure after a reading is a row, however often it is tried. */
+/** Stores only the first failure after a successful read. */
 async function noteFailure(tx: Tx, sourceNo: number, error: string, now: string): Promise<void> {
   const last = await tx.get<{ error: string }>(sql`
     SELECT error FROM vulnerability_source_reads WHERE source_id = ${sourceNo} ORDER BY fetch_time DESC LIMIT 1`)
@@ -137,7 +137,7 @@ async function noteFailure(tx: Tx, sourceNo: number, error: string, now: string)
         ON CONFLICT (source_id, fetch_time) DO UPDATE SET error = excluded.error`)
 }
 
-/** A reading of a source. Unless it is whole it failed; with an error it has failed at that moment or since. */
+/** A read of a data source. It failed if it is not whole. With an error, reads have failed from that time on. */
 export type SourceRead = {
   sourceNo: number
   name: string
@@ -145,12 +145,12 @@ export type SourceRead = {
   buildTime: string
   whole: boolean
   ecosystems: string[]
-  /** Ecosystems of the records of an import that covers none, limited to those asked about. */
+  /** Ecosystems of the records of an import that covers none, limited to the requested ones. */
   imported: string[]
   error: string
 }
 
-/** The readings that are kept of the sources of some ecosystems, of each source the oldest first. */
+/** Stored reads of the sources of some ecosystems, the oldest of each source first. */
 export async function listReads(reader: Reader, ecosystems: readonly string[]): Promise<SourceRead[]> {
   const sources = (await listSources(reader)).filter((one) => ecosystems.some((asked) => mayCover(one, asked)))
   const imports = await importsOf(reader, ecosystems)
@@ -161,7 +161,10 @@ export async function listReads(reader: Reader, ecosystems: readonly string[]): 
   return reads
 }
 
-/** Sources that cover no ecosystem, with those ecosystems their records are about; a record without a release is about all. */
+/**
+ * Imports that declare no ecosystem, with the requested ecosystems of their records. A record without a release is about all
+ * releases.
+ */
 async function importsOf(reader: Reader, ecosystems: readonly string[]): Promise<Map<number, string[]>> {
   const asked = [...new Set(ecosystems.flatMap((one) => [one, one.split(':')[0]!]))].filter((one) => one !== '')
   const found = new Map<number, string[]>()
@@ -180,7 +183,7 @@ async function importsOf(reader: Reader, ecosystems: readonly string[]): Promise
 const mayCover = ({ ecosystems }: StoredSource, asked: string): boolean =>
   ecosystems.includes(asked) || ecosystems.includes(asked.split(':')[0]!)
 
-/** By the bound of what is kept these are few. */
+/** The limit on stored reads keeps these few. */
 async function readsOf(reader: Reader, sourceNo: number, imported: string[]): Promise<SourceRead[]> {
   const rows = await reader.all<Omit<SourceRead, 'ecosystems' | 'whole' | 'imported'> & { ecosystems: string }>(sql`
     SELECT r.source_id AS "sourceNo", s.name, r.fetch_time AS "fetchTime", r.build_time AS "buildTime", r.ecosystems,
@@ -202,7 +205,7 @@ export const toNamed = ({ recordId, aliases, upstream }: NamedRow): NamedRecord 
   ...{ id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
 })
 
-/** A record that holds now. `core`: the hash of what it says but for texts; empty where it is not known. */
+/** A current record. `core` is the hash of the record without its texts, or empty if unknown. */
 export type CurrentRecord = { recordNo: number; id: string; hash: string; core: string; severities: string }
 
 const recordColumns = sql`r.id AS "recordNo", r.record_id AS id, r.hash, r.core_hash AS core, r.severities`
@@ -213,7 +216,7 @@ export async function findCurrent(reader: Reader, sourceNo: number, ids: readonl
      WHERE r.source_id = ${sourceNo} AND r.record_id IN (${list(ids)}) AND r.until_time = ''`)
 }
 
-/** Records of a source that the runs since `generation` have not brought, some of them. */
+/** Some records of a source that no run since `generation` contained. */
 export async function listOutdated(
   reader: Reader,
   sourceNo: number,
@@ -232,12 +235,12 @@ export async function renewRecords(tx: Tx, records: readonly number[], generatio
   }
 }
 
-/** A package of an ecosystem that something is said of, for everybody or in a place. */
+/** A package in an ecosystem with an entry that has changed: of a shared source, or of a scope's own advisories. */
 export type Touched = { ecosystem: string; name: string; place: string }
 
 /**
- * Ends what these records say. What a finding refers to stays, with the time; the rest goes. Answers with the packages
- * that they spoke of.
+ * Ends these records. Entries that findings refer to stay, with their end time; the others are deleted. Returns the affected
+ * packages.
  */
 export async function retireRecords(tx: Tx, records: readonly number[], now: string): Promise<Touched[]> {
   const touched: Touched[] = []
@@ -253,7 +256,7 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
        WHERE record_no IN (${of}) AND NOT EXISTS (SELECT 1 FROM findings f WHERE f.affected_id = affected_packages.id)`)
     await tx.run(sql`
       UPDATE affected_packages SET until_time = ${now} WHERE record_no IN (${of}) AND until_time = ''`)
-    // The names are for what holds now.
+    // Names are stored for current records only.
     await tx.run(sql`DELETE FROM vulnerability_record_names WHERE record_no IN (${of})`)
     await tx.run(sql`
       DELETE FROM vulnerability_records
@@ -264,15 +267,15 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
   return touched
 }
 
-/** `core` is left out where texts are never all that differs. */
+/** `core` is missing if a change of the texts alone cannot occur. */
 export type NewRecord = { record: SourceRecord; hash: string; core?: string; place: string }
 
 export type RunOf = { sourceNo: number; generation: number; now: string }
 
-/** How many texts of before are kept of one record. */
+/** Limit on the former texts of one record. */
 const mostTexts = 100
 
-/** Gives a record that holds the texts that it has now; those that a report may have told of are kept with the time. */
+/** Updates the texts of a current record. Former texts that a report may contain are stored with their end time. */
 export async function editRecord(tx: Tx, run: RunOf, recordNo: number, { record, hash }: NewRecord): Promise<void> {
   await tx.run(sql`
     INSERT INTO vulnerability_record_texts (record_no, until_time, summary, "references")
@@ -292,7 +295,7 @@ export async function editRecord(tx: Tx, run: RunOf, recordNo: number, { record,
        ORDER BY t.until_time DESC LIMIT 1 OFFSET ${mostTexts})`)
 }
 
-/** Adds records of which none holds now. */
+/** Inserts records that have no current version. */
 export async function insertRecords(tx: Tx, run: RunOf, added: readonly NewRecord[]): Promise<void> {
   const rows = added.map(({ record: one, hash, core = '' }) => {
     const lists = [one.aliases, one.upstream, one.severities, one.references].map((given) => JSON.stringify(given))
@@ -334,7 +337,7 @@ async function insertAll(tx: Tx, into: Sql, rows: readonly Sql[]): Promise<void>
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
 }
 
-/** What records are called that say how bad they are, and may have told it of others. */
+/** Names of records with severities, which other records may have used. */
 export async function ratingNames(reader: Reader, records: readonly number[]): Promise<string[]> {
   const rows = await reader.all<{ name: string }>(sql`
     SELECT DISTINCT n.name FROM vulnerability_records r JOIN vulnerability_record_names n ON n.record_no = r.id
@@ -342,7 +345,7 @@ export async function ratingNames(reader: Reader, records: readonly number[]): P
   return rows.map(({ name }) => name)
 }
 
-/** The packages that those other records speak of which go by one of the names. */
+/** Packages in current records that have one of the names. */
 export async function packagesNamed(reader: Reader, names: readonly string[], most: number): Promise<Touched[]> {
   return reader.all<Touched>(sql`
     SELECT DISTINCT a.ecosystem, a.name, a.place
@@ -350,7 +353,7 @@ export async function packagesNamed(reader: Reader, names: readonly string[], mo
      WHERE n.name IN (${list(names)}) AND a.until_time = '' LIMIT ${most}`)
 }
 
-/** Those of the names that a component has, or what it was built from. */
+/** Names among the given ones that a component or its source package has. */
 export async function namesInUse(reader: Reader, names: readonly string[]): Promise<Set<string>> {
   const used = (some: readonly string[]) => sql`
     SELECT DISTINCT c.name FROM components c WHERE c.name IN (${list(some)})
