@@ -1,13 +1,13 @@
-// What a tag stands for as of a moment, or at an age. The work is bounded however often the tag has moved: assignments are
-// looked for from the newest on, and stays that are long enough by looking at one moment after another.
+// Resolves a tag in a snapshot view or a cooldown view. The work is bounded however often the tag has moved: assignments are read
+// from the newest on, and long stays are found by probing one time after another.
 
 import type { Reader } from '#db/sql.ts'
 import { type Age, type Looks, problemOf, type Skipped, type Stay, someLooks, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
 /**
- * What is asked of a tag: as the ledger was at `until`, or as it is where that is now, by all of its rows; `accepted` digests
- * need no age. Questions of one request share `looks`.
+ * Question about a tag: as of the time `until`, or as of now with all rows of the tag history. Digests in `accepted` need no age.
+ * Questions of one request share `looks`.
  */
 export type Question = {
   until: string
@@ -17,18 +17,18 @@ export type Question = {
   looks?: Looks
 }
 
-/** The rows of a tag follow each other, so the last one may be of a time that has not come by this clock. */
+/** Assignments of a tag have increasing times, so the last one can be later than the clock of this server. */
 export function rowsOf({ until, isNow }: Pick<Question, 'until' | 'isNow'>): string {
   return isNow ? endless : until
 }
 
-/** After every time. */
+/** Sorts after every time. */
 const endless = '~'
 
 export type Chosen = { digest: string; since: string; imported: boolean }
 /**
- * `latest` is what the tag pointed to then, and differs from what is chosen when that is held back. Without a choice, `why`
- * says so: there was `no tag`, it was `deleted` at `time`, its manifest is `gone`, or nothing is old enough, which is `young`.
+ * `latest` is the digest of the tag at that time. It differs from `chosen` if it is held back. Without `chosen`, `why` has the
+ * reason: there was `no tag`, it was `deleted` at `time`, its manifest is `gone`, or all digests are too `young`.
  */
 export type Resolved =
   | { chosen: Chosen; latest: Chosen; passed: readonly store.Row[] }
@@ -36,22 +36,22 @@ export type Resolved =
   | { chosen?: undefined; why: 'deleted'; time: string; digest: string }
   | { chosen?: undefined; why: 'gone' | 'young'; latest: Chosen; passed: readonly store.Row[] }
 
-/** `heldUntil` is when `latest` is served; empty where that is not only a matter of time, or where it is `chosen`. */
+/** `heldUntil` is the time from which `latest` is served. Empty if time alone does not decide, or if `latest` is `chosen`. */
 export type Served = { chosen: Chosen; latest: Chosen; heldUntil: string }
-/** Why the tag stands for nothing. */
+/** Reason why the tag resolves to nothing. */
 export type Nothing = Exclude<Resolved, { chosen: object }>
 
 type Repo = store.LedgerRepo
 type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: Looks }
 
-/** How many of the newest rows are read at once; most tags need no more. */
+/** Newest rows that are read at once. Most tags need no more. */
 const pageRows = 64
-/** How many of the newest rows are looked through for a return to an earlier digest. */
+/** Limit on the newest rows that are searched for a return to an earlier digest. */
 const mostRows = 1000
-/** How many digests are checked, and how many stays of one. */
+/** Limits on the digests that are checked, and on the stays of each. */
 const mostChecked = 64
 const mostStays = 200
-/** How many moments are looked at for a stay, and how many at once. */
+/** Limit on the times that are probed for a stay, and the number for one query. */
 const mostMoments = 2000
 const momentsAtOnce = 200
 
@@ -65,7 +65,7 @@ export async function resolveTag(reader: Reader, repo: Repo, tag: string, questi
   if (!age) return last.here ? { chosen: latest, latest, passed: [] } : { why: 'gone', latest, passed: [] }
   const { accepted = [], looks = someLooks() } = question
   const aged = { age, until, cut: timePlus(question.until, -age.ms), accepted, looks }
-  // Where the tag has stayed long enough, nothing else has to be looked at.
+  // If the tag has kept its digest for long enough, nothing else is read.
   if (last.here && (last.since <= aged.cut || aged.accepted.includes(last.digest))) {
     return { chosen: latest, latest, passed: [] }
   }
@@ -79,7 +79,7 @@ function chosenOf({ digest, time, imported }: store.Row): Chosen {
 
 type Choice = { row: store.Row | undefined; passed: readonly store.Row[] }
 
-/** The newest assignment of a digest that is old enough; `passed` are newer rows, as far as they were read. */
+/** The newest assignment of a digest that is old enough. `passed` has the newer rows that were read. */
 async function choose(reader: Reader, repo: Repo, tag: string, aged: Aged): Promise<Choice> {
   const { until, age, cut } = aged
   const known = { countFrom: age.countFrom, cut }
@@ -99,7 +99,7 @@ async function choose(reader: Reader, repo: Repo, tag: string, aged: Aged): Prom
   return { row, passed: row ? page.filter(({ time }) => time > row.time) : page }
 }
 
-/** The newest assignment whose own stay counts and began early enough, of a digest that is here. */
+/** The newest assignment with a stay that counts and began early enough, of a digest that can be served. */
 async function newestStay(
   reader: Reader,
   repo: Repo,
@@ -113,7 +113,7 @@ async function newestStay(
   }
   if (page.length < pageRows) return undefined
   const { hold } = aged.age
-  // A stay of this length has at least one of these moments in it.
+  // A stay of this length contains at least one of these times.
   let moment = [aged.cut, page.at(-1)!.time].sort()[0]!
   for (let looked = 0; looked < mostMoments; looked += momentsAtOnce) {
     const moments = Array.from({ length: momentsAtOnce }, (_, i) => timePlus(moment, -i * hold))
@@ -125,7 +125,7 @@ async function newestStay(
     }
     const oldest = stays.at(-1)
     if (!oldest) return undefined
-    // What was there at the last moment may have begun long before.
+    // The stay at the last time may have begun long before it.
     moment = [oldest.begin, timePlus(moments.at(-1)!, -hold)].sort()[0]!
   }
   return undefined
@@ -137,7 +137,7 @@ function stayIn(tag: string, page: readonly store.Row[], i: number): Stay {
   return { tag, digest: row.digest, begin: row.time, since: row.since, end }
 }
 
-/** Whether a stay says anything; where the looks have ended, none does. */
+/** True if a stay counts towards the age of its digest. False if the limit of `looks` is used up. */
 async function counts(
   reader: Reader,
   repo: Repo,
@@ -148,7 +148,7 @@ async function counts(
   return stay.end === undefined || !(await store.hadBefore(reader, repo, stay, stay.end.digest))
 }
 
-/** The first of the candidates, the newest first, whose digest is old enough. */
+/** The first candidate with a digest that is old enough. Candidates are sorted from new to old. */
 async function firstEligible(
   reader: Reader,
   repo: Repo,
@@ -175,7 +175,7 @@ async function newestAccepted(reader: Reader, repo: Repo, tag: string, { accepte
   return newest
 }
 
-/** Whether a digest has been this tag for long enough, or any tag of the repo where those count. */
+/** True if a digest has had this tag for long enough, or any tag of the repository if those count. */
 export async function isEligible(
   reader: Reader,
   repo: Repo,
@@ -186,7 +186,7 @@ export async function isEligible(
   return (await firstStay(reader, repo, digest, tag, { age, began: cut, until, looks, isAny: true })) !== undefined
 }
 
-/** When the first stay of a digest that counts began, among those that began early enough; or any of them. */
+/** Start of the first stay of a digest that counts and began early enough. With `isAny`, the start of any such stay. */
 async function firstStay(
   reader: Reader,
   repo: Repo,
@@ -211,8 +211,8 @@ async function firstStay(
 }
 
 /**
- * Until when what is chosen stays so unless something is written: nothing that was passed over gets old enough before. May be
- * later than that for what an upstream was seen to have long before its content came here.
+ * Time until which the choice cannot change without a write, because no passed digest is old enough before. It can be too late
+ * for a digest that an upstream had long before its content was stored here.
  */
 export async function steadyUntil(
   reader: Reader,
@@ -229,13 +229,13 @@ export async function steadyUntil(
   return times.filter((one) => one !== '').sort()[0] ?? endless
 }
 
-/** How many assignments that were passed over are named. */
+/** Limit on the passed assignments in an explanation. */
 const mostSkipped = 20
 
 /** `next` is one of `skipped`. */
 export type Explanation = { skipped: Skipped[]; next: Skipped | undefined }
 
-/** Why newer assignments are passed over, the newest first, and which of them is served next, and when. */
+/** Explains why newer assignments are passed over, the newest first, and which of them is served next and when. */
 export async function explain(
   reader: Reader,
   repo: Repo,

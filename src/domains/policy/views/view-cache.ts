@@ -1,5 +1,5 @@
-// What tags stand for at a moment or an age, as was worked out a moment ago: for an age, of a tag that has moved lately, that takes
-// several looks into the ledger, and a plain pull takes none, or one.
+// Cache of resolved tags in views. Resolving by age a tag that moved recently takes several queries on the tag history, but a
+// plain pull takes at most one.
 import type { Db } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { digestOf } from '#lib/digest.ts'
@@ -16,32 +16,35 @@ import { type LedgerRepo, standsStill } from './views.store.ts'
 
 export type ViewCache = {
   /**
-   * What the tag stands for; what is served is remembered. Whatever changes it counts at once, and so does the time from which
-   * something else is old enough. What another server deletes or quarantines counts after half a second, as for pulls by digest,
-   * and what it brings back some seconds later.
+   * Resolves the tag, and caches the result if a digest is served. Changes made by this server take effect at once, and so does
+   * the time at which another digest is old enough. Deletions and quarantines of other servers take effect after 0.5 s, as for
+   * pulls by digest; releases of them take up to 5 s.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void
 }
 
-/** How old it may be that what is served was there: for what other servers do, and whoever changes an embedded database past its own. */
+/**
+ * Age limit in ms for the check that the served digest is available. Covers writes by other servers, and direct writes to an
+ * embedded database.
+ */
 const maxSeenMs = 500
-/** How old an answer may be where that is looked for again, and moves of the tag with each pull. */
+/** Age limit in ms of an entry if each pull checks the digest and the last move of the tag. */
 const maxAgeMs = 5000
 const maxEntries = 10_000
 
-/** `from` and `until` are times of questions; what is served was there at `seen`. */
+/** `from` and `until` are times of questions. The served digest was available at `seen`. */
 type Entry = { served: Served; at: number; seen: number; from: string; until: string }
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** `monotonic` returns the milliseconds of a clock that never goes back. */
 export function createViewCache(db: Db, monotonic: () => number): ViewCache {
-  // Moments are for clients to choose, so they take no room from what everybody asks for.
+  // Clients choose the times of snapshots freely, so these entries must not displace those of the present.
   const [ofNow, ofMoments] = [new Newest<string, Entry>(maxEntries), new Newest<string, Entry>(maxEntries)]
   let epoch = 0
 
   /**
-   * One process alone writes to an embedded database, and forgets all answers with each commit that could change one. Servers that
-   * share a database look whether the tag has moved. What a tag was at a moment stays.
+   * An embedded database has one writer process, which clears the cache with each relevant commit. Servers that share a database
+   * check for moves of the tag. The digest of a tag at a past time does not change.
    */
   const isLookedAt = ({ isNow }: Question) => db.shared && isNow
 
@@ -65,7 +68,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
     return known.served
   }
 
-  /** Other tags, which could make a digest old enough, and so no more, are not looked at. */
+  /** Moves of other tags, which can change the age of a digest, are not checked. */
   const isKept = ({ age }: Question) => !(db.shared && age?.countFrom === 'repo')
 
   return {
@@ -96,7 +99,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
 }
 
 function keyOf({ id }: LedgerRepo, tag: string, { until, isNow, age, accepted = [] }: Question): string {
-  // There may be as many accepted digests as exceptions.
+  // There can be as many accepted digests as exemptions.
   const passing = accepted.length === 0 ? '' : digestOf('sha256', Buffer.from(accepted.join()))
   return [id, tag, isNow ? '' : until, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
 }

@@ -1,5 +1,4 @@
-// The tags of a repo that stand for something as of a moment, or at an age: whoever chooses from a list finds only what
-// can be pulled.
+// Lists of the tags that resolve in a snapshot view or a cooldown view, so that clients only see tags that they can pull.
 
 import type { Reader } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -7,28 +6,28 @@ import { type Question, resolveTag } from './resolve.service.ts'
 import { someLooks, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
-/** How many names are looked at for one answer, and how many of them may be looked into one by one. */
+/** Limits on the names that are checked for one answer, and on those that are resolved one by one. */
 const mostNames = 1000
 const mostResolved = 200
-/** SQLite takes so many parts of a statement. */
+/** SQLite limits the parts of a compound statement. */
 const atOnce = 200
 
 /** `next` is the name after which the list goes on, whether or not it is among `names`. */
 export type NamePage = { names: string[]; next: string | undefined }
 
-/** What is asked of each tag, all at one moment; `passes` judges what it stands for besides. */
+/** Questions about the tags, all as of one time. `passes` decides about the resolved digest in addition. */
 export type Listing = {
   until: string
   of(tag: string): Question
   passes?: ((tag: string, digest: string, latest: string) => Promise<boolean>) | undefined
-  /** Tags of signatures and the like, which may be pulled as they are now, whatever is asked. */
+  /** True for tags of signatures and other referrers, which can be pulled as of now in any view. */
   isAboutDigest?(tag: string): boolean
   standsNow?(tag: string): Promise<boolean>
 }
 
 type Repo = store.LedgerRepo
 
-/** At most `most` of the names after `last` that resolve, in the order of their bytes; an answer may hold fewer. */
+/** Up to `most` names after `last` that resolve, in byte order. An answer can have fewer. */
 export async function tagNamesAs(
   reader: Reader,
   repo: Repo,
@@ -71,7 +70,7 @@ async function resolving(
     else if (!age || age.countFrom === 'repo' || accepted.length > 0 || old.has(row.tag)) {
       if (resolved++ === mostResolved) return { names, stopped: last }
       const { chosen, ...other } = await resolveTag(reader, repo, row.tag, { ...question, looks })
-      // The next page begins with it, and with as many looks as there are.
+      // The next page begins with this name, with a new limit of looks.
       if (looks.left <= 0 && last !== '') return { names, stopped: last }
       const latest = 'latest' in other ? other.latest.digest : ''
       if (chosen && ((await listing.passes?.(row.tag, chosen.digest, latest)) ?? true)) names.push(row.tag)
@@ -85,7 +84,7 @@ function isOldEnough({ since }: store.NamedRow, { age, until }: Question): boole
   return !age || since <= timePlus(until, -age.ms)
 }
 
-/** What has moved since may stand for what it was before; without a row that is old enough it cannot. */
+/** Names of tags that moved recently but had a row that is old enough. Only these can resolve to an earlier digest. */
 async function olderOf(reader: Reader, repo: Repo, listing: Listing, rows: readonly store.NamedRow[]) {
   const byCut = Map.groupBy(rows, ({ tag }) => {
     const { age, until } = listing.of(tag)

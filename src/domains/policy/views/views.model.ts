@@ -1,23 +1,23 @@
-// Views: what stands before the path of a repository to say as of when its tags are read, `at-20261101/acme/app`, how old
-// an image must be, `min-7d/acme/app`, or both.
+// Views: a component before the path of a repository that selects its tags as of a date, `at-20261101/acme/app`, of a minimum
+// age, `min-7d/acme/app`, or both.
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 
-/** How long a digest must have been a tag to be served. Both in milliseconds. */
+/** Age that a digest must have under a tag to be served. Both numbers are in milliseconds. */
 export type Age = {
   ms: number
-  /** A stay under a tag that ended after less than this never counts. */
+  /** A stay under a tag that was shorter than this never counts. */
   hold: number
-  /** Whose stays count: those under the tag that is asked for, or under any tag of the repo. */
+  /** Stays that count: those under the requested tag, or under any tag of the repository. */
   countFrom: 'tag' | 'repo'
 }
 
-/** `name` is what the client wrote. At least one of the others is there. */
+/** `name` is the text from the client. At least one of the others is present. */
 export type View = { name: string; at: string | undefined; age: Age | undefined }
 
 const hour = 3_600_000
 const units: Readonly<Record<string, number>> = { h: hour, d: 24 * hour, w: 7 * 24 * hour }
 
-/** What a view that names no hold has. */
+/** Hold of a view that names none, in ms. */
 export const defaultHold = 6 * hour
 /** An age and a hold are at least an hour, and at most these. */
 export const maxAge = 3650 * units.d!
@@ -27,7 +27,7 @@ export class ViewProblem extends Error {
   override name = 'ViewProblem'
 }
 
-/** Whether a component of a path can only be a view, or the name of an organisation that is older than views. */
+/** True if a path component can only be a view, or an organization that is older than views. */
 export function looksLikeView(component: string): boolean {
   return /^(?:at|min)-/.test(component)
 }
@@ -60,7 +60,7 @@ function momentOf(value: string): string {
   return toIso(instant)
 }
 
-/** A duration such as `7d`, in milliseconds; `undefined` for anything else. */
+/** A duration such as `7d` in milliseconds. Returns undefined for any other text. */
 export function readDuration(text: string): number | undefined {
   const [, count, unit] = /^([1-9]\d{0,5})([hdw])$/.exec(text) ?? []
   return unit === undefined ? undefined : Number(count) * units[unit]!
@@ -73,12 +73,12 @@ function durationOf(kind: string, value: string, most: number): number {
   return ms
 }
 
-/** As people and views write it: `7d`, `36h`. */
+/** Text of a duration as in views: `7d`, `36h`. */
 export function durationText(ms: number): string {
   return ms % units.d! === 0 ? `${ms / units.d!}d` : `${Math.round(ms / hour)}h`
 }
 
-/** Times are text in the ledger. */
+/** Adds milliseconds to a time that is stored as text. The result stays within the years 1 to 9999. */
 export function timePlus(time: string, ms: number): string {
   const sum = Math.min(Math.max(Date.parse(time) + ms, Date.parse('0001-01-01T00:00:00Z')), 253_402_300_799_999)
   return new Date(sum).toISOString()
@@ -88,26 +88,26 @@ export type Stay = {
   tag: string
   digest: string
   begin: string
-  /** From when it counts: what an upstream was seen to have, not before its content came here. */
+  /** Time from which the stay counts. For an upstream's assignment, not before its content was stored here. */
   since: string
-  /** Absent while the tag still points there. */
+  /** Missing while the tag still points to the digest. */
   end?: { time: string; deleted: boolean; digest: string } | undefined
 }
 
-/** Why a stay does not count, as far as the stay itself says; whether its end was a move back the ledger knows. */
+/** Reason why a stay does not count, as far as the stay itself shows. A rollback as its end needs a lookup in the tag history. */
 export function problemOf({ since, end }: Stay, hold: number): 'deleted' | 'short' | undefined {
   if (!end) return undefined
   if (end.deleted) return 'deleted'
   return end.time < timePlus(since, hold) ? 'short' : undefined
 }
 
-/** Why an assignment of a tag is passed over. `young`: it counts, but not for long enough yet. */
+/** Reason why an assignment is passed over. `young`: it counts, but not for long enough yet. */
 export type SkipReason = 'young' | 'short' | 'deleted' | 'rolled back' | 'gone'
 
-/** An assignment that was passed over; `eligible` is when that ends, where it does by itself. */
+/** An assignment that was passed over. `eligible` is the time at which that ends, if time alone decides. */
 export type Skipped = { digest: string; time: string; reason: SkipReason; eligible?: string }
 
-/** How many more stays are judged for one request; where none is left, what was not looked at is not old enough. */
+/** Number of stays that one request can still check. If none is left, unchecked digests count as too young. */
 export type Looks = { left: number }
 
 export function someLooks(): Looks {

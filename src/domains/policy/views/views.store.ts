@@ -1,29 +1,29 @@
-// The ledger as views read it: a few rows at a time, each look-up from an index, however often a tag has moved.
+// Queries of views on the tag history. Each reads a few rows from an index, however often a tag has moved.
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { lineage } from '#lib/uid.ts'
 import type { Stay } from './views.model.ts'
 
-/** A repo, with the number of its ledger. */
+/** A repository, with the number of its tag history. */
 export type LedgerRepo = { id: number; uid: string; ledger: number }
 
-/** A row of the ledger: an assignment, or a deletion. */
+/** A row of the tag history: an assignment or a deletion. */
 export type Row = {
   time: string
-  /** From when it counts. */
+  /** Time from which the assignment counts. */
   since: string
   digest: string
   deleted: boolean
   imported: boolean
-  /** Whether the repo can serve the digest now. */
+  /** True if the repository can serve the digest now. */
   here: boolean
-  /** Whether the tag, or the repo where that was asked for, has had the digest before. */
+  /** True if the tag, or the repository if the question counts all of its tags, had the digest before. */
   known: boolean
 }
 type Stored = Record<'time' | 'digest', string> &
   Record<'event' | 'source' | 'here' | 'known', number> & { stored: string | null }
 
-/** What can be served now: it is here, and not in quarantine. The one place that says so. */
+/** Condition that a digest can be served: the repository has it and it is not in quarantine. All queries of views use it. */
 function isHere({ id, uid }: LedgerRepo, digest: Sql): Sql {
   return sql`CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = ${id} AND m.digest = ${digest})
                    AND NOT EXISTS (
@@ -37,7 +37,7 @@ function rowOf({ time, digest, event, source, here, known, stored }: Stored): Ro
   return { time, since: sinceOf(time, stored), digest, deleted, imported, here: here === 1, known: known === 1 }
 }
 
-/** Of what was seen elsewhere, when its content came here: what nobody could pull has not been tried by anybody. */
+/** Creation time of the manifest for assignments by an upstream. Content that could not be pulled here does not age. */
 function storedAt({ id }: LedgerRepo): Sql {
   return sql`CASE WHEN h.source = ${sourceNumbers.upstream}
                   THEN (SELECT m.create_time FROM manifests m WHERE m.repo_id = ${id} AND m.digest = h.digest) END`
@@ -57,7 +57,7 @@ export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, unt
   return row && rowOf(row)
 }
 
-/** Whether the last row of a tag at a time is still `latest`, and the repo can serve what is `chosen`, where that is asked. */
+/** True if the last row of a tag is still `latest` and the repository can serve `chosen`, if one is given. */
 export async function standsStill(
   reader: Reader,
   repo: LedgerRepo,
@@ -71,24 +71,27 @@ export async function standsStill(
   return row !== undefined && row.time === latest.since && row.digest === latest.digest && row.here === 1
 }
 
-/** The time of the first row after a time, of a tag or of the repo. */
+/** Time of the first row of a tag, or of the repository, after a time. */
 export async function firstAfter(
   reader: Reader,
   { ledger }: LedgerRepo,
   tag: string | undefined,
   time: string,
 ): Promise<string | undefined> {
-  // The rows of a repo are in the order of their times by this index only.
+  // Only this index has the rows of a repository in the order of their times.
   const place = tag === undefined ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger} AND tag = ${tag}`
   const row = await reader.get<{ time: string }>(sql`
     SELECT time FROM tag_history WHERE ${place} AND time > ${time} ORDER BY time LIMIT 1`)
   return row?.time
 }
 
-/** How many rows of one digest are looked at for an earlier one under another tag. */
+/** Limit on the rows of one digest that are searched for an earlier one under another tag. */
 const mostEarlier = 200
 
-/** `countFrom` says where a digest is looked for before; in the repo, that is until `cut`. */
+/**
+ * `countFrom` states if the digest must be known under the tag or in the repository. In the repository, it must be known before
+ * `cut`.
+ */
 export type Known = { countFrom: 'tag' | 'repo'; cut: string }
 
 function isKnown({ ledger }: LedgerRepo, { countFrom, cut }: Known): Sql {
@@ -101,7 +104,7 @@ function isKnown({ ledger }: LedgerRepo, { countFrom, cut }: Known): Sql {
       WHERE earliest.time <= ${cut})`
 }
 
-/** The rows of a tag until a time, newest first. */
+/** The rows of a tag until a time, the newest first. */
 export async function rowsUntil(
   reader: Reader,
   repo: LedgerRepo,
@@ -116,7 +119,7 @@ export async function rowsUntil(
   return rows.map(rowOf)
 }
 
-/** Of the newest `among` rows after a time, those that may be returns to a digest which was there before. */
+/** Rows that can be returns to an earlier digest, among the newest `among` rows after a time. */
 export async function returnsIn(
   reader: Reader,
   repo: LedgerRepo,
@@ -168,8 +171,8 @@ function stayOf(row: StoredStay): FoundStay {
 }
 
 /**
- * Each row that `found` names, by tag and time, with the row that ended it by then. The limits keep PostgreSQL from merging
- * the parts, which would read a tag as a whole.
+ * Each row that `found` names by tag and time, with the row that ended it by `until`. The limits keep PostgreSQL from merging the
+ * parts, which would read all rows of a tag.
  */
 function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): Sql {
   return sql`
@@ -184,7 +187,7 @@ function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): S
       LEFT JOIN tag_history n ON n.repo_id = ${repo.ledger} AND n.tag = found.tag AND n.time = found.ended`
 }
 
-/** What the tag was at each of these times, which are in no particular order; one row where that is the same. */
+/** Stays of the tag at these times, in any order. Times in the same stay give one row. */
 export async function staysAt(
   reader: Reader,
   repo: LedgerRepo,
@@ -203,7 +206,7 @@ export async function staysAt(
   return rows.map(stayOf)
 }
 
-/** The rows of a digest until a time, deletions too, the oldest of each tag first; under one tag, or under any. */
+/** Rows of a digest until a time, including deletions, the oldest of each tag first. Under one tag, or under any. */
 export async function staysOf(
   reader: Reader,
   repo: LedgerRepo,
@@ -219,7 +222,7 @@ export async function staysOf(
   return rows.map(stayOf)
 }
 
-/** Whether the tag pointed to the digest before a time. */
+/** True if the tag pointed to the digest before the stay. */
 export async function hadBefore(reader: Reader, { ledger }: LedgerRepo, stay: Stay, digest: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM tag_history
@@ -227,10 +230,10 @@ export async function hadBefore(reader: Reader, { ledger }: LedgerRepo, stay: St
   return row !== undefined
 }
 
-/** A name that the ledger has, with its last assignment by a time, which is empty where the tag was not there then. */
+/** A name in the tag history, with its last assignment by a time. The time is empty if the tag did not exist then. */
 export type NamedRow = { tag: string; time: string; since: string; here: boolean }
 
-/** The names in a ledger after `last`, in the order of their bytes, each with its last row until a time. */
+/** Names in the tag history after `last`, in byte order, each with its last row until a time. */
 export async function namesUntil(
   reader: Reader,
   repo: LedgerRepo,
@@ -259,7 +262,7 @@ export async function namesUntil(
   return rows.map(({ tag, time, here, stored }) => ({ tag, time, since: sinceOf(time, stored), here: here === 1 }))
 }
 
-/** Of the names those that had a row at a time. */
+/** Names among the given ones that had a row at a time. */
 export async function thereAt(reader: Reader, { ledger }: LedgerRepo, names: readonly string[], time: string) {
   if (names.length === 0) return new Set<string>()
   const rows = await reader.all<{ name: string }>(sql`
@@ -271,7 +274,7 @@ export async function thereAt(reader: Reader, { ledger }: LedgerRepo, names: rea
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Some of the tags that a digest has, or had, by their names. */
+/** Names of present and former tags of a digest, in order, at most `most`. */
 export async function tagsWith(
   reader: Reader,
   { ledger }: LedgerRepo,
