@@ -28,13 +28,13 @@ import {
 import * as store from './digests.store.ts'
 
 const listIdentities = [capabilityNumber('identity.list')]
-/** How many days are looked at, of those on which there was anything. */
+/** Limit on the days that are read, counting days with usage only. */
 const days = 7
-/** Whoever has shown no credential, and all that have no row of their own, have one more each. */
+/** Limit on the rows of a day: one for each caller, one for anonymous callers, and one for callers without a row of their own. */
 const perDay = maxCallers + 2
 const mostPullers = 100
 
-/** The manifests that are about a digest, with or without a tag. */
+/** Lists the referrers of a digest, with or without a tag. */
 export async function listReferrers(
   call: Call,
   repoUid: string,
@@ -54,7 +54,10 @@ export async function listReferrers(
 
 export type Pulls = { lastTime: string; pullers: (Puller & { callerName: string })[] }
 
-/** When a manifest was last pulled, and by whom, for those who may know that; an empty time where nobody knows. */
+/**
+ * Time and callers of the last pulls of a manifest. Callers are listed only with permission to list identities. The time is empty
+ * if it is unknown.
+ */
 export async function pullsOf(call: Call, repoUid: string, digest: string): Promise<Pulls> {
   const { db } = call.app
   const rows = await store.newestUsage(db, await repoOf(call, repoUid, digest), digest, days * perDay)
@@ -68,7 +71,7 @@ export async function pullsOf(call: Call, repoUid: string, digest: string): Prom
   return { lastTime, pullers: pullers.map((one) => ({ ...one, callerName: names.get(one.caller) ?? '' })) }
 }
 
-/** The rows of the newest days by caller, whoever was last first. */
+/** Callers from the rows of the newest days, the latest pull first. */
 function pullersOf(rows: readonly store.UsageRow[]): Puller[] {
   const newest = new Set([...new Set(rows.map(({ day }) => day))].slice(0, days))
   const byCaller = Map.groupBy(
@@ -97,12 +100,12 @@ export type Unpulled = store.UnpulledRow & {
   tags: readonly string[]
   lastPull: { time: string; caller: string; callerName: string } | undefined
   lastCheck: string | undefined
-  /** Empty for what is part of nothing that is there. */
+  /** Empty if the manifest is not part of another one in the repository. */
   partOf: string
   kept: Kept | undefined
 }
 
-/** Throws for what makes no sense as days or identities. */
+/** Throws INVALID_ARGUMENT for an invalid number of days or invalid identities. */
 export function readWanted({ days, except }: { days: number; except: readonly string[] }): {
   days: number
   except: readonly string[]
@@ -117,7 +120,7 @@ export function readWanted({ days, except }: { days: number; except: readonly st
   return { days: days === 0 ? defaultDays : Math.min(days, keptDays), except }
 }
 
-/** A page of what nobody but the excepted has pulled for so many days. */
+/** Lists a page of the manifests that nobody has pulled for a number of days, except the given identities. */
 export async function listUnpulled(
   call: Call,
   repoUid: string,
@@ -152,24 +155,24 @@ export async function listUnpulled(
   const total = page.after ? totalIn(page.after) : await countAll(db, repo.id, { ...asked, upTo: undefined })
   const end = rows.length > page.size ? some.at(-1)!.digest : upTo
   const last = end === undefined ? undefined : { value: end, uid: `${end} ${total ?? ''}` }
-  // Only where all items of the window are skipped, some may be left to skip behind it.
+  // Only if all items of the window are skipped, some can be left to skip after it.
   const passed = page.skip > 0 && rows.length === 0 ? await store.countUnpulled(db, repo.id, asked) : page.skip
   return listedUpTo(call, page, { items, total, last, toSkip: page.skip - passed })
 }
 
-/** The total of the first page, which the tokens of later pages hold: it is too much work for each page. */
+/** The total from the first page, which page tokens hold, because counting for each page would be expensive. */
 function totalIn({ uid }: NonNullable<Page['after']>): number | undefined {
   const [, total = ''] = uid.split(' ')
   return total === '' ? undefined : Number(total)
 }
 
-/** Undefined for a repo with so many manifests that counting would take long. */
+/** Returns undefined for a repository with too many manifests to count. */
 async function countAll(db: Reader, repo: number, asked: store.AskedUnpulled): Promise<number | undefined> {
   const isLarge = (await store.endOfWindow(db, repo, asked, mostCounted + 1)) !== undefined
   return isLarge ? undefined : store.countUnpulled(db, repo, asked)
 }
 
-/** What the repo has that the manifest belongs to. */
+/** The digest of a subject or index in the repository that the manifest belongs to. Empty if there is none. */
 async function partOf(look: Look, { digest }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
   const isHere = async (one: string) => (await factsOf(look.reader, look.repo.id, one)) !== undefined
   const { subjects, indexes } = await look.above(digest)

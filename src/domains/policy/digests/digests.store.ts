@@ -6,7 +6,7 @@ import type { ReferrerRow } from './digests.model.ts'
 
 const byDigest = [sql`digest`]
 
-/** A page of the manifests whose subject is the digest, by their digests, and one more. */
+/** One page of the manifests with this subject, by digest, and one more row. */
 export async function referrersOf(reader: Reader, repo: number, subject: string, page: Page) {
   return reader.all<ReferrerRow>(sql`
     SELECT digest, media_type AS "mediaType", artifact_type AS "artifactType", size FROM manifests
@@ -26,7 +26,7 @@ const about = (repo: number, subject: string): Sql => {
 
 export type UsageRow = Omit<Usage, 'repo' | 'digest'>
 
-/** What was counted of a digest, the newest day first. */
+/** Usage of a digest, the newest day first. */
 export async function newestUsage(reader: Reader, repo: number, digest: string, limit: number): Promise<UsageRow[]> {
   return reader.all<UsageRow>(sql`
     SELECT day, caller, gets, checks, last_time AS "lastTime" FROM digest_usage
@@ -36,14 +36,14 @@ export async function newestUsage(reader: Reader, repo: number, digest: string, 
 
 export type UnpulledRow = { digest: string; mediaType: string; size: number; createTime: string }
 
-/** Of rows `p`: not of these identities or their push tokens. */
+/** Condition on rows `p`: the caller is none of these identities, nor one of their push tokens. */
 function others(except: readonly string[]): Sql {
   if (except.length === 0) return sql`1 = 1`
   const ofThem = except.map((uid) => sql`p.caller = ${uid} OR (p.caller > ${`${uid}/`} AND p.caller < ${`${uid}0`})`)
   return sql`NOT (${join(ofThem, ' OR ')})`
 }
 
-/** Rows `p` of usage that tell of a pull with GET: those that became one are in the table of last pulls. */
+/** Rows `p` of usage with a GET. Rows that were merged into one row are read from the table of last pulls instead. */
 const counted = sql`
   p.gets > 0 AND (p.caller <> '*' OR NOT EXISTS (
     SELECT 1 FROM digest_last_pulls l
@@ -51,7 +51,7 @@ const counted = sql`
 
 type Pull = { time: string; caller: string }
 
-/** Manifests from one digest to another, both left out or open, in the order of a page. */
+/** Manifests in the order of a page, after one digest if it is given. */
 export type Range = { after: string | undefined; desc: boolean }
 
 function past({ after, desc }: Range): Sql {
@@ -61,7 +61,7 @@ function past({ after, desc }: Range): Sql {
 
 const inOrder = ({ desc }: Range): Sql => (desc ? sql`m.digest DESC` : sql`m.digest ASC`)
 
-/** The last of so many manifests behind a digest; `undefined` when there are not as many. */
+/** The last of `most` manifests after a digest. Returns undefined if there are fewer. */
 export async function endOfWindow(reader: Reader, repo: number, range: Range, most: number) {
   const row = await reader.get<{ digest: string }>(sql`
     SELECT m.digest FROM manifests m
@@ -71,7 +71,7 @@ export async function endOfWindow(reader: Reader, repo: number, range: Range, mo
 
 export type AskedUnpulled = Range & { upTo: string | undefined; since: string; except: readonly string[] }
 
-/** Manifests behind one digest, and up to another, which were there and have not been pulled since. */
+/** Manifests in a range of digests that were pushed before `since` and were not pulled after it. */
 export async function unpulledIn(
   reader: Reader,
   repo: number,
@@ -102,7 +102,7 @@ function isUnpulled(repo: number, { upTo, since, except, ...range }: AskedUnpull
               WHERE p.repo_id = m.repo_id AND p.digest = m.digest AND p.last_time > ${since} AND ${others(except)})`
 }
 
-/** Who pulled it last, as far as that is known. */
+/** The last known pull, except by the given identities. */
 export async function lastPull(
   reader: Reader,
   repo: number,
@@ -120,7 +120,7 @@ export async function lastPull(
   return !inUsage || (before && before.time > inUsage.time) ? before : inUsage
 }
 
-/** When it was last asked for with HEAD. */
+/** Time of the last HEAD request. */
 export async function lastCheck(reader: Reader, repo: number, digest: string): Promise<string | undefined> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT u.last_time AS time FROM digest_usage u
